@@ -44,7 +44,7 @@ class LazyOperation:
         return self.load()(request, context)
 
     def load(self) -> AnyOperation:
-        """The operation itself."""
+        """Returns the operation itself."""
         module, _, name = self._path.rpartition(".")
         operation: AnyOperation = getattr(import_module(module), name)
         return operation

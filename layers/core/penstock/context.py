@@ -117,7 +117,7 @@ class Context:
         return message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:
-        """The QueueUrl of a queue of this account (or another), in the region of the request (or another)."""
+        """Returns the QueueUrl of a queue of this account (or another), in the region of the request (or another)."""
         path = queue_url.build_path(
             region or self.region,
             account_id or self.account_id,
@@ -127,11 +127,11 @@ class Context:
         return f"{self.base_url}{path}"
 
     def queue_arn(self, url: str) -> str:
-        """The ARN of the queue at a QueueUrl. Raises as `queue` does."""
+        """Returns the ARN of the queue at a QueueUrl. Raises as `queue` does."""
         return self.queue(url).arn
 
     def queue(self, url: str) -> ResolvedQueue:
-        """The queue at a QueueUrl, in the URL's region; a bare name is a queue of the caller.
+        """Returns the queue at a QueueUrl, in the URL's region; a bare name is a queue of the caller.
 
         Raises QueueDoesNotExist if no queue can have this address.
         """
@@ -147,14 +147,14 @@ class Context:
 
 
 def read_key_id(http: HttpRequest) -> str | None:
-    """The access key id that a request names, in its header or in a presigned URL, or None."""
+    """Returns the access key id that a request names, in its header or in a presigned URL, or None."""
     given = http.headers.get(b"authorization", b"") + b"&" + http.query
     found = _KEY_ID(given)
     return found[1].decode() if found else None
 
 
 def base_url(headers: Mapping[bytes, bytes], environment: Environment) -> str:
-    """The configured base URL, else the forwarded address if it is trusted, else the request's Host."""
+    """Returns the configured base URL, else the forwarded address if it is trusted, else the request's Host."""
     settings = environment.settings
     if settings.queue_base_url:
         return settings.queue_base_url.rstrip("/")
@@ -163,17 +163,17 @@ def base_url(headers: Mapping[bytes, bytes], environment: Environment) -> str:
 
 
 def request_host(headers: Mapping[bytes, bytes], environment: Environment) -> bytes:
-    """The host that the client named to a trusted proxy, else to Penstock."""
+    """Returns the host that the client named to a trusted proxy, else to Penstock."""
     return environment.hosts.forwarded(headers) or headers.get(b"host", b"")
 
 
 def is_secure(headers: Mapping[bytes, bytes], settings: Settings) -> bool:
-    """Whether the client's connection was encrypted, according to the load balancer or API Gateway."""
+    """Returns whether the client's connection was encrypted, according to the load balancer or API Gateway."""
     return settings.queue_trust_forwarded and _first(headers.get(b"x-forwarded-proto")) == b"https"
 
 
 def client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings) -> str:
-    """The client's IP address; empty if unknown. A load balancer appends it to X-Forwarded-For."""
+    """Returns the client's IP address; empty if unknown. A load balancer appends it to X-Forwarded-For."""
     forwarded = headers.get(b"x-forwarded-for") if settings.queue_trust_forwarded else None
     if forwarded is None:
         return peer
@@ -181,5 +181,5 @@ def client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings
 
 
 def _first(value: bytes | None) -> bytes:
-    """The first entry of a forwarded header, which is the client's: each proxy appends its own entry."""
+    """Returns the first entry of a forwarded header, which is the client's: each proxy appends its own entry."""
     return b"" if value is None else value.partition(b",")[0].strip()

@@ -126,7 +126,7 @@ def receive(
 def receive_now(
     effect: Receive[ReceivedRow], database: StatementExecutor, lengths: MessageLengths
 ) -> list[ReceivedRow]:
-    """The rows of one call, or of two if the first assumed short messages and found a long one."""
+    """Returns the rows of one call, or of two if the first assumed short messages and found a long one."""
     try:
         return database.call(*statement_call(effect, assume_short=lengths.are_short(effect.queue)))
     except LongMessageFound:
@@ -135,7 +135,7 @@ def receive_now(
 
 
 def seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -> float:
-    """How long a receive with these rows waits: 0 if they are messages or an error."""
+    """Returns how long a receive with these rows waits: 0 if they are messages or an error."""
     if not is_empty(rows):
         return 0
     (header,) = rows
@@ -143,5 +143,5 @@ def seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -
 
 
 def is_empty(rows: Sequence[ReceivedRow]) -> bool:
-    """Whether a receive found neither messages nor an error."""
+    """Returns whether a receive found neither messages nor an error."""
     return len(rows) == 1 and rows[0].error is None

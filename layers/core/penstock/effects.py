@@ -212,7 +212,7 @@ LONG_DIGEST_BYTES = 131_072
 def compute(
     function: Callable[[], Result_co], size_bytes: int, at_once: int = LONG_COMPUTATION_BYTES
 ) -> "Operation[Result_co]":
-    """The function's result; `size_bytes`: the length of the text that it works on, of which `at_once` cost little."""
+    """Computes a function of a text of `size_bytes` bytes, of which `at_once` cost little."""
     if size_bytes <= at_once:
         return function()
     return (yield from Compute(function))

@@ -84,7 +84,7 @@ class MissingParameter(AwsError):
 
     @classmethod
     def named(cls, parameter: str) -> "MissingParameter":
-        """The error for an absent member of this name."""
+        """Returns the error for an absent member of this name."""
         return cls(f"The request must contain the parameter {parameter}.")
 
 
@@ -202,7 +202,7 @@ class InvalidAction(AwsError):
 
     @classmethod
     def named(cls, action: str) -> "InvalidAction":
-        """The error for an action that this endpoint does not have."""
+        """Returns the error for an action that this endpoint does not have."""
         return cls(f"The action {action} is not valid for this endpoint.")
 
 
@@ -237,12 +237,12 @@ class ResponseTooLarge(AwsError):
 
     @classmethod
     def of(cls, way: str) -> "ResponseTooLarge":
-        """The error for an answer that is too long for the entry point of the request."""
+        """Returns the error for an answer that is too long for the entry point of the request."""
         return cls(f"The answer is longer than one through {way} may be. Ask for less, or ask the container.")
 
     @classmethod
     def of_message(cls, way: str) -> "ResponseTooLarge":
-        """The error for a receive that found only too long messages."""
+        """Returns the error for a receive that found only too long messages."""
         return cls(
             f"Every message that can be received now is longer than an answer through {way} may be. None was received, "
             "and receive counts are as before: use the container, or another way with a higher limit."
@@ -256,7 +256,7 @@ class MisdirectedRequest(AwsError):
 
     @classmethod
     def of(cls, host: str) -> "MisdirectedRequest":
-        """The error for a request whose Host is this."""
+        """Returns the error for a request whose Host is this."""
         return cls(
             f"The host {host[:255]} is not known to be this service's. If it is, name it in the setting "
             "QUEUE_ALLOWED_HOSTS."
@@ -350,6 +350,6 @@ ERRORS: dict[str, type[AwsError]] = {error.__name__: error for error in _classes
 
 
 def from_sql(code: str, detail: str | None = None) -> AwsError:
-    """The error for the class name in the column `error` of a SQL function; InternalFailure for an unknown name."""
+    """Returns the error for the class name in a SQL function's column `error`; InternalFailure for an unknown name."""
     error = ERRORS.get(code)
     return InternalFailure() if error is None else error(detail)

@@ -78,7 +78,7 @@ class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the cli
         self.service = service
 
     def response(self) -> HttpResponse:
-        """The HTTP response with the error."""
+        """Returns the HTTP response with the error."""
         return encode_error(self.protocol, self.error, self.request_id, self.service)
 
 
@@ -107,7 +107,7 @@ class ActionCall(Struct, eq=False):
     protocol: Protocol
 
     def operation(self) -> Operation[Struct | None]:
-        """The action's operation for this request; a driver runs it. The operation then owns the request."""
+        """Returns the action's operation for this request; a driver runs it. The operation then owns the request."""
         request, self.request = self.request, None  # not held while the operation waits
         return self.action.operation(request, self.context)
 
@@ -137,7 +137,7 @@ class GuardedActionCall(ActionCall, eq=False):
         return decoded
 
     def operation(self) -> Operation[Struct | None]:
-        """An operation that checks QUEUE_ACCESS, then runs the operation of the action."""
+        """Returns an operation that checks QUEUE_ACCESS, then runs the operation of the action."""
         return self.guard(self)
 
     @property
@@ -159,7 +159,7 @@ class PageCall(ActionCall, eq=False):
 def decode(
     http: HttpRequest, environment: Environment, service: str | None = None, action: str | None = None
 ) -> ActionCall:
-    """The action call of a request. With `service` and `action` given, any other action is InvalidAction.
+    """Returns the action call of a request. With `service` and `action` given, any other action is InvalidAction.
 
     Raises RejectedRequest for every fault of the request. Refuses bodies beyond 6.25 MiB.
     """
@@ -206,7 +206,7 @@ def decode(
 def _read_followed_link(
     http: HttpRequest, environment: Environment, request_id: str, read: Callable[[], DecodedRequest]
 ) -> PageCall | None:
-    """The call of a link of an SNS message that a browser opens; None for every other GET."""
+    """Returns the call of a link of an SNS message that a browser opens; None for every other GET."""
     if not is_followed_in_browser(http):
         return None
     environment.hosts.check_host(http.headers, http.host_checked)
@@ -295,7 +295,7 @@ _DECODERS = {
 
 
 def guess_service(http: HttpRequest) -> str:
-    """The most likely service of an undecodable request: each service has its own form of errors."""
+    """Returns the most likely service of an undecodable request: each service has its own form of errors."""
     if rest_resource(http.path) is not None:
         return rest_service(http.path)
     target = http.headers.get(b"x-amz-target", b"")
@@ -311,7 +311,7 @@ def guess_service(http: HttpRequest) -> str:
 
 
 def _query_action(tree: query.Tree, signed_service: str) -> AnyAction:
-    """The action by name, in the service of the signature, else in that of the given `Version`, else in any."""
+    """Returns the action by name, in the service of the signature, else in that of the given `Version`, else in any."""
     name = tree.get("Action")
     if not isinstance(name, str) or not name:
         raise MissingAction
@@ -325,12 +325,12 @@ def _query_action(tree: query.Tree, signed_service: str) -> AnyAction:
 
 # --- peeking ---------------------------------------------------------------------------------------------------------
 def is_peek(path: str, environment: Environment) -> bool:
-    """Whether the path is that of the peek endpoint, and the endpoint is enabled."""
+    """Returns whether the path is that of the peek endpoint, and the endpoint is enabled."""
     return environment.settings.queue_peek_endpoint and _PEEK_PATH(path) is not None
 
 
 def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
-    """A GET with parameters, or a whole ReceiveMessage of an SDK, of which only the QueueUrl is used."""
+    """Returns a GET with parameters, or a whole ReceiveMessage of an SDK, of which only the QueueUrl is used."""
     protocol = detect_protocol(http.headers, http.path)
     in_body = protocol is not Protocol.JSON and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")
@@ -418,7 +418,7 @@ def _default_scope(environment: Environment) -> CredentialScope:
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
-    """The answer of an action, in the protocol of its request. A long one counts for the caller's rate of requests."""
+    """Returns the answer in the protocol of its request. A long answer counts towards the caller's request rate."""
     context, action, protocol = call.context, call.action, call.protocol
     headers: list[tuple[bytes, bytes]] = []
     if protocol is Protocol.JSON:
@@ -447,7 +447,7 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
 
 
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
-    """An error, in the protocol of its request. JSON names the Query code in a header.
+    """Returns an error, in the protocol of its request. JSON names the Query code in a header.
 
     Temporary errors, 503 and throttling, say when to retry. Errors that AWS's text does not explain are logged.
     """

@@ -28,7 +28,7 @@ class MailServer(NamedTuple):
 
 
 def is_email_address(text: str) -> bool:
-    """Whether a text is an address of e-mail; without quotes, comments and line breaks (RFC 5321)."""
+    """Returns whether a text is an address of e-mail; without quotes, comments and line breaks (RFC 5321)."""
     return len(text) <= 254 and _is_address(text) is not None
 
 

@@ -41,15 +41,15 @@ class MessageLengths:
         self._note(queue, self._bytes.get(queue.arn, UNKNOWN_BYTES))
 
     def are_short(self, queue: ResolvedQueue) -> bool:
-        """Whether a receive may assume short messages: it would probably not be undone."""
+        """Returns whether a receive may assume short messages: it would probably not be undone."""
         return queue.arn not in self._long and self._bytes.get(queue.arn, 0) <= LONG_BYTES
 
     def largest_receive(self, queue: ResolvedQueue) -> int:
-        """How many messages one receive should bring."""
+        """Returns how many messages one receive should bring."""
         return min(LARGEST_RECEIVE, 1 + MERGED_BYTES // (self._bytes.get(queue.arn, UNKNOWN_BYTES) + 1))
 
     def most_for_one(self, queue: ResolvedQueue) -> int:
-        """How many messages one caller should get: at least one, from an unknown queue as many as it requests."""
+        """Returns how many messages a caller should get: at least one; from an unknown queue, as many as requested."""
         return 1 + LARGEST_ANSWER_BYTES // (self._bytes.get(queue.arn, 0) + 1)
 
     def received(self, queue: ResolvedQueue, number: int, characters: int) -> None:

@@ -51,13 +51,13 @@ class ReceiptHandles:
         return cls(bytes(secret.value))
 
     def seal(self, queue: "ResolvedQueue", handle: HandleFields) -> str:
-        """The text of a handle, 88 characters."""
+        """Returns the text of a handle, 88 characters."""
         payload = _PAYLOAD.pack(_VERSION, *handle)
         sealed = b2a_base64(payload + self._mac(queue, payload)[:_MAC_BYTES], newline=False)
         return sealed.translate(_TO_URL).decode("ascii")
 
     def open(self, queue: "ResolvedQueue", handle: str) -> ReceiptHandle | None:
-        """The content of a handle, or None if the service did not create the text for this queue."""
+        """Returns the content of a handle, or None if the service did not create the text for this queue."""
         if len(handle) != _LENGTH or not handle.isascii():
             return None
         try:

@@ -58,12 +58,12 @@ class ResponseLimit(NamedTuple):
     is_ascii: bool
 
     def count_bytes(self, value: object) -> int:
-        """How many bytes the runtime writes for a value. In ASCII it also escapes U+007F."""
+        """Returns how many bytes the runtime writes for a value. In ASCII it also escapes U+007F."""
         text = json.dumps(value, ensure_ascii=self.is_ascii)
         return len(text) + 5 * text.count("\x7f") if self.is_ascii else len(text.encode())
 
     def count_fitting(self, texts: Sequence[str]) -> int:
-        """How many of these texts, from the first, fit into one body."""
+        """Returns how many of these texts, from the first, fit into one body."""
         size = HEAD_BYTES
         for count, text in enumerate(texts):
             size += self.count_bytes(text)
@@ -81,7 +81,7 @@ _FUNCTION_GROWTH = 7
 
 @lru_cache(maxsize=16)
 def receive_limit(limit: ResponseLimit | None, protocol: Protocol) -> ReceiveLimit:
-    """The limit of a receive that is answered in this protocol. None: by the container."""
+    """Returns the limit of a receive that is answered in this protocol. None: by the container."""
     language = "xml" if protocol is Protocol.QUERY else "json"
     if limit is None:
         return _CONTAINER_LIMITS[language]

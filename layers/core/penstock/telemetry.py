@@ -42,7 +42,7 @@ class JsonFormatter(logging.Formatter):
     """Formats a record as one line of JSON. A value that JSON has no form for is written as its text."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without a newline."""
+        """Returns the line, without a newline."""
         line: dict[str, Any] = {
             "timestamp": as_timestamp(record.created),
             "level": record.levelname,
@@ -90,7 +90,7 @@ class AtMost(logging.Filter):
 
 
 def lambda_logger(level: str) -> Logger:
-    """The Logger of Lambda functions. Imports powertools, which the container never needs."""
+    """Returns the Logger of Lambda functions. Imports powertools, which the container never needs."""
     from aws_lambda_powertools import Logger  # noqa: PLC0415
     from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter  # noqa: PLC0415
 

@@ -69,7 +69,7 @@ CURRENT_TRACE: ContextVar[TraceContext | None] = ContextVar("penstock_trace", de
 
 
 def parse_traceparent(text: str) -> TraceContext | None:
-    """The trace context of a W3C header; None for any other text: the request then begins a new trace."""
+    """Returns the trace context of a W3C header; None for any other text: the request then begins a new trace."""
     match = re.fullmatch(_TRACEPARENT, text.strip())
     if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
         return None
@@ -77,16 +77,12 @@ def parse_traceparent(text: str) -> TraceContext | None:
 
 
 def as_traceparent(context: TraceContext) -> str:
-    """The header of W3C."""
+    """Returns the header of W3C."""
     return f"00-{context.trace_id}-{context.span_id}-{context.sampled:02x}"
 
 
 def parse_trace_header(text: str) -> TraceContext | None:
-    """The trace context of an X-Ray header; None when it names no span, like the headers that load balancers make.
-
-    An id may begin with X-Ray's epoch or with W3C's random digits. `sampled` is false, too, where the header does not
-    say.
-    """
+    """Returns the context of an X-Ray header; None if it names no span, like the headers of load balancers."""
     fields = dict(pair.strip().partition("=")[::2] for pair in text.split(";"))
     root = re.fullmatch(_ROOT, fields.get("Root", ""))
     parent = fields.get("Parent", "")
@@ -96,7 +92,7 @@ def parse_trace_header(text: str) -> TraceContext | None:
 
 
 def as_trace_header(context: TraceContext) -> str:
-    """The value of AWSTraceHeader and of X-Amzn-Trace-Id."""
+    """Returns the value of AWSTraceHeader and of X-Amzn-Trace-Id."""
     trace_id = context.trace_id
     return f"Root=1-{trace_id[:8]}-{trace_id[8:]};Parent={context.span_id};Sampled={context.sampled:d}"
 

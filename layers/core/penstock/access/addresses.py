@@ -6,7 +6,7 @@ from ipaddress import IPv6Address, ip_address
 
 @lru_cache(4096)
 def rate_limit_key(address: str) -> str:
-    """The address of a client in a limit: for IPv6 its /64, since one client has all of it (RFC 6177)."""
+    """Returns the address of a client in a limit: for IPv6 its /64, since one client has all of it (RFC 6177)."""
     if ":" not in address:
         return address
     try:

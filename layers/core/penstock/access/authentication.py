@@ -121,14 +121,14 @@ class AccessRule(Protocol):
 
 
 def access_rule(settings: Settings) -> AccessRule | None:
-    """The access rule of the settings; None for `off`. Raises SettingError if the encryption key is missing."""
+    """Returns the access rule of the settings; None for `off`. Raises SettingError if the encryption key is missing."""
     if settings.queue_access == "off":
         return None
     return RequireCredentials() if settings.queue_access == "presence" else RequireSignature(settings)
 
 
 def run_public_link(call: "GuardedActionCall") -> AnyOperation:
-    """The operation of a public link. Raises MissingAuthenticationToken if the request is for another action."""
+    """Returns the operation of a public link. Raises MissingAuthenticationToken for any other action."""
     check_rate(call.context, len(call.context.http.body))
     decoded = call.read()
     if decoded.action.service != "sns" or decoded.action.name not in PUBLIC_ACTIONS:
@@ -140,7 +140,7 @@ class RequireCredentials:
     """QUEUE_ACCESS=presence: requests must have credentials, and any will do."""
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
-        """An Authorization header, or X-Amz-Credential in the query string. Raises MissingAuthenticationToken."""
+        """Reads the Authorization header, or X-Amz-Credential in the query. Raises MissingAuthenticationToken."""
         if http.headers.get(b"authorization") or b"X-Amz-Credential=" in http.query:
             return None
         if not is_public_link(http):
@@ -276,7 +276,7 @@ class RequireSignature:
         context.account_id, context.user = key.account_id, key.user
 
     def find_key(self, key_id: str, secret: str, address: str) -> Operation[Key | None]:
-        """The key of either kind with this id and secret. Raises as `KeyCache.find` does."""
+        """Returns the key of either kind with this id and secret. Raises as `KeyCache.find` does."""
         if key_id.startswith(BEARER_PREFIX):
             key = yield from self._bearer_keys.find(key_id, address)
             given = hash_of_secret(secret)
@@ -295,15 +295,15 @@ class RequireSignature:
 
 
 def is_unsigned_token_request(http: HttpRequest) -> bool:
-    """Whether a request is AssumeRoleWithWebIdentity, which SDKs do not sign."""
+    """Returns whether a request is AssumeRoleWithWebIdentity, which SDKs do not sign."""
     return b"authorization" not in http.headers and b"Action=AssumeRoleWithWebIdentity" in http.body[:4_096]
 
 
 def bearer_key(_: str, row: BearerKeyRow) -> Key:
-    """The key of a row."""
+    """Returns the key of a row."""
     return Key(caller(row.account_id, row.user_name, row.policies), bytes(row.secret_hash), row.expires_at)
 
 
 def hash_of_secret(secret: str) -> bytes:
-    """The stored hash of a bearer key's secret. The secret is random, so it needs neither a salt nor a slow hash."""
+    """Returns the hash to store. The secret is random, so it needs neither a salt nor a slow hash."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()

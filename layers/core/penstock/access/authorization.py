@@ -77,7 +77,7 @@ class RequestContext(Protocol):
         """The state that the requests of the process share."""
 
     def queue_arn(self, queue_url: str, /) -> str:
-        """The ARN of the queue at an address. Raises QueueDoesNotExist."""
+        """Returns the ARN of the queue at an address. Raises QueueDoesNotExist."""
 
 
 NO_TOKENS = (
@@ -134,7 +134,7 @@ def authorize(service: str, action: str, request: object, context: RequestContex
 
 
 def authorize_other(service: str, action: str, request: object, context: RequestContext) -> Operation[None]:
-    """The same for services whose resources have no policies: Scheduler, and STS, which requires no permission."""
+    """Returns the same for services without resource policies: Scheduler, and STS, which requires no permission."""
     if service == "scheduler":
         check_user("scheduler", action, find_schedule_arn(action, request, context), context)
         yield from authorize_targets(request, context)
@@ -145,7 +145,7 @@ def authorize_other(service: str, action: str, request: object, context: Request
 
 
 def new_resource(service: str, request: object, context: RequestContext) -> str:
-    """The ARN of the queue, topic or application that a request creates; `*` if it concerns the account."""
+    """Returns the ARN of the queue, topic or application that a request creates; `*` if it concerns the account."""
     name = getattr(request, "queue_name", None) or getattr(request, "name", None)
     platform = getattr(request, "platform", None)
     if platform is not None:
@@ -163,12 +163,12 @@ def check_user(service: str, action: str, arn: str, context: RequestContext) -> 
 
 
 def is_user_allowed(service: str, action: str, arn: str, context: RequestContext) -> bool:
-    """Whether `check_user` would accept the caller."""
+    """Returns whether `check_user` would accept the caller."""
     return context.caller.verdict(access_request(service, action, arn, context)) is Decision.ALLOWED
 
 
 def access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
-    """The request in the form that policies evaluate. A batch has the name of its single action."""
+    """Returns the request in the form that policies evaluate. A batch has the name of its single action."""
     name = f"{service}:{action.removesuffix('Batch')}".lower()
     return AccessRequest(context.caller.principal, name, arn, context.condition_keys)
 
@@ -248,7 +248,7 @@ def check_policies(
 
 
 def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: bool, grantable: bool) -> bool:
-    """Whether the policies of a user and of a queue or topic let the user do something with it.
+    """Returns whether the policies of a user and of a queue or topic let the user do something with it.
 
     `foreign`: it belongs to another account, so both policies have to allow the action; otherwise one of them ("Policy
     evaluation logic", IAM User Guide). `grantable`: the owner can permit this to others. A Deny of either policy
@@ -265,7 +265,7 @@ def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: boo
 def refusing_policies(
     of_user: Decision, of_resource: list[Decision], *, foreign: bool
 ) -> tuple[Policies, bool]:
-    """The policies that the refusal names, and whether their Deny decided.
+    """Returns the policies that the refusal names, and whether their Deny decided.
 
     Other accounts do not see a Deny of the resource, since it would reveal that the resource exists.
     """
@@ -298,7 +298,7 @@ def list_queues(request: object, context: RequestContext) -> list[str]:
 
 
 def source_of_task(task_handle: str) -> str:
-    """The queue of a message move task, which its handle names (base64 of JSON); else an empty text."""
+    """Returns the queue of a message move task, which its handle names (base64 of JSON); else an empty text."""
     try:
         document = msgspec.json.decode(b64decode(task_handle[:LONGEST_TASK_HANDLE], validate=True))
     except (ValueError, msgspec.DecodeError, RecursionError):
@@ -325,14 +325,14 @@ def list_topics(request: object, context: RequestContext) -> list[str]:  # noqa:
 
 
 def find_mapping_arn(request: object, context: RequestContext) -> str:
-    """The ARN of a request's event source mapping; with `*` for its id if the request names none."""
+    """Returns the ARN of a request's event source mapping; with `*` for its id if the request names none."""
     given = getattr(request, "resource", None)
     name = getattr(request, "uuid", None) or "*"
     return str(given or f"arn:aws:lambda:{context.region}:{context.account_id}:event-source-mapping:{name}")
 
 
 def find_schedule_arn(action: str, request: object, context: RequestContext) -> str:
-    """The ARN of a request's schedule or group; with `*` for its name if the request concerns all."""
+    """Returns the ARN of a request's schedule or group; with `*` for its name if the request concerns all."""
     given = getattr(request, "resource_arn", None)
     if given is not None:
         return str(given)
@@ -362,7 +362,7 @@ def list_invoked_arns(request: object) -> list[str]:
 
 
 def is_other_arn(text: str) -> bool:
-    """Whether this is an ARN of a service other than SQS and SNS."""
+    """Returns whether this is an ARN of a service other than SQS and SNS."""
     parts = text.split(":", 5)
     return len(parts) == 6 and parts[0] == "arn" and parts[2] not in INVOKES
 

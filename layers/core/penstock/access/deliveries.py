@@ -42,12 +42,12 @@ Subscriptions = tuple[list[bytes] | None, list[bytes] | None]
 
 
 def policies_decide(context: DeliveryContext) -> bool:
-    """Whether accounts are verified, so that policies can decide."""
+    """Returns whether accounts are verified, so that policies can decide."""
     return context.environment.settings.queue_access == "sigv4"
 
 
 def allows_delivery(policy: str | None, queue_arn: str, topic_arn: str, owner: str) -> bool:
-    """Whether a queue's policy (JSON, or None) lets the topic send. `owner`: the subscribing account."""
+    """Returns whether a queue's policy (JSON, or None) lets the topic send. `owner`: the subscribing account."""
     keys = {
         "aws:sourcearn": topic_arn,
         "aws:sourceaccount": topic_arn.split(":")[4],
@@ -60,7 +60,7 @@ def allows_delivery(policy: str | None, queue_arn: str, topic_arn: str, owner: s
 def check_deliveries(
     queue_arns: Iterable[str], topic_arn: str, owner: str, context: DeliveryContext
 ) -> Operation[str | None]:
-    """The policies (JSON, by ARN) that let the topic send to the queues; None if policies do not decide.
+    """Returns the policies (JSON, by ARN) that let the topic send to the queues; None if policies do not decide.
 
     Raises AccessDenied for a queue whose policy does not allow it. A missing queue has no policy.
     """

@@ -26,7 +26,7 @@ class Policies(Enum):
 def make_denial(
     service: str, action: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
-    """The error. `explicit`: a Deny refuses the action; otherwise no Allow matches."""
+    """Returns the error. `explicit`: a Deny refuses the action; otherwise no Allow matches."""
     name = action_name(service, action)
     reason = (
         f"with an explicit deny in {_article(policies)} {policies.value} policy"
@@ -43,7 +43,7 @@ def _article(policies: Policies) -> str:
 
 
 def action_name(service: str, action: str) -> str:
-    """An action in its service's spelling: `sqs:sendmessage`, `SNS:Publish`, `scheduler:CreateSchedule`."""
+    """Returns an action in its service's spelling: `sqs:sendmessage`, `SNS:Publish`, `scheduler:CreateSchedule`."""
     single = action.removesuffix("Batch")
     if service == "sqs":
         return f"sqs:{single.lower()}"

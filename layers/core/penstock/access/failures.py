@@ -35,6 +35,6 @@ class FailureCounter:
         self._windows[address] = started_at, number + 1
 
     def is_exceeded(self, address: str) -> bool:
-        """Whether the address has had more than `most` failures in its window."""
+        """Returns whether the address has had more than `most` failures in its window."""
         started_at, number = self._windows.get(rate_limit_key(address), (0.0, 0))
         return number > self._most and monotonic() - started_at <= self._seconds

@@ -14,7 +14,7 @@ from penstock.settings.formats import split_list
 def function_refusal(
     function: FunctionArn | None, text: str, account_id: str, region: str, settings: Settings
 ) -> str | None:
-    """Why the account may not have the function invoked; None: it may. `text`: how the function was named."""
+    """Returns why the account may not have the function invoked; None: it may. `text`: how the function was named."""
     if function is None or (function.account_id, function.region) != (account_id, region):
         return f"The function {text} must be in the region {region} and belong to the account {account_id}."
     if not settings.queue_lambda_endpoint:
@@ -25,7 +25,7 @@ def function_refusal(
 
 
 def is_listed(function: FunctionArn, settings: Settings) -> bool:
-    """Whether QUEUE_LAMBDA_FUNCTIONS has the function. If it is empty: any function, or none if access is checked."""
+    """Returns whether QUEUE_LAMBDA_FUNCTIONS allows the function. An empty list allows all without access control."""
     listed = split_list(settings.queue_lambda_functions)
     if not listed:
         return settings.queue_access == "off"

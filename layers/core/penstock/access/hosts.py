@@ -74,7 +74,7 @@ class Hosts:
             raise MisdirectedRequest.of(host.decode("latin-1"))
 
     def allows(self, host: bytes) -> bool:
-        """Whether requests may have this Host, with or without a port."""
+        """Returns whether requests may have this Host, with or without a port."""
         verdict = self._verdicts.get(host)
         if verdict is None:
             verdict = self._judge(host)
@@ -85,12 +85,12 @@ class Hosts:
         return verdict
 
     def names(self, host: bytes) -> bool:
-        """Whether the settings name this host; `*` names none."""
+        """Returns whether the settings name this host; `*` names none."""
         name = parse_host_name(host)
         return name is not None and (name in self._names or name.endswith(self._domains))
 
     def forwarded(self, headers: Mapping[bytes, bytes]) -> bytes:
-        """The host that the client named to a proxy before us; empty if unknown.
+        """Returns the host that the client named to a proxy before us; empty if unknown.
 
         AWS does not document that API Gateway or a load balancer sets the header or removes a client's, so the host in
         it must be allowed, too.
@@ -126,12 +126,12 @@ class Hosts:
 
 
 def is_private(name: str) -> bool:
-    """Whether no outside name server can lead this name here. Only HTTP/1.0 clients, no browsers, send an empty one."""
+    """Returns whether an outside name server cannot lead this name here. Only HTTP/1.0 clients send an empty host."""
     return "." not in name or name.endswith(PRIVATE_DOMAINS) or _IP_ADDRESS(name) is not None
 
 
 def parse_host_name(host: bytes) -> str | None:
-    """A Host without its port, in lower case; None if the text is no host."""
+    """Returns a Host without its port, in lower case; None if the text is no host."""
     found = _HOST(host)
     return None if found is None else found[1].decode().lower().removesuffix(".")
 

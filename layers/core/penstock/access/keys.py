@@ -16,7 +16,7 @@ is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
 
 
 def new_key_id(prefix: str) -> str:
-    """The prefix and 16 characters of 80 random bits, 20 in all like a key id of AWS."""
+    """Returns the prefix and 16 characters of 80 random bits, 20 in all like a key id of AWS."""
     return prefix + b32encode(secrets.token_bytes(10)).decode()
 
 
@@ -40,7 +40,7 @@ def new_key(*, bearer: bool, account_id: str, encryption_key: str) -> NewKey:
 
 
 def policy_problem(text: str) -> str | None:
-    """Why a text is no policy of a user; None for a built-in policy's name and for a policy in JSON."""
+    """Returns why a text is no policy of a user; None for a built-in policy's name and for a policy in JSON."""
     if text in BUILT_IN:
         return None
     if len(text) > LONGEST_POLICY:

@@ -19,7 +19,7 @@ _PUBLIC_LINK = re.compile(
 
 
 def is_public_link(http: HttpRequest) -> bool:
-    """Whether a request without credentials opens such a link, or does the same by a form, as SDKs do.
+    """Returns whether a request without credentials opens such a link, or does the same by a form, as SDKs do.
 
     If it names several actions, it may still be for another one: `authentication.run_public_link` decides.
     """
@@ -31,7 +31,7 @@ def is_public_link(http: HttpRequest) -> bool:
 
 
 def is_followed_in_browser(http: HttpRequest) -> bool:
-    """Whether a browser opens such a link."""
+    """Returns whether a browser opens such a link."""
     if http.method != "GET":
         return False
     accept = http.headers.get(b"accept", b"")

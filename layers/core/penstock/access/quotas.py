@@ -55,19 +55,19 @@ def check_quota(
 
 
 def too_many(kind: str, context: QuotaContext) -> str:
-    """The error text for one item more than the quota."""
+    """Returns the error text for one item more than the quota."""
     return f"An account can have {read_quota(kind, context)} {kind.replace('_', ' ')}."
 
 
 def read_quota(kind: str, context: QuotaContext) -> int:
-    """The setting; 0 means no limit."""
+    """Returns the setting; 0 means no limit."""
     return int(getattr(context.environment.settings, f"quota_{kind}"))
 
 
 def is_reached(
     kind: str, name: str | None, context: QuotaContext, group: str | None = None, more: int = 1
 ) -> Operation[bool]:
-    """Whether `more` further items of this kind exceed the quota, and the account has none of this name."""
+    """Returns whether `more` further items of this kind exceed the quota, and the account has none of this name."""
     most = read_quota(kind, context)
     if most == 0:
         return False
@@ -77,5 +77,5 @@ def is_reached(
 
 
 def too_many_deliveries(settings: Settings) -> str:
-    """The text of that error."""
+    """Returns the text of that error."""
     return f"{settings.quota_deliveries} deliveries of an account can wait."

@@ -88,7 +88,7 @@ class RequestRate:
 
 
 def request_rate(settings: Settings) -> RequestRate | None:
-    """The rate that the settings allow; None means no limit."""
+    """Returns the rate that the settings allow; None means no limit."""
     per_second = settings.quota_requests_per_second
     return RequestRate(per_second) if per_second else None
 

@@ -33,7 +33,7 @@ class SecretCipher:
         self._cipher = AESGCM(read_key(encryption_key))
 
     def encrypt(self, secret: str, key_id: str, account_id: str) -> bytes:
-        """The bytes to store."""
+        """Returns the bytes to store."""
         nonce = os.urandom(_NONCE_BYTES)
         return (
             _VERSION + nonce + self._cipher.encrypt(nonce, secret.encode(), bind_to_key(key_id, account_id))
@@ -53,7 +53,7 @@ class SecretCipher:
 
 
 def read_key(text: str) -> bytes:
-    """The 32 bytes. Raises SettingError, which does not show the text."""
+    """Returns the 32 bytes. Raises SettingError, which does not show the text."""
     try:
         key = b64decode(text, validate=True)
     except (Base64Error, ValueError):

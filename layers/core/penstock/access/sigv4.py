@@ -69,7 +69,7 @@ class SignatureClaim(NamedTuple):
 
 # --- parsing the claim -----------------------------------------------------------------------------------------------
 def parse(http: HttpRequest) -> SignatureClaim:
-    """The signature that a request claims.
+    """Returns the signature that a request claims.
 
     Raises MissingAuthenticationToken if the request has no signature, IncompleteSignature for an incomplete signature
     or for two, InvalidClientTokenId for a session token (we issue none), SignatureDoesNotMatch for an impossible scope.
@@ -217,7 +217,7 @@ def _text(seconds: float) -> str:
 
 @lru_cache(maxsize=1024)
 def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
-    """The key of a day, region and service; cached, since it takes four of the five HMACs of a verification."""
+    """Returns the key of a day, region and service; cached, since it takes four of the five HMACs of a verification."""
     key = f"AWS4{secret}".encode()
     for part in (date, region, service, "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -245,7 +245,7 @@ def canonical_request(http: HttpRequest, claim: SignatureClaim) -> bytes:
 
 
 def canonical_path(path: str) -> bytes:
-    """The path without dot segments and empty segments, encoded twice: the server passes `path` decoded.
+    """Returns the path without dot segments and empty segments, encoded twice: the server passes `path` decoded.
 
     An ARN in a path is one segment: the client has encoded its slash.
     """
@@ -296,7 +296,7 @@ def _single(pairs: Pairs) -> dict[str, str]:
 
 
 def canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
-    """A line for each signed header, trimmed. Raises SignatureDoesNotMatch if one is missing or not signed."""
+    """Returns a line for each signed header, trimmed. Raises SignatureDoesNotMatch if one is missing or not signed."""
     names = _names(signed_headers)
     for name in http.headers:
         if name.startswith(b"x-amz-") and name not in names and not name.startswith(b"x-amz-cf-"):
@@ -322,7 +322,7 @@ def _names(signed_headers: str) -> dict[bytes, None]:
 
 
 def payload_hash(http: HttpRequest) -> bytes:
-    """The hash of the body, in hexadecimal; X-Amz-Content-Sha256 must be equal if the request has it."""
+    """Returns the hash of the body, in hexadecimal; X-Amz-Content-Sha256 must be equal if the request has it."""
     digest = sha256(http.body).hexdigest().encode()
     if http.headers.get(b"x-amz-content-sha256", digest) != digest:
         raise SignatureDoesNotMatch("X-Amz-Content-Sha256 is not the SHA-256 of the body.")

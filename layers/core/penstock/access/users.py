@@ -46,19 +46,19 @@ class User(NamedTuple):
     policies: tuple[str, ...]
 
     def verdict(self, request: AccessRequest) -> Decision:
-        """The verdict of the user's policies: ALLOWED, DENIED or NO_MATCH."""
+        """Returns the verdict of the user's policies: ALLOWED, DENIED or NO_MATCH."""
         if self.principal.is_root:
             return Decision.ALLOWED
         return evaluate_user(self.policies, request)
 
 
 def user_arn(account_id: str, name: str) -> str:
-    """The ARN of a user, which policies name as a principal."""
+    """Returns the ARN of a user, which policies name as a principal."""
     return f"arn:aws:iam::{account_id}:user/{name}"
 
 
 def caller(account_id: str, user_name: str | None, policies: Iterable[str] | None) -> User:
-    """The user of a key. A key without a user belongs to the account's root user, who may do everything."""
+    """Returns the user of a key. A key without a user belongs to the account's root user, who may do everything."""
     if user_name is None:
         return User(make_root(account_id), ())
     texts = tuple(BUILT_IN.get(policy, policy) for policy in policies or ())

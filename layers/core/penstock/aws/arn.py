@@ -52,7 +52,7 @@ def is_queue_name(name: str) -> bool:
 
 
 def is_queue_name_prefix(text: str) -> bool:
-    """Whether a name can start with this text; the empty text starts every name."""
+    """Returns whether a name can start with this text; the empty text starts every name."""
     return _PREFIX(text) is not None
 
 
@@ -67,13 +67,13 @@ def is_region(text: str) -> bool:
 
 
 def queue_arn(region: str, account_id: str, name: str) -> str | None:
-    """The ARN text, or None for an invalid account or name."""
+    """Returns the ARN text, or None for an invalid account or name."""
     queue = resolve_queue(region, account_id, name)
     return None if queue is None else queue.arn
 
 
 def resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | None:
-    """The queue, or None for an invalid account or name. Cached: every request on a queue needs it."""
+    """Returns the queue, or None for an invalid account or name. Cached: every request on a queue needs it."""
     return None if len(name) > LONGEST_NAME else _resolve_queue(region, account_id, name)
 
 
@@ -85,7 +85,7 @@ def _resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | N
 
 
 def parse_queue_arn(text: str) -> QueueArn | None:
-    """The parts of a queue's ARN, or None for any other text."""
+    """Returns the parts of a queue's ARN, or None for any other text."""
     match = _ARN(text)
     if match is None or not is_queue_name(match[4]):
         return None

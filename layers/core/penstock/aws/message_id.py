@@ -11,11 +11,11 @@ _VERSION_4 = (0x4 << 76) | (0x2 << 62)
 
 
 def new_message_id() -> bytes:
-    """A new id, 16 bytes."""
+    """Returns a new id, 16 bytes."""
     return (getrandbits(128) & _VERSION_AND_VARIANT | _VERSION_4).to_bytes(16, "big")
 
 
 def as_text(message_id: bytes) -> str:
-    """The usual 36 characters."""
+    """Returns the usual 36 characters."""
     digits = message_id.hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

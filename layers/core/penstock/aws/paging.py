@@ -4,12 +4,12 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 
 def make_token(last: str) -> str:
-    """The token of the page that begins after `last`."""
+    """Returns the token of the page that begins after `last`."""
     return urlsafe_b64encode(last.encode()).decode("ascii")
 
 
 def read_name(token: str) -> str | None:
-    """The name in a token; None for a text that `make_token` cannot have made."""
+    """Returns the name in a token; None for a text that `make_token` cannot have made."""
     try:
         named = urlsafe_b64decode(token.encode("ascii")).decode("ascii")
     except ValueError:  # raised by base64 and by both encodings

@@ -29,12 +29,12 @@ _PATH = re.compile(r"/(?:[a-z0-9-]{1,32}/)?[0-9]{12}/[^/]+/*").fullmatch
 
 
 def is_queue_path(path: str) -> bool:
-    """Whether a request's path has the form of a queue's path."""
+    """Returns whether a request's path has the form of a queue's path."""
     return _PATH(path) is not None
 
 
 def build_path(region: str, account_id: str, name: str, default_region: str) -> str:
-    """The path of a queue's URL."""
+    """Returns the path of a queue's URL."""
     return f"/{account_id}/{name}" if region == default_region else f"/{region}/{account_id}/{name}"
 
 
@@ -42,7 +42,7 @@ def build_path(region: str, account_id: str, name: str, default_region: str) -> 
 def resolve(
     url: str, account_id: str, region: str, default_region: str, served_regions: str = ""
 ) -> ResolvedQueue | None:
-    """The queue at a URL for a caller of this account and region, or None for an impossible URL.
+    """Returns the queue at a URL for a caller of this account and region, or None for an impossible URL.
 
     `served_regions`: QUEUE_REGIONS, separated by commas; empty: any. Cached: every request on a queue needs it.
     """

@@ -22,11 +22,11 @@ class GroupArn(NamedTuple):
 
 
 def schedule_arn(region: str, account_id: str, group: str, name: str) -> str:
-    """The ARN of a schedule, which contains its group's name, also that of the default group."""
+    """Returns the ARN of a schedule, which contains its group's name, also that of the default group."""
     return f"arn:aws:scheduler:{region}:{account_id}:schedule/{group}/{name}"
 
 
 def parse_group_arn(text: str) -> GroupArn | None:
-    """The parts of a group's ARN, or None for any other text."""
+    """Returns the parts of a group's ARN, or None for any other text."""
     match = _GROUP(text)
     return GroupArn(match[1], match[2], match[3]) if match is not None else None

@@ -47,19 +47,19 @@ def is_topic_name(name: str) -> bool:
 
 
 def parse_topic_arn(text: str) -> TopicArn | None:
-    """The parts of a topic's ARN, or None for any other text."""
+    """Returns the parts of a topic's ARN, or None for any other text."""
     match = _TOPIC(text)
     return TopicArn(match[1], match[2], match[3]) if match is not None and is_topic_name(match[3]) else None
 
 
 def topic_of_subscription(text: str) -> TopicArn | None:
-    """The topic of a subscription's ARN, which is the topic's ARN and an id; None for any other text."""
+    """Returns the topic of a subscription's ARN, which is the topic's ARN and an id; None for any other text."""
     topic, _, subscription_id = text.rpartition(":")
     return parse_topic_arn(topic) if is_subscription_id(subscription_id) else None
 
 
 def is_subscription_id(text: str) -> bool:
-    """Whether the text can follow the topic's ARN in a subscription's ARN."""
+    """Returns whether the text can follow the topic's ARN in a subscription's ARN."""
     return _UUID(text) is not None
 
 
@@ -80,13 +80,13 @@ def is_application_name(name: str) -> bool:
 
 
 def parse_application_arn(text: str) -> PlatformArn | None:
-    """The parts of an application's ARN, or None for any other text."""
+    """Returns the parts of an application's ARN, or None for any other text."""
     parsed = _parse_platform_arn(text, "app")
     return parsed if parsed is not None and parsed.endpoint_id is None else None
 
 
 def parse_endpoint_arn(text: str) -> PlatformArn | None:
-    """The parts of an endpoint's ARN, or None for any other text."""
+    """Returns the parts of an endpoint's ARN, or None for any other text."""
     parsed = _parse_platform_arn(text, "endpoint")
     return parsed if parsed is not None and parsed.endpoint_id is not None else None
 

@@ -49,7 +49,7 @@ def _policy(kind: str, own: str | None, topic: str | None) -> Policy | None:
 
 
 def read_delivery(row: ClaimedDeliveryRow) -> Delivery:
-    """A delivery from its row, which has the policies of subscription and topic."""
+    """Returns a delivery from its row, which has the policies of subscription and topic."""
     own, topic = row.subscription_policy, row.topic_policy
     return Delivery(
         delivery_id=row.delivery_id,

@@ -137,7 +137,7 @@ class DeliveryRun:
                 self._signal.set()
 
     async def _carry_traced(self, claimed: Claimed) -> Outcome:
-        """The outcome of an attempt, which becomes a span if the publish was traced."""
+        """Returns the outcome of an attempt, which becomes a span if the publish was traced."""
         carrier = self._carrier_of(claimed.delivery.kind)
         if self._tracer is None or claimed.trace is None:
             return await carrier.carry(claimed.delivery)

@@ -88,7 +88,7 @@ class DeliveryStore:
         return [Claimed(read_delivery(row), lease, self._read_trace(row.trace)) for row in rows]
 
     def _hand_over(self) -> int:
-        """How many outgoing messages have become deliveries."""
+        """Returns how many outgoing messages have become deliveries."""
         if not self._protocols:
             return 0
         (row,) = self._calls.call(

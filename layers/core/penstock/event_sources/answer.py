@@ -18,7 +18,7 @@ class Malformed(Exception):  # noqa: N818 - named for the answer
 
 
 def read_failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
-    """The ids of messages that an answer reports as failed. Raises Malformed."""
+    """Returns the ids of messages that an answer reports as failed. Raises Malformed."""
     if not body.strip():
         return frozenset()
     try:
@@ -41,7 +41,7 @@ def read_failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
 
 
 def select_succeeded(rows: Sequence[ReceivedRow], failed: frozenset[str], *, fifo: bool) -> list[ReceivedRow]:
-    """The messages that may be deleted."""
+    """Returns the messages that may be deleted."""
     stopped: set[str] = set()
     done: list[ReceivedRow] = []
     for row in rows:
@@ -54,6 +54,6 @@ def select_succeeded(rows: Sequence[ReceivedRow], failed: frozenset[str], *, fif
 
 
 def read_group(row: ReceivedRow) -> str:
-    """The message group of a FIFO queue's message."""
+    """Returns the message group of a FIFO queue's message."""
     system = msgspec.json.decode(row.system or "{}")
     return str(system.get("MessageGroupId", ""))

@@ -79,12 +79,12 @@ class Mapping(msgspec.Struct, kw_only=True):
 
 
 def read_mapping(row: JsonObject) -> Mapping:
-    """The mapping of a row."""
+    """Returns the mapping of a row."""
     return msgspec.convert(row, Mapping)
 
 
 def make_context(mapping: Mapping, environment: Environment) -> Context:
-    """The context of a mapping's receives and deletes: like that of a request of its account."""
+    """Returns the context of a mapping's receives and deletes: like that of a request of its account."""
     http = HttpRequest("POST", "/", b"", {}, b"")
     return Context(mapping.account_id, mapping.region, environment.request_ids(), environment, http)
 
@@ -130,7 +130,7 @@ def build_records(mapping: Mapping, rows: Sequence[ReceivedRow], context: Contex
 
 
 def _facts(records: Sequence[JsonObject]) -> list[str | None]:
-    """The facts for the filter, in JSON. Takes up to 0.4 s a MiB."""
+    """Returns the facts for the filter, in JSON. Takes up to 0.4 s a MiB."""
     return [None if one is None else msgspec.json.encode(one).decode() for one in filters.read_facts(records)]
 
 

@@ -30,7 +30,7 @@ _OFFERED = frozenset(
 
 
 def polls_mappings(http: HttpRequest, settings: Settings) -> bool:
-    """Whether the deployment polls for mappings: the container always does, Lambda functions if a setting says so."""
+    """Returns whether the deployment polls for mappings. The container always does; for Lambda a setting decides."""
     return http.response_limit is None or settings.queue_lambda_mappings
 
 

@@ -48,7 +48,7 @@ class ServiceException(LambdaError):
 
 
 def as_lambda_error(error: AwsError) -> AwsError:
-    """The error in Lambda's form, if Lambda uses another name or status."""
+    """Returns the error in Lambda's form, if Lambda uses another name or status."""
     if isinstance(error, errors.RequestThrottled):
         return TooManyRequestsException(error.message)
     return ServiceException(error.message) if type(error) is errors.InternalFailure else error

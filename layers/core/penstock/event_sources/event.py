@@ -61,7 +61,7 @@ def _message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict
 
 
 def encode_record(row: ReceivedRow, record: JsonObject) -> Record:
-    """The record in JSON."""
+    """Returns the record in JSON."""
     return Record(row, msgspec.json.encode(record))
 
 
@@ -80,5 +80,5 @@ def split_events(records: Sequence[Record]) -> Iterator[list[Record]]:
 
 
 def build_event(records: Sequence[Record]) -> bytes:
-    """The event in JSON."""
+    """Returns the event in JSON."""
     return _START + b",".join(record.encoded for record in records) + _END

@@ -25,7 +25,7 @@ from .types import FilterCriteria
 
 
 def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
-    """The compiled patterns; None: every message passes. Raises InvalidParameterValueException."""
+    """Returns the compiled patterns; None: every message passes. Raises InvalidParameterValueException."""
     found: list[object] = []
     for one in (criteria.filters if criteria is not None else None) or ():
         try:
@@ -41,7 +41,7 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
 
 
 def read_facts(records: Sequence[JsonObject]) -> list[Mapping[str, object] | None]:
-    """The facts for the patterns, one entry a record; None for a record that cannot match."""
+    """Returns the facts for the patterns, one entry a record; None for a record that cannot match."""
     return [_facts(record) for record in records]
 
 
@@ -54,7 +54,7 @@ def _facts(record: JsonObject) -> Mapping[str, object] | None:
 
 
 def _body(text: str) -> object:
-    """The body as a JSON object, else as text."""
+    """Returns the body as a JSON object, else as text."""
     if text.lstrip()[:1] != "{" or has_too_many_containers(text):
         return text
     try:

@@ -84,7 +84,7 @@ class Invoker:
 
 
 def _check_answer(answer: Answer) -> bytes:
-    """The body of a successful answer. Raises Failure, also if it is truncated: it may have named failed messages."""
+    """Returns the body of a successful answer. Raises Failure if it is truncated: it may name failed messages."""
     if answer.status == THROTTLED:
         raise Throttled("the target has answered 429: too many requests")
     if not 200 <= answer.status < 300:

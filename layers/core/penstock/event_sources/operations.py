@@ -80,7 +80,7 @@ def create(request: mappings.CreateEventSourceMappingRequest, context: Context) 
 
 
 def get_event_source_mapping(request: mappings.GetEventSourceMappingRequest, context: Context) -> Shown:
-    """A mapping. Raises ResourceNotFoundException."""
+    """Returns a mapping. Raises ResourceNotFoundException."""
     return describe_mapping((yield from read(request.uuid, context)))
 
 
@@ -175,7 +175,7 @@ def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) ->
 
 # --- tags ------------------------------------------------------------------------------------------------------------
 def list_tags(request: mappings.ListTagsRequest, context: Context) -> Operation[mappings.ListTagsResult]:
-    """The tags of a mapping."""
+    """Returns the tags of a mapping."""
     mapping = yield from read(read_tagged_id(request.resource, context), context)
     return mappings.ListTagsResult(tags=mapping.tags)
 
@@ -201,7 +201,7 @@ def change_tags(resource: str, tags: dict[str, str], removed: list[str], context
 
 
 def read_tagged_id(resource: str, context: Context) -> str:
-    """The id of the mapping that an ARN names. Raises ResourceNotFoundException: only mappings have tags here."""
+    """Returns the mapping's id in an ARN. Raises ResourceNotFoundException: only mappings have tags here."""
     prefix = ARN_PREFIX.format(context.region, context.account_id)
     if not resource.startswith(prefix):
         raise ResourceNotFoundException
@@ -217,7 +217,7 @@ def check_receiver(queue_arn: str, context: Context) -> Operation[None]:
 
 
 def read(uuid: str, context: Context) -> Operation[Mapping]:
-    """The mapping of this id. Raises ResourceNotFoundException."""
+    """Returns the mapping of this id. Raises ResourceNotFoundException."""
     mapping_id = parse_uuid(uuid)
     rows = yield from Call(
         LIST_MAPPINGS, (context.account_id, context.region, mapping_id, None, None, None, 1)
@@ -228,7 +228,7 @@ def read(uuid: str, context: Context) -> Operation[Mapping]:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """The id, or None. Accepts only the form that policies use: other spellings would evade them."""
+    """Returns the id, or None. Accepts only the form that policies use: other spellings would evade them."""
     try:
         mapping_id = UUID(text)
     except ValueError:
@@ -237,23 +237,23 @@ def parse_uuid(text: str) -> UUID | None:
 
 
 def read_options(request: mappings.ChangeRequest) -> Options:
-    """The options that a request has."""
+    """Returns the options that a request has."""
     return Options(**{name: getattr(request, name) for name in Options.__struct_fields__})
 
 
 def merge_options(old: Options, new: Options) -> Options:
-    """The old options, replaced by the new ones that are given."""
+    """Returns the old options, replaced by the new ones that are given."""
     given = {name: value for name, value in asdict(new).items() if value is not None}
     return Options(**{**asdict(old), **given})
 
 
 def build_arn(mapping: Mapping) -> str:
-    """The mapping's ARN."""
+    """Returns the mapping's ARN."""
     return f"{ARN_PREFIX.format(mapping.region, mapping.account_id)}{mapping.mapping_id}"
 
 
 def describe_mapping(mapping: Mapping, state: str | None = None) -> mappings.EventSourceMapping:
-    """A mapping in the API's form; `state`: replaces the stored state."""
+    """Returns a mapping in the API's form; `state`: replaces the stored state."""
     options = asdict(mapping.options)
     options["batch_size"] = mapping.batch_size
     options["maximum_batching_window_in_seconds"] = mapping.window_seconds

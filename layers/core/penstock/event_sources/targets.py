@@ -15,12 +15,12 @@ URL_PREFIXES = ("http://", "https://")
 
 
 def is_url(target: str) -> bool:
-    """Whether the target is a URL and not a function."""
+    """Returns whether the target is a URL and not a function."""
     return target.startswith(URL_PREFIXES)
 
 
 def parse_target(text: str, account_id: str, region: str) -> str:
-    """The ARN or URL that a text names, in its stored form. Raises InvalidParameterValueException."""
+    """Returns the ARN or URL that a text names, in its stored form. Raises InvalidParameterValueException."""
     if is_url(text):
         try:
             parse_endpoint(text)

@@ -93,7 +93,7 @@ class ExecutionEnvironment:
         return Metrics(self._known_settings.queue_account_id, self._known_settings.queue_region)
 
     def run(self, operation: "Operation[T]") -> T:
-        """The operation's result. With QUEUE_USAGE_METRICS, writes metrics of the queues that the operation used."""
+        """Runs the operation. With QUEUE_USAGE_METRICS, writes metrics of the queues that it used."""
         if not self.settings.queue_usage_metrics:
             return self._run(operation)
         from .usage import Usage  # noqa: PLC0415 - most functions do not need it
@@ -112,11 +112,11 @@ class ExecutionEnvironment:
             return run(operation, self.database, count, waits.grant, self._lengths)
 
     def psycopg_connection(self) -> "psycopg.Connection[Row]":
-        """A psycopg connection for workers that need transactions, also with pg8000. Raises ServiceUnavailable."""
+        """Opens a psycopg connection for workers that need transactions. Raises ServiceUnavailable."""
         return cast("PsycopgConnection", self._psycopg.connection()).connection
 
     def traced(self, work: Callable[[], T], lambda_context: object) -> T:
-        """The result of `work`, which runs in a segment of X-Ray if the function has tracing."""
+        """Returns the result of `work`, which runs in a segment of X-Ray if the function has tracing."""
         return trace_call(work, lambda_context) if self._is_traced else work()
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ class ExecutionEnvironment:
         return Secret(self.variables["QUEUE_SECRET"])
 
     def _new_address(self) -> str | None:
-        """The database's address after a rotation; None if it is unchanged or was read a moment ago."""
+        """Returns the database's address after a rotation; None if it is unchanged or was read a moment ago."""
         if self._secret is None or not self._secret.may_be_read():
             return None
         return self._read_secret(self._secret).database_url or None

@@ -33,7 +33,7 @@ class UnknownEvent(ValueError):  # noqa: N818 - named for the event
 
 # --- requests --------------------------------------------------------------------------------------------------------
 def read(event: Event) -> HttpRequest:
-    """The request in an event. Raises UnknownEvent; ValueError for a body that is falsely marked as base64."""
+    """Returns the request in an event. Raises UnknownEvent; ValueError for a body that is falsely marked as base64."""
     context = event.get("requestContext") or {}
     if "http" in context:
         return _read_2(event, context)
@@ -60,7 +60,7 @@ def _read_2(event: Event, context: Event) -> HttpRequest:
 
 
 def is_host_checked(event: Event) -> bool:
-    """Whether the request's Host is a name that API Gateway serves for this function."""
+    """Returns whether the request's Host is a name that API Gateway serves for this function."""
     domain = (event.get("requestContext") or {}).get("domainName")
     hosts = [value for name, value in _pairs(event, "headers", "multiValueHeaders") if name.lower() == "host"]
     return bool(domain) and [host.lower() for host in hosts] == [str(domain).lower()]
@@ -72,10 +72,7 @@ _UTF_8_RUNTIMES = frozenset(f"AWS_Lambda_python3.{minor}" for minor in (12, 13, 
 
 
 def writes_ascii(runtime: str | None) -> bool:
-    """Whether a runtime (AWS_EXECUTION_ENV) escapes characters outside ASCII in a function's result, as old ones do.
-
-    Source: awslambdaric 4.2.2, lambda_runtime_marshaller.
-    """
+    """Returns whether the runtime (AWS_EXECUTION_ENV) escapes non-ASCII characters in a function's result."""
     return runtime not in _UTF_8_RUNTIMES
 
 
@@ -85,12 +82,12 @@ FUNCTION = ResponseLimit("a Lambda function (6 MB)", FUNCTION_BYTES, _IS_ASCII)
 
 
 def response_limit(event: Event) -> ResponseLimit:
-    """The longest result of the function."""
+    """Returns the longest result of the function."""
     return LOAD_BALANCER if "elb" in (event.get("requestContext") or ()) else FUNCTION
 
 
 def _without_stage(path: str, stage: str) -> str:
-    """The path as the client wrote it, without the stage name, which every stage but `$default` prepends."""
+    """Returns the path as the client wrote it, without the stage name, which every stage but `$default` prepends."""
     return path[len(stage) :] or "/" if path == stage or path.startswith(stage + "/") else path
 
 
@@ -141,7 +138,7 @@ def _bytes(text: str) -> bytes:
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def answer(event: Event, response: HttpResponse) -> Answer:
-    """The answer in the form that the event's source expects. Every body that Penstock writes is text."""
+    """Returns the answer in the form that the event's source expects. Every body that Penstock writes is text."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
     result: Answer = {
         "statusCode": response.status,
@@ -156,7 +153,7 @@ def answer(event: Event, response: HttpResponse) -> Answer:
 
 
 def fits(result: Answer, limit: ResponseLimit) -> bool:
-    """Whether the result, written as JSON by the runtime, keeps AWS's limit."""
+    """Returns whether the result, written as JSON by the runtime, keeps AWS's limit."""
     if LONGEST_ESCAPE * len(result["body"]) + HEAD_BYTES <= limit.max_bytes:
         return True
     return limit.count_bytes(result) <= limit.max_bytes

@@ -43,7 +43,7 @@ class Handler:
         return events.answer(event, self._failure(too_large, http, None, lambda_context))
 
     def respond(self, http: HttpRequest, lambda_context: object = None) -> HttpResponse:
-        """The answer to a request. Every error becomes an answer; errors of the service are logged."""
+        """Returns the answer to a request. Every error becomes an answer; errors of the service are logged."""
         call = None
         try:
             if self.action is None and is_certificate(http.method, http.path):
@@ -92,12 +92,12 @@ class Handler:
 
 
 def lambda_handler(service: str, action: str) -> Handler:
-    """The handler of one action, such as ("sqs", "SendMessage")."""
+    """Returns the handler of one action, such as ("sqs", "SendMessage")."""
     load_operation(BY_NAME[service, action])
     return Handler(service, action, ExecutionEnvironment())
 
 
 def gateway_handler() -> Handler:
-    """The handler of every action of every service."""
+    """Returns the handler of every action of every service."""
     load_operations()
     return Handler(None, None, ExecutionEnvironment(bounds_waits=True))

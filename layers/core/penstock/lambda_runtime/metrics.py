@@ -32,7 +32,7 @@ class Value(NamedTuple):
 
 
 def emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequence[int]]]) -> str:
-    """A line of the Embedded Metric Format. powertools would write it too, but takes 20 ms to import.
+    """Returns a line of the Embedded Metric Format. powertools would write it too, but takes 20 ms to import.
 
     values: unit and at most 100 numbers by name; the dimensions have the names and values of queues' dimensions.
     """
@@ -47,7 +47,7 @@ def emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequ
 
 
 def namespace() -> str:
-    """The namespace of all metrics."""
+    """Returns the namespace of all metrics."""
     return os.environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE)
 
 
@@ -92,7 +92,7 @@ class Metrics:
                 print(emf_line(self._dimensions(account_id, region, name), known), flush=True)  # noqa: T201 - Lambda's log
 
     def _dimensions(self, account_id: str, region: str, queue: str) -> dict[str, str]:
-        """The dimensions of a queue; they include account and region if these are not the installation's."""
+        """Returns the dimensions of a queue; they include account and region if these are not the installation's."""
         dimensions = {"QueueName": queue}
         if (account_id, region) != self._own:
             dimensions |= {"AccountId": account_id, "Region": region}

@@ -50,7 +50,7 @@ def migrate(
 
 
 def read_tune_role(event: Mapping[str, object]) -> str | None:
-    """The role that will get the settings of the service's sessions. Raises InvalidEventError."""
+    """Returns the role that will get the settings of the service's sessions. Raises InvalidEventError."""
     role = event.get("tune_role")
     if event.keys() - {"tune_role"} or not isinstance(role, str | None):
         raise InvalidEventError('an event is {} or {"tune_role": "name of a role"}')

@@ -93,7 +93,7 @@ class FunctionService:
         self._thread.shutdown()
 
     async def run(self, operation: Operation[T]) -> T:
-        """The operation's result."""
+        """Returns the operation's result."""
         try:
             effect = next(operation)
             while True:
@@ -102,7 +102,7 @@ class FunctionService:
             return cast("T", end.value)
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """The rows of one call. Raises AwsError."""
+        """Returns the rows of one call. Raises AwsError."""
         return await self._in_thread(lambda: self._database.call(statement, arguments))
 
     def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
@@ -132,7 +132,7 @@ class FunctionService:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def _receive(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
-        """The rows of a receive, which waits for the time that it names."""
+        """Returns the rows of a receive, which waits for the time that it names."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (effect.wait_seconds or 0)
         at_once = replace(effect, wait_seconds=0)
@@ -226,5 +226,5 @@ class MappingsHandler:
 
 
 def mappings_handler() -> MappingsHandler:
-    """The handler of the function that polls for event source mappings."""
+    """Returns the handler of the function that polls for event source mappings."""
     return MappingsHandler(ExecutionEnvironment())

@@ -123,12 +123,12 @@ class PollingHandler(ScheduledHandler):
 
 
 def polling_handler(worker: PollingWorker) -> PollingHandler:
-    """The handler of a worker, given as its module, whose work must not wait for the next minute."""
+    """Returns the handler of a worker, given as its module, whose work must not wait for the next minute."""
     return PollingHandler(worker, ExecutionEnvironment())
 
 
 def statement_handler(worker: StatementWorker) -> ScheduledHandler:
-    """The handler of a worker, given as its module, that only makes calls."""
+    """Returns the handler of a worker, given as its module, that only makes calls."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.database)
@@ -137,7 +137,7 @@ def statement_handler(worker: StatementWorker) -> ScheduledHandler:
 
 
 def reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
-    """The handler of a worker, given as its module, whose gauges become metrics."""
+    """Returns the handler of a worker, given as its module, whose gauges become metrics."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.database, environment.metrics.put_depth)
@@ -146,5 +146,5 @@ def reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
 
 
 def name_worker(worker: object) -> str:
-    """The worker's name: `maintain` of penstock.workers.maintain."""
+    """Returns the worker's name: `maintain` of penstock.workers.maintain."""
     return getattr(worker, "__name__", type(worker).__name__).rpartition(".")[2]

@@ -26,7 +26,7 @@ class Secret:
         self._read_at = 0.0
 
     def read(self) -> dict[str, str]:
-        """The secret's non-empty settings. Raises ServiceUnavailable, and SettingError for an unknown name."""
+        """Returns the secret's non-empty settings. Raises ServiceUnavailable, and SettingError for an unknown name."""
         # boto3 is a part of Lambda's runtime. Its import takes longer than all other imports of a function together.
         from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415
         from aws_lambda_powertools.utilities.parameters import exceptions  # noqa: PLC0415
@@ -49,12 +49,12 @@ class Secret:
         return check_members(members)
 
     def may_be_read(self) -> bool:
-        """Whether the last read is long enough ago."""
+        """Returns whether the last read is long enough ago."""
         return monotonic() - self._read_at > SECONDS_BETWEEN_READS
 
 
 def check_members(members: object) -> dict[str, str]:
-    """The members of a secret that are not empty. All must be texts with names of settings.
+    """Returns the members of a secret that are not empty. All must be texts with names of settings.
 
     Raises SettingError, without their values.
     """

@@ -58,7 +58,7 @@ class BoundedWaits:
                 self._database.call(RELEASE_POLL_SLOT, (self._function_name, self._holder))
 
     def _may_wait(self) -> bool:
-        """Whether the request has a slot, needs none, or gets one now."""
+        """Returns whether the request has a slot, needs none, or gets one now."""
         if self._slots is None or self._holder is not None:
             return True
         if self._slots == 0:

@@ -73,12 +73,12 @@ class MadeKey(msgspec.Struct):
 
 
 def show_user(row: UserRow) -> ShownUser:
-    """A user as a document."""
+    """Returns a user as a document."""
     return ShownUser(row.name, list(row.policies), row.created_at)
 
 
 def show_key(row: KeyRow) -> ShownKey:
-    """A key as a document."""
+    """Returns a key as a document."""
     return ShownKey(
         row.key_id, "bearer" if row.kind == "bearer" else "access", row.user_name, row.description, row.created_at,
         row.last_used_at, row.expires_at, row.revoked_at,
@@ -180,7 +180,7 @@ def _keys(context: Context) -> Operation[list[KeyRow]]:
 
 
 def _key(key_id: str, context: Context) -> Operation[KeyRow]:
-    """The account's key; only root keys may see root keys. Raises KeyNotFound, AccessDenied."""
+    """Returns the account's key; only root keys may see root keys. Raises KeyNotFound, AccessDenied."""
     rows = yield from _keys(context)
     for row in rows:
         if row.key_id == key_id:

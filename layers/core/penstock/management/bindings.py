@@ -107,14 +107,14 @@ def list_bindings(
 
 
 def match_bindings(routing_key: str, context: Context) -> Operation[list[Subscription]]:
-    """The bindings that an event with this key would reach."""
+    """Returns the bindings that an event with this key would reach."""
     check_routing_key(routing_key)
     rows = yield from Call(MATCH_EVENT, (context.account_id, context.region, routing_key))
     return [show_binding(row) for row in rows]
 
 
 def show_binding(row: BindingRow | BoundRow) -> Subscription:
-    """A binding as a document."""
+    """Returns a binding as a document."""
     arn = parse_queue_arn(row.endpoint) if row.protocol == "queue" else None
     return Subscription(
         id=row.binding_id,

@@ -99,6 +99,6 @@ def decode_document(
 
 
 def build_reader(kind: type[T], most_bytes: int = MAX_DOCUMENT_BYTES) -> Callable[[bytes], T]:
-    """A function that decodes a body of this type. It raises as `decode_document` does."""
+    """Returns a function that decodes a body of this type. It raises as `decode_document` does."""
     decoder = msgspec.json.Decoder(kind)
     return lambda body: decode_document(decoder, body, most_bytes)

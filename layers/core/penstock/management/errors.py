@@ -77,7 +77,7 @@ class ScheduleNotFound(AwsError):  # noqa: N818 - called as the answer is
 
     @classmethod
     def named(cls, name: str) -> "ScheduleNotFound":
-        """The error for a schedule of this name."""
+        """Returns the error for a schedule of this name."""
         return cls(f"Schedule '{name}' does not exist")
 
 

@@ -53,7 +53,7 @@ _event = msgspec.json.Decoder(NewEvent)
 
 
 def read_event(body: bytes) -> NewEvent:
-    """The event of a request. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    """Returns the event of a request. Raises InvalidParameterValue, RequestEntityTooLarge."""
     check_length_of_one(body)
     return decode_body(_event, body, one_counter)
 
@@ -94,7 +94,7 @@ def publish_event(routing_key: str, event: NewEvent, context: Context) -> Operat
 
 
 def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
-    """An event of a request, checked. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    """Returns an event of a request, checked. Raises InvalidParameterValue, RequestEntityTooLarge."""
     check_routing_key(routing_key)
     validation.check_number_of_attributes(len(event.headers))
     body = format_body(event.message)
@@ -117,7 +117,7 @@ def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
 
 
 def show_published(rows: Iterable[PublishedEventRow | TransactedRow]) -> PublishedEvent:
-    """The targets of an event, as the response, without queues that refused the event."""
+    """Returns the targets of an event, as the response, without queues that refused the event."""
     reached = [row for row in rows if row.error is None]
     messages = [
         EventMessage(queue_name=row.arn.split(":")[5], msg_id=row.id)
@@ -132,7 +132,7 @@ def show_published(rows: Iterable[PublishedEventRow | TransactedRow]) -> Publish
 
 
 def list_sent(rows: Iterable[PublishedEventRow | TransactedRow]) -> list[Sent]:
-    """The queues that have a new message each; the row of webhooks has no ARN."""
+    """Returns the queues that have a new message each; the row of webhooks has no ARN."""
     return [Sent(row.arn, 1) for row in rows if row.arn is not None and row.error is None]
 
 

@@ -108,7 +108,7 @@ def create_mapping(new: NewMapping, context: Context) -> Operation[ShownMapping]
 def list_mappings(
     queue: str | None, function: str | None, after: str | None, context: Context
 ) -> Operation[MappingList]:
-    """A page of the account's mappings, of a queue or a function if it is given."""
+    """Returns a page of the account's mappings, of a queue or a function if it is given."""
     checks.check_served(context)
     request = aws.ListEventSourceMappingsRequest(
         event_source_arn=None if queue is None else _queue(queue, context),
@@ -120,7 +120,7 @@ def list_mappings(
 
 
 def describe_mapping(mapping_id: str, context: Context) -> Operation[ShownMapping]:
-    """A mapping. Raises ResourceNotFoundException."""
+    """Returns a mapping. Raises ResourceNotFoundException."""
     checks.check_served(context)
     return show_mapping((yield from mappings.read(mapping_id, context)))
 
@@ -152,7 +152,7 @@ def delete_mapping(mapping_id: str, context: Context) -> Operation[None]:
 
 
 def show_mapping(mapping: Mapping) -> ShownMapping:
-    """A mapping as the REST API shows it."""
+    """Returns a mapping as the REST API shows it."""
     options = mapping.options
     scaling, criteria = options.scaling_config, options.filter_criteria
     filters = (criteria.filters if criteria is not None else None) or []
@@ -178,7 +178,7 @@ def show_mapping(mapping: Mapping) -> ShownMapping:
 
 
 def create_request(new: NewMapping, queue_arn: str) -> aws.CreateEventSourceMappingRequest:
-    """The request of AWS's API. Raises InvalidParameterValueException."""
+    """Returns the request of AWS's API. Raises InvalidParameterValueException."""
     return aws.CreateEventSourceMappingRequest(
         function_name=new.function,
         event_source_arn=queue_arn,

@@ -64,7 +64,7 @@ _new = msgspec.json.Decoder(NewMove)
 
 
 def read_move(body: bytes) -> NewMove:
-    """The move of a request. Raises InvalidParameterValue."""
+    """Returns the move of a request. Raises InvalidParameterValue."""
     return decode_document(_new, body)
 
 
@@ -80,12 +80,12 @@ def count_nothing(_: MoveRow) -> None:
 
 
 def count_moved(row: MoveRow) -> int:
-    """How many messages have moved so far."""
+    """Returns how many messages have moved so far."""
     return row.moved
 
 
 def start_move(name: str, new: NewMove, context: Context) -> ActedMove:
-    """A move that begins, checked before the audit notes it; how many messages it moved is in the move itself.
+    """Returns a move that begins, checked before the audit notes it; how many messages it moved is in the move itself.
 
     Raises InvalidParameterValue, QueueDoesNotExist for a text that cannot be a queue; the operation raises
     MoveConflict, and AccessDenied unless the caller may send to the destination.
@@ -105,12 +105,12 @@ def _authorize_and_start(wanted: moves.Move, to: str | None, context: Context) -
 
 
 def list_moves(name: str, context: Context) -> Operation[list[MoveRow]]:
-    """The last ten moves of a queue, the newest first. Raises QueueDoesNotExist."""
+    """Returns the last ten moves of a queue, the newest first. Raises QueueDoesNotExist."""
     return moves.list_moves(build_queue_arn(name, context))
 
 
 def describe_move(name: str, move_id: UUID, context: Context) -> Operation[MoveRow]:
-    """A move. Raises MoveNotFound, QueueDoesNotExist."""
+    """Returns a move. Raises MoveNotFound, QueueDoesNotExist."""
     return moves.describe_move(build_queue_arn(name, context), move_id)
 
 
@@ -127,7 +127,7 @@ def cancel_move(name: str, move_id: UUID, context: Context) -> ActedMove:
 
 
 def show_move(row: MoveRow) -> ShownMove:
-    """A move as a document; of its filter the queue from which messages came has its name."""
+    """Returns a move as a document; of its filter the queue from which messages came has its name."""
     return ShownMove(
         id=row.task_id,
         state=row.state,

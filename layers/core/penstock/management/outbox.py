@@ -46,7 +46,7 @@ _attributes = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 def list_outgoing(
     protocol: str | None, destination: str | None, after: int | None, limit: int, context: Context
 ) -> Operation[list[OutgoingMessageDescription]]:
-    """A page of the account's outgoing messages. A destination with NUL has none."""
+    """Returns a page of the account's outgoing messages. A destination with NUL has none."""
     if destination is not None and "\0" in destination:
         return []
     rows = yield from Call(
@@ -62,7 +62,7 @@ def opt_number_out(phone_number: str, context: Context) -> Operation[None]:
 
 
 def describe_outgoing(row: OutgoingRow) -> OutgoingMessageDescription:
-    """An outgoing message as a document."""
+    """Returns an outgoing message as a document."""
     return OutgoingMessageDescription(
         id=row.outgoing_id,
         state=row.state,

@@ -14,7 +14,7 @@ _SERVICES: Final = frozenset(name.partition(":")[0] for name in _KNOWN)
 
 
 def find_policy_problem(text: str) -> str | None:
-    """Why a text is no policy of a user, or which of its actions do not exist; None for a valid policy.
+    """Returns why a text is no policy of a user, or which of its actions do not exist; None for a valid policy.
 
     Actions of services that Penstock does not have are no problem: the policy may be one of AWS.
     """

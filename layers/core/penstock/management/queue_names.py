@@ -10,7 +10,7 @@ from penstock.effects import Operation
 
 
 def find_queue(name: str, context: Context) -> ResolvedQueue:
-    """The queue. Raises QueueDoesNotExist if no queue can have this name."""
+    """Returns the queue. Raises QueueDoesNotExist if no queue can have this name."""
     queue = resolve_queue(context.region, context.account_id, name)
     if queue is None:
         raise errors.QueueDoesNotExist
@@ -18,7 +18,7 @@ def find_queue(name: str, context: Context) -> ResolvedQueue:
 
 
 def build_queue_arn(name: str, context: Context) -> str:
-    """The queue's ARN. Raises as `queue_of` does."""
+    """Returns the queue's ARN. Raises as `queue_of` does."""
     return find_queue(name, context).arn
 
 

@@ -175,7 +175,7 @@ def purge_queue(name: str, context: Context) -> Operation[int]:
 
 
 def list_receivers(name: str, context: Context) -> Operation[list[ReceiverDescription]]:
-    """The receivers of a queue in the last day, up to 100, the latest first. Raises QueueDoesNotExist."""
+    """Returns the receivers of a queue in the last day, up to 100, the latest first. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(LIST_RECEIVERS, (arn, MOST_RECEIVERS))
     if not rows:

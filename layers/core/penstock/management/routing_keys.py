@@ -11,10 +11,10 @@ _is_pattern = re.compile(PATTERN).fullmatch
 
 
 def is_routing_key(text: str) -> bool:
-    """Whether the text is 1 to 255 of `[A-Za-z0-9._-]` without a leading, trailing or double dot."""
+    """Returns whether the text is 1 to 255 of `[A-Za-z0-9._-]` without a leading, trailing or double dot."""
     return len(text) <= MAX_LENGTH and _is_key(text) is not None
 
 
 def is_pattern(text: str) -> bool:
-    """Whether the text is a routing key in which segments may be `*` or `#`."""
+    """Returns whether the text is a routing key in which segments may be `*` or `#`."""
     return len(text) <= MAX_LENGTH and _is_pattern(text) is not None

@@ -2,7 +2,7 @@
 
 
 def build_exactly_one_of(*names: str) -> dict[str, object]:
-    """The schema of a document that has exactly one of these members, other than null."""
+    """Returns the schema of a document that has exactly one of these members, other than null."""
     return {
         "oneOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]
     }

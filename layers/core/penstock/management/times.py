@@ -10,7 +10,7 @@ def format_timestamp(milliseconds: int) -> str:
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """A time of RFC 3339, in UTC. None: the text is no such time, has no offset, or is not within 1970 to 9998."""
+    """Parses a time of RFC 3339. Returns None for other texts, times without offset, and years outside 1970 to 9998."""
     try:
         found = datetime.fromisoformat(text)
         if found.tzinfo is not None and 1970 <= found.year < 9999:
@@ -21,15 +21,15 @@ def parse_timestamp(text: str) -> datetime | None:
 
 
 def to_second(at: datetime | None) -> str | None:
-    """A time of a schedule, to the second."""
+    """Returns a time of a schedule, to the second."""
     return None if at is None else format_time(at)
 
 
 def to_millisecond(at: datetime | None) -> str | None:
-    """The time of an event, to the millisecond."""
+    """Returns the time of an event, to the millisecond."""
     return None if at is None else format_time(at, "milliseconds")
 
 
 def format_time(at: datetime, precision: str = "seconds") -> str:
-    """The time in UTC."""
+    """Returns the time in UTC."""
     return at.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")

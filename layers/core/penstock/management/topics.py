@@ -113,7 +113,7 @@ _json = msgspec.json.Encoder()
 
 
 def build_topic_arn(name: str, context: Context) -> str:
-    """The ARN of a topic of the caller's account."""
+    """Returns the ARN of a topic of the caller's account."""
     return str(TopicArn(context.region, context.account_id, name))
 
 
@@ -130,7 +130,7 @@ def create_topic(new: NewTopic, context: Context) -> Operation[ShownTopic]:
 
 
 def list_topics(after: str | None, context: Context) -> Operation[TopicList]:
-    """A page of the account's topics."""
+    """Returns a page of the account's topics."""
     page = yield from topics.list_topics(sns.ListTopicsRequest(after), context)
     return TopicList(
         [ShownTopic(parse_name(one.topic_arn), one.topic_arn) for one in page.topics], page.next_token
@@ -138,7 +138,7 @@ def list_topics(after: str | None, context: Context) -> Operation[TopicList]:
 
 
 def describe_topic(name: str, context: Context) -> Operation[DescribedTopic]:
-    """A topic. Raises NotFound."""
+    """Returns a topic. Raises NotFound."""
     arn = build_topic_arn(name, context)
     found = yield from topics.get_topic_attributes(sns.GetTopicAttributesRequest(arn), context)
     tagged = yield from topics.list_tags_for_resource(sns.ListTagsForResourceRequest(arn), context)
@@ -166,7 +166,7 @@ def publish_message(name: str, new: NewTopicMessage, context: Context) -> Operat
 
 
 def read_text(raw: msgspec.Raw) -> str:
-    """A JSON string's text; any other JSON without blanks."""
+    """Returns a JSON string's text; any other JSON without blanks."""
     text = compact(raw)
     return msgspec.json.decode(text, type=str) if text.startswith('"') else text
 
@@ -198,7 +198,7 @@ def subscribe(name: str, new: NewTopicSubscription, context: Context) -> Operati
 def list_subscriptions(
     name: str | None, after: str | None, context: Context
 ) -> Operation[TopicSubscriptionList]:
-    """A page of the subscriptions of a topic, or (None) of the account. Raises NotFound."""
+    """Returns a page of the subscriptions of a topic, or (None) of the account. Raises NotFound."""
     page: sns.ListSubscriptionsResult
     if name is None:
         page = yield from subscribing.list_subscriptions(sns.ListSubscriptionsRequest(after), context)
@@ -227,7 +227,7 @@ def unsubscribe(name: str, subscription: str, context: Context) -> Operation[Non
 
 
 def parse_name(arn: str) -> str:
-    """The name of a topic."""
+    """Returns the name of a topic."""
     return arn.rpartition(":")[2]
 
 

@@ -79,7 +79,7 @@ _transaction = msgspec.json.Decoder(Transaction)
 
 
 def read_transaction(body: bytes) -> Transaction:
-    """The transaction of a request. Raises InvalidParameterValue."""
+    """Returns the transaction of a request. Raises InvalidParameterValue."""
     return decode_body(_transaction, body, transaction_counter, 3 * MAX_MESSAGES)
 
 
@@ -124,7 +124,7 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
 def check_parts(
     transaction: Transaction, arns: Sequence[str], trace: str | None
 ) -> tuple[list[SendEntry], list[OutgoingEvent]]:
-    """The messages and events of a transaction, checked. Raises InvalidParameterValue and others."""
+    """Returns the messages and events of a transaction, checked. Raises InvalidParameterValue and others."""
     messages = [
         sending.outgoing_message(to_send_request(message), arn, trace).stored._replace(
             delay_seconds=message.delay
@@ -149,7 +149,7 @@ def raise_refusal(rows: Sequence[TransactedRow], transaction: Transaction) -> No
 
 
 def to_result(rows: Sequence[TransactedRow], transaction: Transaction) -> TransactionResult:
-    """The response document: ids of sent messages, in order, and the queues and webhooks that each event reached."""
+    """Returns the response: the ids of sent messages, in order, and the queues and webhooks that each event reached."""
     sent = {
         row.n: (None, row.detail) if row.kind == "schedule" else (row.id, None)
         for row in rows

@@ -38,7 +38,7 @@ def list_queue_names(database: Database, settings: Settings) -> Iterator[list[st
 def read_verdicts(
     arns: Sequence[str], in_flight_limit: int, target_lag_seconds: int
 ) -> Operation[dict[str, Verdict]]:
-    """The verdicts on queues, by ARN; those that do not exist are left out.
+    """Returns the verdicts on queues, by ARN; those that do not exist are left out.
 
     `in_flight_limit`: the setting QUEUE_IN_FLIGHT_LIMIT, 0 for none.
     """
@@ -62,14 +62,14 @@ def _read_part(
 
 
 def parts(arns: Sequence[str], length: timedelta) -> Iterator[list[str]]:
-    """The queues whose minutes are read together: some 7,000 rows, which are decoded in ten milliseconds."""
+    """Yields the queues whose minutes are read together: some 7,000 rows, which are decoded in ten milliseconds."""
     size = QUEUES_A_READ[length]
     for start in range(0, len(arns), size):
         yield list(arns[start : start + size])
 
 
 def span_before(now: datetime, length: timedelta) -> tuple[datetime, datetime]:
-    """The start and the end of the minutes before now, and of the one that is not over."""
+    """Returns the start and the end of the minutes before now, and of the one that is not over."""
     minute = now.replace(second=0, microsecond=0)
     return minute - length, minute + timedelta(minutes=1)
 
@@ -80,21 +80,21 @@ def verdicts_on(
     in_flight_limit: int,
     target_lag_seconds: int,
 ) -> dict[str, Verdict]:
-    """The verdicts on these queues, by ARN."""
+    """Returns the verdicts on these queues, by ARN."""
     return dict(each_verdict(facts, group_by_queue(rows), in_flight_limit, target_lag_seconds))
 
 
 def each_verdict(
     facts: Iterable[VerdictFactsRow], histories: Histories, in_flight_limit: int, target_lag_seconds: int
 ) -> Iterator[tuple[str, Verdict]]:
-    """The ARN of each queue and its verdict: one takes a few milliseconds at most."""
+    """Yields the ARN of each queue and its verdict: one takes a few milliseconds at most."""
     for row in facts:
         known = read_facts(row, in_flight_limit)
         yield row.arn, judge(histories.get(row.n, ()), known, row.read_at, target_lag_seconds)
 
 
 def group_by_queue(rows: Iterable[MinuteRow]) -> Histories:
-    """The minutes of each queue by its number."""
+    """Returns the minutes of each queue by its number."""
     found: dict[int, list[Minute]] = {}
     for row in rows:
         found.setdefault(row.n, []).append(read_minute(row))
@@ -102,7 +102,7 @@ def group_by_queue(rows: Iterable[MinuteRow]) -> Histories:
 
 
 def read_minute(row: MinuteRow) -> Minute:
-    """The minute, without the number of its queue."""
+    """Returns the minute, without the number of its queue."""
     return Minute(
         row.starts_at,
         row.sent,
@@ -139,7 +139,7 @@ def read_facts(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
 
 
 def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
-    """The ARNs of the queues of which all minutes are to be read, the worst first.
+    """Returns the ARNs of the queues of which all minutes are to be read, the worst first.
 
     Queues in a long-standing state come last: their usual state changes nothing.
     """

@@ -42,7 +42,7 @@ def parse_address(text: str) -> dict[str, str]:
 
 
 def parameters_of_url(text: str) -> dict[str, str]:
-    """The parameters of a URL. Those in the query win."""
+    """Returns the parameters of a URL. Those in the query win."""
     address = urlsplit(text)
     login, _, places = address.netloc.rpartition("@")
     user, _, password = login.partition(":")
@@ -59,7 +59,7 @@ def parameters_of_url(text: str) -> dict[str, str]:
 
 
 def parameters_of_pairs(text: str) -> dict[str, str]:
-    """The parameters of `keyword = value` pairs. Raises SettingError, which does not show the text, for any other."""
+    """Returns the parameters of `keyword = value` pairs. Raises SettingError, which does not show the text."""
     found, position = {}, 0
     while pair := _PAIR.match(text, position):
         value = pair[2][1:-1] if pair[2].startswith("'") else pair[2]
@@ -77,7 +77,7 @@ def split_port(place: str) -> tuple[str, str]:
 
 
 def list_hosts(parameters: dict[str, str]) -> list[tuple[str, int]]:
-    """Each host, or folder of a socket, with its port; a single port applies to all hosts. Raises SettingError."""
+    """Returns each host, or socket folder, with its port. A single port applies to all hosts. Raises SettingError."""
     names = (parameters.get("hostaddr") or parameters.get("host") or "localhost").split(",")
     ports = (parameters.get("port") or DEFAULT_PORT).split(",")
     if len(ports) == 1:

@@ -84,11 +84,10 @@ TYPES = tuple(_KINDS)
 
 
 def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
-    """The array of these values; None when all of them are None, which our functions read as "null for all".
+    """Returns the array of these values; None when all of them are None, which our functions read as "null for all".
 
-    text[] takes str or UTF-8 bytes, uuid[] 16 bytes, jsonb[] JSON text, timestamptz[] aware datetimes,
-    int…[] int; any element may be None.
-    Raises KeyError for another type.
+    text[] takes str or UTF-8 bytes, uuid[] 16 bytes, jsonb[] JSON text, timestamptz[] aware datetimes, int…[] int; any
+    element may be None. Raises KeyError for another type.
     """
     kind, to_bytes, size = _KINDS[type_name]
     count = len(values)

@@ -19,12 +19,12 @@ class CallOverdue(psycopg.OperationalError):
 
 
 def connection_parameters(url: str) -> dict[str, Any]:
-    """The parameters of an address, with default limits for those that it does not set."""
+    """Returns the parameters of an address, with default limits for those that it does not set."""
     return {**LIBPQ_LIMITS, **conninfo_to_dict(url)}
 
 
 def limit_call(steps: Generator[Any, Any, Any], seconds: float, pgconn: PGconn) -> Generator[Any, Any, Any]:
-    """The steps of a call, for a connection's `wait`, which resumes them ten times a second at least.
+    """Yields the steps of a call, for a connection's `wait`, which resumes them ten times a second at least.
 
     After `seconds` they close the connection and raise CallOverdue.
     """

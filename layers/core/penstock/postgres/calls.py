@@ -18,7 +18,7 @@ DatabaseEffect = Call[RowT] | BatchCall[Row, RowT] | Transact[RowT] | Receive[Ro
 def statement_call(
     effect: DatabaseEffect[RowT], *, assume_short: bool = False
 ) -> tuple[Statement[RowT], list[object]]:
-    """The statement and its arguments for one effect that is not merged; arrays are lists."""
+    """Returns the statement and its arguments for one effect that is not merged; arrays are lists."""
     if isinstance(effect, BatchCall):
         return effect.statement, [
             *transpose(effect.entries, effect.statement.width),
@@ -32,19 +32,19 @@ def statement_call(
 
 
 def transpose(entries: Sequence[Row], count: int) -> list[list[object]]:
-    """The `count` columns of entries, as arrays; without entries these are empty."""
+    """Returns the `count` columns of entries, as arrays; without entries these are empty."""
     return [list(column) for column in zip(*entries, strict=True)] or [[] for _ in range(count)]
 
 
 def transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -> list[list[object]]:
-    """The arrays of `queue.transact`: receipt handles, then messages."""
+    """Returns the arrays of `queue.transact`: receipt handles, then messages."""
     return [*transpose(handles, len(HANDLE_TYPES)), *transpose(messages, len(MESSAGE_TYPES))]
 
 
 def receive_call(
     receive: Receive[RowT], count: int, most: int, *, own_transaction: bool = True, assume_short: bool = False
 ) -> tuple[Statement[RowT], list[object]]:
-    """The call that receives `count` messages for requests, each of which asks for at most `most`.
+    """Returns the call that receives `count` messages for requests, each of which asks for at most `most`.
 
     `most` messages, or SMALLEST_LEASE if that is more, expire together. On a FIFO queue each merged receive gets a
     lease: no two receives get messages of one group, and all ask for the same number. `own_transaction`: the receive

@@ -59,7 +59,7 @@ class DriverError(Exception):
         return self.meaning.is_temporary
 
     def client_error(self) -> ServiceUnavailable | InternalFailure | LongMessageFound:
-        """The error for the client, or for the driver of an operation."""
+        """Returns the error for the client, or for the driver of an operation."""
         if self.sqlstate == LONG_MESSAGE:
             return LongMessageFound()
         return ServiceUnavailable() if self.is_transient else InternalFailure()
@@ -81,7 +81,7 @@ class DriverConnection(Protocol):
 
 
 def connection_factory(driver: str) -> Callable[[str, float], DriverConnection]:
-    """The function that opens connections of `psycopg` or `pg8000`: address, deadline of calls in seconds.
+    """Returns the function that opens connections of `psycopg` or `pg8000`: address, deadline of calls in seconds.
 
     It raises DriverError.
     """
@@ -127,11 +127,11 @@ class Database:
         return connection
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """The rows of one call; arrays are lists.
+        """Returns the rows of one call; arrays are lists.
 
-        Raises ServiceUnavailable if the database cannot be reached, breaks the connection or reports a transient
-        error; if it was reached, the call may have taken effect. Raises LongMessageFound for LONG_MESSAGE and
-        InternalFailure for every other database error.
+        Raises ServiceUnavailable if the database cannot be reached, breaks the connection or reports a transient error;
+        if it was reached, the call may have taken effect. Raises LongMessageFound for LONG_MESSAGE and InternalFailure
+        for every other database error.
         """
         try:
             return self._attempt(statement, arguments)

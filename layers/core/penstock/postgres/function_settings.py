@@ -37,7 +37,7 @@ def list_called_functions(directory: Path) -> list[str]:
 
 
 def fingerprint(directory: Path) -> bytes:
-    """A fingerprint of these settings: if it differs, `migrate` applies the functions again."""
+    """Returns a fingerprint of these settings: if it differs, `migrate` applies the functions again."""
     return " ".join([_SET, *list_called_functions(directory)]).encode()
 
 

@@ -31,7 +31,7 @@ class TokenError(Exception):
 
 
 def with_token(parameters: dict[str, V]) -> dict[str, V]:
-    """The parameters of an address, by libpq's names, with a token in place of IAM_TOKEN.
+    """Returns the parameters of an address, by libpq's names, with a token in place of IAM_TOKEN.
 
     Raises TokenError, and SettingError for an address with which a token cannot be used.
     """
@@ -47,12 +47,12 @@ def with_token(parameters: dict[str, V]) -> dict[str, V]:
 
 
 def needs_token(parameters: Mapping[str, object]) -> bool:
-    """Whether the password of this address is a token."""
+    """Returns whether the password of this address is a token."""
     return parameters.get("password") == IAM_TOKEN
 
 
 def new_token(host: str, port: int, user: str) -> str:
-    """A token for this user of the database. `host`: the endpoint's own name. Raises TokenError."""
+    """Returns a token for this user of the database. `host`: the endpoint's own name. Raises TokenError."""
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - few use it
 
     try:

@@ -58,7 +58,7 @@ def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None
 
 
 def describe_applied(applied: Applied) -> Iterator[str]:
-    """A line for each change, and the commands that an administrator has to run."""
+    """Yields a line for each change, and the commands that an administrator has to run."""
     for name in applied.migrations:
         yield f"applied {name}"
     if applied.grants:

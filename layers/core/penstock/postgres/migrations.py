@@ -133,7 +133,7 @@ class Missing:
 
 
 def sql_directory() -> Path:
-    """The folder sql/: inside the installed package, or at the root of the checkout."""
+    """Returns the folder sql/: inside the installed package, or at the root of the checkout."""
     installed = Path(__file__).parents[1] / "sql"
     return installed if installed.is_dir() else Path(__file__).parents[4] / "sql"
 
@@ -231,7 +231,7 @@ def _apply_missing(connection: Connection, directory: Path) -> Applied:
 
 
 def _newer_functions(connection: Connection, has_older_tables: bool) -> str:
-    """Why the database has the functions of a newer release; "" if it has not."""
+    """Returns why the database has the functions of a newer release; "" if it has not."""
     row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
     release = row[0].removeprefix(_RECORD_PREFIX) if row else RELEASE
     if Version(release) > Version(RELEASE):
@@ -244,7 +244,7 @@ def _newer_functions(connection: Connection, has_older_tables: bool) -> str:
 
 
 def read_migrations(directory: Path) -> list[Script]:
-    """The migrations of a folder in order. Raises MigrationError for a bad name, a gap or a number used twice."""
+    """Returns a folder's migrations in order. Raises MigrationError for a bad name, a gap or a repeated number."""
     scripts = []
     for path in sorted((directory / "migrations").glob("*.sql")):
         match = _FILE_NAME.fullmatch(path.name)
@@ -259,7 +259,7 @@ def read_migrations(directory: Path) -> list[Script]:
 
 
 def read_functions(directory: Path) -> list[Script]:
-    """All functions by file name, then those of the previous release, then views, then the grants.
+    """Returns all functions by file name, then those of the previous release, then views, then the grants.
 
     The functions lie in folders by subject. Their order, and so the checksum, does not depend on the folder.
     """

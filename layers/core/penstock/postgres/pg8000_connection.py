@@ -79,14 +79,14 @@ class Pg8000Connection:
         return statement.make_rows(result.rows or ())
 
     def is_lost(self) -> bool:
-        """Whether this process, or the server since the last call, closed the connection."""
+        """Returns whether this process, or the server since the last call, closed the connection."""
         if self._close_unused:
             return True
         readable, _, _ = select.select([find_socket(self._connection).fileno()], [], [], 0)
         return bool(readable)
 
     def answers(self, seconds: float) -> bool:
-        """Whether the server answers within `seconds`; if not, the connection is unusable."""
+        """Returns whether the server answers within `seconds`; if not, the connection is unusable."""
         connected = find_socket(self._connection)
         call_seconds = connected.gettimeout()
         connected.settimeout(seconds)
@@ -98,7 +98,7 @@ class Pg8000Connection:
         return True
 
     def is_read_only(self) -> bool:
-        """Whether the server accepts no writes, as a standby. Raises DriverError."""
+        """Returns whether the server accepts no writes, as a standby. Raises DriverError."""
         try:
             return bool(self._connection.execute_simple("show transaction_read_only").rows == [["on"]])
         except _FAILURES as error:
@@ -118,7 +118,7 @@ class Pg8000Connection:
 
 
 def driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
-    """The DriverError for an error of pg8000, which has the server's fields (C: SQLSTATE, M: message) or a text."""
+    """Converts an error of pg8000, which has the server's fields (C: SQLSTATE, M: message) or a text."""
     if isinstance(error, DatabaseError) and error.args and isinstance(error.args[0], dict):
         fields = error.args[0]
         return DriverError(str(fields.get("M", "")), fields.get("C"), took_no_effect=took_no_effect)
@@ -126,7 +126,7 @@ def driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
 
 
 def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
-    """A new connection, to the first of the address's hosts that can be used. Raises DriverError, SettingError."""
+    """Connects to the first host of the address that accepts. Raises DriverError, SettingError."""
     failures = []
     try:
         address = with_token(parse_address(url))
@@ -164,12 +164,12 @@ def limit_socket(connected: socket.socket, call_seconds: float) -> None:
 
 
 def host_parameters(name: str, port: int) -> dict[str, Any]:
-    """The parameters of a host, or of a socket's folder, as pg8000 names them."""
+    """Returns the parameters of a host, or of a socket's folder, as pg8000 names them."""
     return {"unix_sock": f"{name}/.s.PGSQL.{port}"} if name.startswith("/") else {"host": name, "port": port}
 
 
 def other_parameters(address: dict[str, str]) -> dict[str, Any]:
-    """The rest of an address as pg8000's parameters."""
+    """Returns the rest of an address as pg8000's parameters."""
     return {
         "user": address.get("user", ""),
         "password": address.get("password", ""),
@@ -180,10 +180,7 @@ def other_parameters(address: dict[str, str]) -> dict[str, Any]:
 
 
 def tls(mode: str, authorities: str | None) -> Any:
-    """The value for pg8000 of a `sslmode` of libpq: False, no TLS; None, TLS if the server has it; or a context.
-
-    `authorities`: a file, or `system`.
-    """
+    """Returns pg8000's value for a libpq `sslmode`: False is no TLS, None is TLS if the server has it."""
     if mode not in ("require", "verify-ca", "verify-full"):
         return False if mode == "disable" else None
     import ssl  # noqa: PLC0415 - not needed without TLS
@@ -202,7 +199,7 @@ def find_socket(connection: CoreConnection) -> socket.socket:
 
 
 def find_process_id(connection: CoreConnection) -> int:
-    """The process id that the server, or a pooler, reported at the start; pg8000 keeps it only for cancelling.
+    """Returns the process id that the server, or a pooler, reported at the start; pg8000 keeps it only for cancelling.
 
     The first four bytes of BackendKeyData (PostgreSQL documentation, "Message Formats").
     """

@@ -58,7 +58,7 @@ class TransactionExecutor:
         self.connection = connection
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """The rows of one call; arrays are lists."""
+        """Returns the rows of one call; arrays are lists."""
         with psycopg.RawCursor(self.connection) as cursor:
             encoded = binary_array.encode_arguments(statement.types, arguments)
             return statement.make_rows(cursor.execute(statement.text, encoded))
@@ -84,14 +84,14 @@ class PsycopgConnection(TransactionExecutor):
             raise DriverError(str(error), error.sqlstate or INTERNAL_ERROR) from error
 
     def is_lost(self) -> bool:
-        """Whether this process, or the server since the last call, closed it: an idle server sends nothing else."""
+        """Returns whether either side has closed the connection: an idle server sends nothing else."""
         if self.connection.closed:
             return True
         readable, _, _ = select.select([self.connection.fileno()], [], [], 0)
         return bool(readable)
 
     def answers(self, seconds: float) -> bool:
-        """Whether the server answers within `seconds`; if not, the connection is unusable."""
+        """Returns whether the server answers within `seconds`; if not, the connection is unusable."""
         call_seconds, self.connection.call_seconds = self.connection.call_seconds, seconds
         try:
             self.connection.execute("select 1")
@@ -107,7 +107,7 @@ class PsycopgConnection(TransactionExecutor):
 
 
 def open_connection(url: str, call_seconds: float) -> PsycopgConnection:
-    """A new connection. Raises DriverError, SettingError."""
+    """Returns a new connection. Raises DriverError, SettingError."""
     try:
         return PsycopgConnection(connect(url, call_seconds))
     except psycopg.OperationalError as error:

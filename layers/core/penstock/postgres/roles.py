@@ -60,7 +60,7 @@ _REFUSALS: Final = (
 
 
 def missing_commands(connection: Connection, role: str | None = None) -> list[str]:
-    """The commands, in order, that `role` lacks for migrating a database. None: the connection's role."""
+    """Returns the commands, in order, that `role` lacks for migrating a database. None: the connection's role."""
     return [command for (command,) in connection.execute(_MISSING, (role, list(ROLES))).fetchall()]
 
 
@@ -77,7 +77,7 @@ def make_roles(connection: Connection, role: str | None = None) -> list[str]:
 
 
 def owner_problem(connection: Connection, missing: list[str]) -> str:
-    """Why nothing can be migrated, and a remedy; "" if it can. `missing`: the result of `make_roles`."""
+    """Returns why nothing can be migrated, and a remedy; "" if it can. `missing`: the result of `make_roles`."""
     for (reason,) in connection.execute(_UNSAFE).fetchall():
         return (
             f"the role penstock_owner, with whose rights applications call the SQL interface, {reason}: "

@@ -14,7 +14,7 @@ READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
 
 
 def version_problem(server_version: int) -> str:
-    """The problem of a version in libpq's form, 140012 for 14.12; "" if it is new enough."""
+    """Returns the problem of a version in libpq's form, 140012 for 14.12; "" if it is new enough."""
     if server_version >= OLDEST_MAJOR * 10_000:
         return ""
     return f"the server is PostgreSQL {version_text(server_version)}; Penstock needs {OLDEST_MAJOR} or newer"
@@ -26,7 +26,7 @@ def version_text(server_version: int) -> str:
 
 
 def server_problem(connection: psycopg.Connection[Row]) -> str:
-    """Why Penstock cannot work on this server; "" if it can. Raises psycopg's errors."""
+    """Returns why Penstock cannot work on this server; "" if it can. Raises psycopg's errors."""
     if problem := version_problem(connection.info.server_version):
         return problem
     row = connection.execute(f"select pg_is_in_recovery(), {READ_ONLY}".encode()).fetchone()

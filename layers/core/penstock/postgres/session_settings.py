@@ -92,5 +92,5 @@ class SessionState(NamedTuple):
 
 
 def apply_settings_query(process_id: int) -> str:
-    """The query that gives the new session of this process id its settings; its row: SessionState."""
+    """Returns the query that gives the new session of this process id its settings; its row: SessionState."""
     return _APPLY % process_id

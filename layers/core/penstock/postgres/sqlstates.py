@@ -98,7 +98,7 @@ SQLSTATES: Mapping[str, Meaning] = {
 
 
 def meaning(sqlstate: str | None) -> Meaning:
-    """The meaning of an error. None: the server sent no error; it closed the connection or was not reached."""
+    """Returns the meaning of an error. None: the server sent no error; it closed the connection or was not reached."""
     if sqlstate is None:
         return Meaning.CONNECTION_LOST
     return SQLSTATES.get(sqlstate) or SQLSTATES.get(sqlstate[:2], Meaning.FAILED)

@@ -29,7 +29,7 @@ _KINDS: dict[str, Callable[[Any], str]] = {
 
 
 def encode(type_name: str, values: Sequence[Any]) -> str | None:
-    """The array of values as `binary_array.encode` takes them; None when there are values and all are None."""
+    """Returns the array of values as `binary_array.encode` takes them; None when there are values and all are None."""
     as_text = _KINDS[type_name]
     if values and all(value is None for value in values):
         return None

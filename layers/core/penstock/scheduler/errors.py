@@ -24,19 +24,19 @@ class ValidationException(SchedulerError):
 
     @classmethod
     def of(cls, problems: Sequence[str]) -> "ValidationException":
-        """The error with all problems of a request's members in one text."""
+        """Returns the error with all problems of a request's members in one text."""
         return cls(describe_violations(problems))
 
     @classmethod
     def expression(cls, written: str, detail: str | None = None) -> "ValidationException":
-        """The error for a schedule expression, in AWS's text (LocalStack issue 9284 quotes it)."""
+        """Returns the error for a schedule expression, in AWS's text (LocalStack issue 9284 quotes it)."""
         return cls(f"Invalid Schedule Expression {written}.", detail)
 
     @classmethod
     def member(
         cls, value: str | None, path: str, constraint: str, detail: str | None = None
     ) -> "ValidationException":
-        """The error, in AWS's form, for a member such as `target.arn`; None: absent. Constraints are our choice."""
+        """Returns AWS's error for a member such as `target.arn`. None means absent. Constraints are our choice."""
         shown = "null" if value is None else f"'{value[:MOST_QUOTED]}'"
         error = cls.of([problem(shown, path, f"Member must {constraint}")])
         error.detail = detail
@@ -49,7 +49,7 @@ class ConflictException(SchedulerError):
 
     @classmethod
     def exists(cls, what: str) -> "ConflictException":
-        """The error if `what`, such as `Schedule nightly` or `Schedule group batch`, already exists."""
+        """Returns the error if `what`, such as `Schedule nightly` or `Schedule group batch`, already exists."""
         return cls(f"{what} already exists.")
 
 
@@ -59,7 +59,7 @@ class ResourceNotFoundException(SchedulerError):
 
     @classmethod
     def missing(cls, what: str) -> "ResourceNotFoundException":
-        """The error if `what`, such as `Schedule nightly`, does not exist (its text: aws-sdk-js-v3 issue 5720)."""
+        """Returns the error for a missing `what`, such as `Schedule nightly` (text: aws-sdk-js-v3 issue 5720)."""
         return cls(f"{what} does not exist.")
 
 
@@ -104,10 +104,10 @@ COMMON: Mapping[type[AwsError], str] = {
 
 
 def as_scheduler_error(error: AwsError) -> AwsError:
-    """The error in EventBridge Scheduler's form, which may have another status."""
+    """Returns the error in EventBridge Scheduler's form, which may have another status."""
     return ThrottlingException(error.message) if isinstance(error, errors.RequestThrottled) else error
 
 
 def rest_type(error: AwsError) -> str:
-    """The error's name in `x-amzn-errortype`."""
+    """Returns the error's name in `x-amzn-errortype`."""
     return COMMON.get(type(error), error.json_type)

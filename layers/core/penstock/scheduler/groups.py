@@ -67,7 +67,7 @@ def create_schedule_group(
 
 
 def make_token(client_token: str | None, request: Struct) -> str | None:
-    """The stored token, with a hash of the request: the same token differs in another request."""
+    """Returns the stored token, with a hash of the request: the same token differs in another request."""
     if client_token is None:
         return None
     return f"{client_token}:{sha256(msgspec.json.encode(request)).hexdigest()[:32]}"
@@ -76,7 +76,7 @@ def make_token(client_token: str | None, request: Struct) -> str | None:
 def get_schedule_group(
     request: scheduler.GetScheduleGroupRequest, context: Context
 ) -> Operation[scheduler.GetScheduleGroupResult]:
-    """A group."""
+    """Returns a group."""
     group = yield from read(request.name, context)
     return scheduler.GetScheduleGroupResult(**describe_group(group))
 
@@ -125,7 +125,7 @@ def untag_resource(request: scheduler.UntagResourceRequest, context: Context) ->
 def list_tags_for_resource(
     request: scheduler.ListTagsForResourceRequest, context: Context
 ) -> Operation[scheduler.ListTagsForResourceResult]:
-    """All tags of a group."""
+    """Returns all tags of a group."""
     group = yield from read(own_group(request.resource_arn, context).name, context)
     return scheduler.ListTagsForResourceResult(
         tags=[scheduler.Tag(key=key, value=value) for key, value in group.tags.items()]
@@ -156,7 +156,7 @@ def raise_tag_error(error: str | None, arn: GroupArn) -> None:
 
 # --- the group of a request ------------------------------------------------------------------------------------------
 def own_group(text: str, context: Context) -> GroupArn:
-    """The group of an ARN. Raises ResourceNotFoundException for a group of another account or region."""
+    """Returns the group of an ARN. Raises ResourceNotFoundException for a group of another account or region."""
     arn = parse_group_arn(text)
     if arn is None or (arn.region, arn.account_id) != (context.region, context.account_id):
         raise ResourceNotFoundException.missing(f"Resource {text}")
@@ -168,7 +168,7 @@ def make_key(arn: GroupArn) -> tuple[str, str, str]:
 
 
 def read(name: str, context: Context) -> Operation[ScheduleGroup]:
-    """The group. Raises ResourceNotFoundException."""
+    """Returns the group. Raises ResourceNotFoundException."""
     rows = yield from Call(READ_SCHEDULE_GROUP, (context.account_id, context.region, name))
     if not rows:
         raise missing(name)
@@ -186,7 +186,7 @@ def missing(name: str) -> SchedulerError:
 
 
 def describe_group(group: ScheduleGroup) -> dict[str, Any]:
-    """A group in EventBridge Scheduler's form."""
+    """Returns a group in EventBridge Scheduler's form."""
     return {
         "arn": group.arn,
         "name": group.name,

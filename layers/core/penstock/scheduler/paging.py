@@ -13,7 +13,7 @@ _SCHEDULE = re.compile(r"([0-9a-zA-Z_.-]{1,64})/([0-9a-zA-Z_.-]{1,64})").fullmat
 
 
 def read_group(token: str | None) -> str | None:
-    """The group that the token names. Raises ValidationException."""
+    """Returns the group that the token names. Raises ValidationException."""
     if token is None:
         return None
     named = read_name(token)
@@ -33,5 +33,5 @@ def read_schedule(token: str | None) -> tuple[str | None, str | None]:
 
 
 def invalid(token: str) -> ValidationException:
-    """The error for a token that Penstock did not make. AWS documents no text; this one is our choice."""
+    """Returns the error for a token that Penstock did not make. AWS documents no text; this one is our choice."""
     return ValidationException.member(token, "nextToken", "be a token of an earlier answer")

@@ -59,12 +59,12 @@ class ScheduleRow(Struct):
 
 
 def read_row(columns: JsonObject) -> ScheduleRow:
-    """A schedule from the JSON of its columns."""
+    """Returns a schedule from the JSON of its columns."""
     return msgspec.convert(columns, ScheduleRow)
 
 
 def read(group: str, name: str, context: Context) -> Operation[tuple[datetime, ScheduleRow | None]]:
-    """The database's time, and the schedule, if it exists."""
+    """Returns the database's time, and the schedule, if it exists."""
     (found,) = yield from Call(READ_SCHEDULE, (context.account_id, context.region, group, name))
     return found.now, None if found.schedule is None else read_row(found.schedule)
 
@@ -82,7 +82,7 @@ class Period(Struct, frozen=True):
 
 
 def next_fire(expression: Expression, after: datetime, period: Period) -> datetime | None:
-    """The first occurrence strictly after `after`; None after the last one."""
+    """Returns the first occurrence strictly after `after`; None after the last one."""
     if expression.is_one_shot:
         return expression.next_after(after)
     if period.start is not None:
@@ -94,7 +94,7 @@ def next_fire(expression: Expression, after: datetime, period: Period) -> dateti
 def first_fire(
     mode: str, expression: Expression, now: datetime, period: Period, context: Context
 ) -> datetime | None:
-    """The first occurrence of a schedule that a request writes; `mode` is that of queue.put_schedule.
+    """Returns the first occurrence of a schedule that a request writes; `mode` is that of queue.put_schedule.
 
     A new one-shot may be late by the grace of misfires: its time may have passed during the request. A replaced one may
     not: it may have fired already, and must not fire twice.
@@ -105,7 +105,7 @@ def first_fire(
 
 
 def next_fires(row: ScheduleRow, count: int) -> list[datetime]:
-    """The next occurrences of an active schedule, the stored one first."""
+    """Returns the next occurrences of an active schedule, the stored one first."""
     period = Period(row.start_at, row.end_at, row.anchor_at)
     found: list[datetime] = []
     following = row.next_fire_at if row.status == "active" else None

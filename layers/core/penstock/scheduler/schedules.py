@@ -135,7 +135,7 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
 
 
 def make_error(error: str, group: str, name: str) -> Exception:
-    """The typed error for a code that queue.put_schedule returned."""
+    """Returns the typed error for a code that queue.put_schedule returned."""
     if error == "ScheduleExists":
         return ConflictException.exists(f"Schedule {name}")
     what = f"Schedule group {group}" if error == "GroupNotFound" else f"Schedule {name}"
@@ -143,7 +143,7 @@ def make_error(error: str, group: str, name: str) -> Exception:
 
 
 def check_expression(request: scheduler.CreateScheduleRequest) -> Expression:
-    """The expression in its time zone. Raises ValidationException, with the place and the reason in its detail."""
+    """Parses the expression in its time zone. Raises ValidationException with the position and the reason."""
     timezone = request.schedule_expression_timezone or "UTC"
     try:
         zone_named(timezone)
@@ -165,7 +165,7 @@ def check_period(request: scheduler.CreateScheduleRequest) -> Period:
 
 
 def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:
-    """The window in minutes; None if it is off."""
+    """Returns the window in minutes; None if it is off."""
     minutes = window.maximum_window_in_minutes
     if window.mode == "FLEXIBLE" and minutes is None:
         raise ValidationException.member(None, WINDOW, "not be null", "The mode is FLEXIBLE.")
@@ -175,7 +175,7 @@ def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:
 
 
 def moment(seconds: float | None) -> datetime | None:
-    """A time of a request, to the millisecond."""
+    """Returns a time of a request, to the millisecond."""
     return None if seconds is None else datetime.fromtimestamp(round(seconds, 3), UTC)
 
 
@@ -185,7 +185,7 @@ def build_arn(row: ScheduleRow) -> str:
 
 
 def describe_schedule(row: ScheduleRow) -> scheduler.GetScheduleResult:
-    """A schedule in EventBridge Scheduler's form."""
+    """Returns a schedule in EventBridge Scheduler's form."""
     minutes = row.window_minutes
     window = scheduler.FlexibleTimeWindow("OFF" if minutes is None else "FLEXIBLE", minutes)
     return scheduler.GetScheduleResult(
@@ -208,7 +208,7 @@ def describe_schedule(row: ScheduleRow) -> scheduler.GetScheduleResult:
 
 
 def summary(row: ScheduleRow) -> scheduler.ScheduleSummary:
-    """A schedule of a list."""
+    """Returns a schedule of a list."""
     return scheduler.ScheduleSummary(
         arn=build_arn(row),
         name=row.name,
@@ -221,7 +221,7 @@ def summary(row: ScheduleRow) -> scheduler.ScheduleSummary:
 
 
 def expression_text(row: ScheduleRow) -> str:
-    """The expression in AWS's form. An expression of the REST API becomes `at()` or `cron()`."""
+    """Returns the expression in AWS's form. An expression of the REST API becomes `at()` or `cron()`."""
     if row.api == "aws":
         return row.expression
     if row.expression_kind == "fire_at":
@@ -230,7 +230,7 @@ def expression_text(row: ScheduleRow) -> str:
 
 
 def describe_target(row: ScheduleRow) -> scheduler.Target:
-    """The target. A target of the REST API gets the ARN of its queue or topic, and no role."""
+    """Returns the target. A target of the REST API gets the ARN of its queue or topic, and no role."""
     if row.api == "aws":
         return msgspec.convert(row.target, scheduler.Target)
     service, name = ("sqs", row.target["queue"]) if "queue" in row.target else ("sns", row.target["topic"])
@@ -238,5 +238,5 @@ def describe_target(row: ScheduleRow) -> scheduler.Target:
 
 
 def to_seconds(at: datetime | None) -> float | None:
-    """A time in the form of answers, to the millisecond."""
+    """Returns a time in the form of answers, to the millisecond."""
     return None if at is None else round(at.timestamp(), 3)

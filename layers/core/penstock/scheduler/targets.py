@@ -35,7 +35,7 @@ UNSUPPORTED_PARAMETERS = (
 
 
 def check_target(target: Target, account_id: str, region: str, settings: Settings) -> Target:
-    """The target as it is stored, with a complete retry policy. Raises ValidationException."""
+    """Returns the target as it is stored, with a complete retry policy. Raises ValidationException."""
     given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
         raise ValidationException.member("{…}", f"target.{_camel(given[0])}", "be null", SUPPORTED_TARGETS)
@@ -128,7 +128,7 @@ def _check_input(text: str | None, most_bytes: int) -> None:
 
 
 def fill_in_retry_policy(policy: RetryPolicy | None) -> RetryPolicy:
-    """The retry policy with AWS's defaults for members that the request lacks."""
+    """Returns the retry policy with AWS's defaults for members that the request lacks."""
     age = None if policy is None else policy.maximum_event_age_in_seconds
     attempts = None if policy is None else policy.maximum_retry_attempts
     return RetryPolicy(

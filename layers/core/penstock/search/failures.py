@@ -82,7 +82,7 @@ def _group(samples: list[FailureRow], grouping: Grouping) -> FailureGroup:
 
 
 def _build_filter(row: FailureRow, grouping: Grouping) -> MessageFilter | None:
-    """The filter that only messages of this group pass. None: they are grouped by something that they lack."""
+    """Returns the filter that only messages of this group pass. None: they are grouped by something that they lack."""
     by = grouping.by
     lacks_source = "source" in by and row.group_source_arn is None
     if lacks_source or ("attribute" in by and row.group_attribute is None):

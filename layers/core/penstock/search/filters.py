@@ -64,7 +64,7 @@ class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
     shape: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")] | None = None
 
     def as_json(self, context: Context) -> str:
-        """The filter of `queue.find_messages`. Raises InvalidParameterValue for a text that no message can have."""
+        """Returns the filter for `queue.find_messages`. Raises InvalidParameterValue for impossible characters."""
         found = msgspec.to_builtins(self)
         if self.json is not None:
             found["json"] = {"path": self.json.names, "equals": self.json.equals}

@@ -52,7 +52,7 @@ def search_messages(search: Search, most_bytes: int, context: Context) -> Operat
 
 
 def estimate(measured: int | None, looked_at: int, after: str | None, following: str | None) -> int | None:
-    """How many messages there are: those looked at, if these were all, else the measured number, None if not known."""
+    """Returns the number of messages: the examined ones if these were all, else the measured number, or None."""
     if after is None and following is None:
         return looked_at
     return measured if measured is None else max(measured, looked_at)

@@ -76,7 +76,7 @@ def start_move(move: Move, context: Context) -> Operation[MoveRow]:
 
 
 def check_selection(move: Move, context: Context) -> str | None:
-    """The filter as JSON, where there is one. Raises InvalidParameterValue."""
+    """Returns the filter as JSON, where there is one. Raises InvalidParameterValue."""
     if (move.ids is None) == (move.filter is None):
         raise errors.InvalidParameterValue("either ids or filter")
     if move.filter is None:
@@ -87,7 +87,7 @@ def check_selection(move: Move, context: Context) -> str | None:
 
 
 def list_moves(source: str) -> Operation[list[MoveRow]]:
-    """The last ten moves of a queue, the newest first; those of StartMessageMoveTask too. Raises QueueDoesNotExist."""
+    """Returns the queue's last ten moves, newest first, StartMessageMoveTask included. Raises QueueDoesNotExist."""
     rows = yield from Call(LIST_MOVES, (source, None))
     if not rows:
         yield from handles.check_queue(source)

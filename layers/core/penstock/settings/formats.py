@@ -35,7 +35,7 @@ class Format(NamedTuple):
     """Whether errors repeat the value."""
 
     def matches(self, text: str) -> bool:
-        """Whether the text can be used."""
+        """Returns whether the text can be used."""
         if self.pattern and not re.fullmatch(self.pattern, text):
             return False
         try:
@@ -45,12 +45,12 @@ class Format(NamedTuple):
 
 
 def split_list(text: str) -> list[str]:
-    """The entries of a setting that has several, separated by commas."""
+    """Returns the entries of a setting that has several, separated by commas."""
     return [entry.strip() for entry in text.split(",") if entry.strip()]
 
 
 def split_hosts(text: str) -> list[str]:
-    """The entries of QUEUE_ALLOWED_HOSTS, in lower case."""
+    """Returns the entries of QUEUE_ALLOWED_HOSTS, in lower case."""
     return split_list(text.lower())
 
 

@@ -73,16 +73,16 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         return self.maximum is not None and self.maximum != MOST
 
     def write(self, value: Value | None = None) -> str:
-        """The value, or the default, as the text of an environment variable."""
+        """Returns the value, or the default, as the text of an environment variable."""
         given = self.default if value is None else value
         return str(given).lower() if isinstance(given, bool) else str(given)
 
     def read(self, variables: Mapping[str, str]) -> Value:
-        """The value in these environment variables, or the default. Raises SettingError."""
+        """Returns the value in these environment variables, or the default. Raises SettingError."""
         return self.parse(self._find_text(variables))
 
     def parse(self, text: str) -> Value:
-        """The value that the text means; an empty text means the default. Raises SettingError."""
+        """Returns the value that the text means; an empty text means the default. Raises SettingError."""
         text = text.strip()
         if text == "":
             return self.default

@@ -23,7 +23,7 @@ OF_PROGRAMS: Final = frozenset({
 
 
 def describe_unknown_variables(variables: Iterable[str]) -> tuple[str, ...]:
-    """A sentence for each variable whose name only resembles a setting, such as QUEUE_MAX_CONECTIONS."""
+    """Returns a sentence for each variable whose name only resembles a setting, such as QUEUE_MAX_CONECTIONS."""
     known = {name for s in SETTINGS for name in (s.name, *((f"{s.name}_FILE",) if s.secret else ()))}
     found = []
     for name in sorted(variables):

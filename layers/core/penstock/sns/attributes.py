@@ -55,7 +55,7 @@ def _access_policy(value: str) -> bool:
 
 
 def _statements(policy: str) -> list[dict[str, object]]:
-    """The statements of an access policy."""
+    """Returns the statements of an access policy."""
     found = (_json(policy) or {}).get("Statement", [])
     return [found] if isinstance(found, dict) else found
 
@@ -143,7 +143,7 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
 
 
 def is_topic_attribute(name: str) -> bool:
-    """Whether SetTopicAttributes can change it: the type of a topic never changes."""
+    """Returns whether SetTopicAttributes can change it: the type of a topic never changes."""
     return name in TOPIC or (name in FIFO_TOPIC and name != "FifoTopic")
 
 
@@ -154,7 +154,7 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
 
 
 def default_policy(arn: TopicArn) -> str:
-    """The access policy of a topic that sets none."""
+    """Returns the access policy of a topic that sets none."""
     statement = {
         "Sid": "__default_statement_ID",
         "Effect": "Allow",
@@ -168,7 +168,7 @@ def default_policy(arn: TopicArn) -> str:
 
 
 def readable_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pending: int) -> dict[str, str]:
-    """The result of GetTopicAttributes: the attributes that were set, the derived attributes, and the counts."""
+    """Returns the result of GetTopicAttributes: set attributes, derived attributes, and counts."""
     values = {
         "TopicArn": str(arn),
         "Owner": arn.account_id,

@@ -56,7 +56,7 @@ _DEFAULT_REQUEST: Final[Policy] = {"headerContentType": CONTENT_TYPE}
 
 
 def invalid_policy(reason: str) -> InvalidParameter:
-    """The error for a policy that cannot be used."""
+    """Returns the error for a policy that cannot be used."""
     return InvalidParameter.named(f"DeliveryPolicy: {reason}")
 
 
@@ -94,12 +94,12 @@ def effective_topic_policy(topic: str | None) -> Policy:
 
 
 def readable_policy(text: str) -> str:
-    """The form in which a client reads a subscription's policy: without members that are null."""
+    """Returns the form in which a client reads a subscription's policy: without members that are null."""
     return msgspec.json.encode(_without_nulls(_read(text))).decode()
 
 
 def readable_topic_policy(text: str) -> str:
-    """The form in which a client reads a topic's policy: the same, with `disableSubscriptionOverrides`."""
+    """Returns the form in which a client reads a topic's policy: the same, with `disableSubscriptionOverrides`."""
     first = {"defaultHealthyRetryPolicy": None, "disableSubscriptionOverrides": False}  # in AWS's order
     http = _read(text).get("http") or {}
     return msgspec.json.encode({"http": _without_nulls({**first, **http})}).decode()

@@ -13,19 +13,19 @@ from .topics import describe_topic, read_stored_attributes
 
 
 def certificate_url(signer: Signer, context: Context) -> str:
-    """The URL of the signer's certificate: at SNS_CERT_HOST if that is set, else at this service."""
+    """Returns the URL of the signer's certificate: at SNS_CERT_HOST if that is set, else at this service."""
     host = context.environment.settings.sns_cert_host
     return (f"https://{host}" if host else context.link_base_url) + signer.certificate_path
 
 
 def signing_context(version: str, context: Context) -> Operation[notification.SigningContext]:
-    """The signer, and the base of links."""
+    """Returns the signer, and the base of links."""
     key = yield from current_signer(context)
     return notification.SigningContext(key, version, context.link_base_url, certificate_url(key, context))
 
 
 def confirmation(topic: TopicArn, token: str, context: Context) -> Operation[str]:
-    """The message that asks an endpoint to confirm. Raises NotFound."""
+    """Returns the message that asks an endpoint to confirm. Raises NotFound."""
     signing = yield from current_signing_context(topic, context)
     return notification.confirmation(signing, str(topic), str(uuid4()), token, notification.timestamp())
 
@@ -33,14 +33,14 @@ def confirmation(topic: TopicArn, token: str, context: Context) -> Operation[str
 def unsubscribe_confirmation(
     topic: TopicArn, subscription_arn: str, token: str, context: Context
 ) -> Operation[str]:
-    """The message that tells an endpoint that its subscription ended. Raises NotFound."""
+    """Returns the message that tells an endpoint that its subscription ended. Raises NotFound."""
     signing = yield from current_signing_context(topic, context)
     about = (str(topic), subscription_arn, str(uuid4()), token)
     return notification.unsubscribe_confirmation(signing, *about, notification.timestamp())
 
 
 def current_signing_context(topic: TopicArn, context: Context) -> Operation[notification.SigningContext]:
-    """The signing context by the topic's signature version, read from the database.
+    """Returns the signing context by the topic's signature version, read from the database.
 
     No later call checks the version of such a message, and these messages are rare.
     """

@@ -32,7 +32,7 @@ class InvalidParameter(SnsError):
         return cls(f"Invalid parameter: {name} Reason: {reason}" if reason else f"Invalid parameter: {name}")
 
     def within(self, member: str) -> "InvalidParameter":
-        """The same error for a value in a map: `Invalid parameter: Attributes Reason: FilterPolicy: …`."""
+        """Returns the same error for a value in a map: `Invalid parameter: Attributes Reason: FilterPolicy: …`."""
         return type(self).named(member, self.message.removeprefix("Invalid parameter: "))
 
 
@@ -47,7 +47,7 @@ class ValidationError(SnsError):
 
     @classmethod
     def of(cls, problems: Sequence[str]) -> "ValidationError":
-        """The error with all violations of a request's members in one text."""
+        """Returns the error with all violations of a request's members in one text."""
         return cls(describe_violations(problems))
 
     @classmethod
@@ -201,6 +201,6 @@ SNS_NAMES: dict[type[AwsError], type[SnsError]] = {
 
 
 def as_sns_error(error: AwsError) -> AwsError:
-    """The error under its SNS name."""
+    """Returns the error under its SNS name."""
     named = SNS_NAMES.get(type(error))
     return error if named is None else named(error.message)

@@ -28,7 +28,7 @@ def _policy() -> bytes:
 
 
 def headers() -> list[tuple[bytes, bytes]]:
-    """The headers of the page. Its address contains a token, which must not leave this site."""
+    """Returns the headers of the page. Its address contains a token, which must not leave this site."""
     return [
         (b"content-security-policy", _policy()),
         (b"x-content-type-options", b"nosniff"),
@@ -38,7 +38,7 @@ def headers() -> list[tuple[bytes, bytes]]:
 
 
 def page(request: object) -> bytes:
-    """The page for a ConfirmSubscriptionRequest or an UnsubscribeRequest."""
+    """Returns the page for a ConfirmSubscriptionRequest or an UnsubscribeRequest."""
     if isinstance(request, ConfirmSubscriptionRequest):
         return _page("Confirm this subscription?", "Topic", request.topic_arn, "Confirm")
     if isinstance(request, UnsubscribeRequest):

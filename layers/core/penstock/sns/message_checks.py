@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 # --- messages --------------------------------------------------------------------------------------------------------
 def check_message(request: sns.PublishRequest, target: Target) -> Operation[OutgoingMessage]:
-    """The message of a Publish, checked and measured. Raises InvalidParameter, ParameterValueInvalid."""
+    """Returns the message of a Publish, checked and measured. Raises InvalidParameter, ParameterValueInvalid."""
     characters = count_characters(request)
     return (yield from compute(lambda: make_message(request, target), characters))
 
@@ -78,7 +78,7 @@ def count_characters(entry: Entry) -> int:
 def make_message_or_error(
     entry: sns.PublishBatchRequestEntry, topic: TopicArn
 ) -> OutgoingMessage | sqs_errors.AwsError:
-    """An entry's message, or the error that does not fail the other entries. Raises ParameterValueInvalid."""
+    """Returns an entry's message, or the error that does not fail the other entries. Raises ParameterValueInvalid."""
     try:
         return make_message(entry, topic)
     except errors.ParameterValueInvalid:
@@ -88,7 +88,7 @@ def make_message_or_error(
 
 
 def make_message(entry: Entry, target: Target) -> OutgoingMessage:
-    """A message of a request, checked and measured. Raises InvalidParameter, ParameterValueInvalid."""
+    """Returns a message of a request, checked and measured. Raises InvalidParameter, ParameterValueInvalid."""
     if not entry.message:
         raise errors.InvalidParameter.named("Empty message")
     if entry.subject is not None:
@@ -110,11 +110,11 @@ def make_message(entry: Entry, target: Target) -> OutgoingMessage:
 
 # --- parts of a message ----------------------------------------------------------------------------------------------
 def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
-    """The text for each protocol. With MessageStructure `json` the message has a text for each protocol, or a
+    """Returns the text for each protocol. With MessageStructure `json` the message has a text for each protocol, or a
     `default`.
 
-    `platform`: of the only mobile app that gets the message; with a text for it, the message needs no default.
-    `string` is what programs write for a message that is a text (aws-sdk-js 1368).
+    `platform`: of the only mobile app that gets the message; with a text for it, the message needs no default. `string`
+    is what programs write for a message that is a text (aws-sdk-js 1368).
     """
     if entry.message_structure is None or entry.message_structure.lower() == "string":
         return {DEFAULT_TEXT: check_text(entry.message)}
@@ -138,12 +138,12 @@ def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
 
 
 def decode_text(member: msgspec.Raw | None) -> str | None:
-    """A member that is a text, decoded."""
+    """Returns a member that is a text, decoded."""
     return _text(member) if member is not None and bytes(memoryview(member)[:1]) == b'"' else None
 
 
 def check_text(text: str) -> str:
-    """A text that SQS can carry. Raises InvalidParameter."""
+    """Returns a text that SQS can carry. Raises InvalidParameter."""
     apply_sqs_rule(validation.check_message_body, text, _refuse_text)
     return text
 
@@ -155,7 +155,7 @@ def check_subject(text: str) -> None:
 
 
 def check_attributes(given: dict[str, sns.MessageAttributeValue]) -> dict[str, MessageAttributeValue]:
-    """The attributes in the form of SQS, whose rules apply, except that a Number.Array is no number.
+    """Returns the attributes in the form of SQS, whose rules apply, except that a Number.Array is no number.
 
     Raises ParameterValueInvalid.
     """
@@ -214,24 +214,24 @@ def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
 
 # --- errors ----------------------------------------------------------------------------------------------------------
 def too_long() -> errors.InvalidParameter:
-    """The error for a message longer than the topic's MaximumMessageSize, or than MOST_BYTES."""
+    """Returns the error for a message longer than the topic's MaximumMessageSize, or than MOST_BYTES."""
     return errors.InvalidParameter.named("Message too long")
 
 
 def no_default(platform: str | None) -> errors.InvalidParameter:
-    """The error for a message of MessageStructure `json` without a text for its receivers."""
+    """Returns the error for a message of MessageStructure `json` without a text for its receivers."""
     if platform is None:
         return errors.InvalidParameter.named("Message Structure - No default entry in JSON message body")
     return errors.InvalidParameter.named(f"JSON must contain an entry for 'default' or '{platform}'.")
 
 
 def group_required() -> errors.InvalidParameter:
-    """The error for a message without a group for a FIFO topic."""
+    """Returns the error for a message without a group for a FIFO topic."""
     return errors.InvalidParameter.named("The MessageGroupId parameter is required for FIFO topics")
 
 
 def deduplication_id_required() -> errors.InvalidParameter:
-    """The error for a message without a deduplication id for a FIFO topic that does not derive it from the content."""
+    """Returns the error for a missing deduplication id, on a FIFO topic that does not derive it from the content."""
     return errors.InvalidParameter.named(
         "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId "
         "provided explicitly"

@@ -28,7 +28,7 @@ class Signer(Protocol):
     """An object that signs, such as `signatures.Signer`."""
 
     def sign(self, text: str, version: str) -> str:
-        """The signature in base64."""
+        """Returns the signature in base64."""
 
 
 class SigningContext(NamedTuple):
@@ -52,7 +52,7 @@ class EnvelopeParts(NamedTuple):
 
 
 def timestamp(at: datetime | None = None) -> str:
-    """A time, by default now, in UTC, with milliseconds; never `.000`, which the Java SDK formats otherwise."""
+    """Returns a time, by default now, in UTC, with milliseconds; never `.000`, which the Java SDK formats otherwise."""
     moment = (at or datetime.now(UTC)).astimezone(UTC)
     milliseconds = max(1, moment.microsecond // 1000)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
@@ -72,7 +72,7 @@ def notification(
     at: str,
     attributes: Mapping[str, MessageAttributeValue],
 ) -> EnvelopeParts:
-    """The envelope of a message, signed once for all subscriptions."""
+    """Returns the envelope of a message, signed once for all subscriptions."""
     members = {"Type": "Notification", "MessageId": message_id, "TopicArn": topic_arn}
     members |= content(message, subject, at) | {"SignatureVersion": signing.version}
     sign(members, NOTIFICATION_SIGNED, signing)
@@ -88,29 +88,26 @@ def build_fifo_notification(
     at: str,
     attributes: Mapping[str, MessageAttributeValue],
 ) -> EnvelopeParts:
-    """The envelope of a message of a FIFO topic, unsigned. SQL inserts its `SequenceNumber` when it stores the message.
-
-    AWS signs none of these, which reach queues only (issue 3000 of aws/aws-sdk-net).
-    """
+    """Returns the unsigned envelope of a FIFO topic's message. SQL inserts `SequenceNumber` when it stores it."""
     opening = f'{{\n{lines({"Type": "Notification", "MessageId": message_id})},\n  "SequenceNumber" : "'
     members = {"TopicArn": topic_arn} | content(message, subject, at)
     return EnvelopeParts(f'",{head(members, base_url)[1:]}', tail(attributes), opening)
 
 
 def content(message: str, subject: str | None, at: str) -> dict[str, str]:
-    """The members with the published message, its subject and its time."""
+    """Returns the members with the published message, its subject and its time."""
     given = {"Message": message, "Timestamp": at}
     return given if subject is None else {"Subject": subject, **given}
 
 
 def head(members: Mapping[str, str], base_url: str) -> str:
-    """An envelope up to the subscription's ARN in its link; an ARN needs no encoding there (RFC 3986, query)."""
+    """Returns an envelope up to the subscription's ARN in its link. An ARN needs no encoding there (RFC 3986)."""
     link = f"{base_url}/?Action=Unsubscribe&SubscriptionArn="
     return f"{{\n{lines({**members, 'UnsubscribeURL': link})}"[:-1]
 
 
 def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
-    """The rest of an envelope, after the subscription's ARN. Each attribute is an object on a separate line."""
+    """Returns the rest of an envelope, after the subscription's ARN. Each attribute is an object on a separate line."""
     if not attributes:
         return '"\n}'
     shown = [
@@ -144,7 +141,7 @@ def readable_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict
 
 
 def confirmation(signing: SigningContext, topic_arn: str, message_id: str, token: str, at: str) -> str:
-    """A SubscriptionConfirmation."""
+    """Returns a SubscriptionConfirmation."""
     text = (
         f"You have chosen to subscribe to the topic {topic_arn}.\n"
         "To confirm the subscription, visit the SubscribeURL included in this message."
@@ -155,7 +152,7 @@ def confirmation(signing: SigningContext, topic_arn: str, message_id: str, token
 def unsubscribe_confirmation(
     signing: SigningContext, topic_arn: str, subscription_arn: str, message_id: str, token: str, at: str
 ) -> str:
-    """An UnsubscribeConfirmation."""
+    """Returns an UnsubscribeConfirmation."""
     text = (
         f"You have chosen to deactivate subscription {subscription_arn}.\n"
         "To cancel this operation and restore the subscription, visit the SubscribeURL included in this message."
@@ -166,7 +163,7 @@ def unsubscribe_confirmation(
 def token_message(
     signing: SigningContext, kind: str, topic_arn: str, message_id: str, token: str, text: str, at: str
 ) -> str:
-    """A signed message with a token and the link that confirms with it."""
+    """Returns a signed message with a token and the link that confirms with it."""
     members = {
         "Type": kind,
         "MessageId": message_id,

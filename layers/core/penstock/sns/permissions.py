@@ -43,7 +43,7 @@ def remove_permission(request: sns.RemovePermissionRequest, context: Context) ->
 
 
 def read_policy(arn: TopicArn) -> Operation[tuple[str | None, Policy, Statements]]:
-    """The policy's text as stored (None: the default), the policy and its statements. Raises NotFound."""
+    """Returns the policy's text as stored (None: the default), the policy and its statements. Raises NotFound."""
     old = read_stored_attributes((yield from describe_topic(arn))).get("Policy")
     policy: Policy = msgspec.json.decode(old or default_policy(arn))
     statements = policy.get("Statement", [])
@@ -58,7 +58,7 @@ def policy_replaced(arn: TopicArn, old: str | None, policy: Policy) -> Operation
 
 
 def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> Policy:
-    """The statement in SNS's form."""
+    """Returns the statement in SNS's form."""
     return {
         "Sid": request.label,
         "Effect": "Allow",

@@ -48,7 +48,7 @@ class TopicCache:
         self._without_envelope: set[str] = set()
 
     def signature_version(self, topic: str) -> str:
-        """The topic's version in this process's cache; 1, AWS's default, if unknown."""
+        """Returns the topic's version in this process's cache; 1, AWS's default, if unknown."""
         return self._versions.get(topic, "1")
 
     def learn_signature_version(self, topic: str, version: str) -> str:
@@ -66,7 +66,7 @@ class TopicCache:
         self._without_envelope.add(topic)
 
     def version_for(self, topic: str, messages: Iterable[OutgoingMessage]) -> str:
-        """The cached signature version of the topic for these messages, or NO_ENVELOPE."""
+        """Returns the cached signature version of the topic for these messages, or NO_ENVELOPE."""
         if topic in self._without_envelope and all(
             len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
         ):
@@ -99,7 +99,7 @@ class Publication(msgspec.Struct, omit_defaults=True):
 def encode_publications(
     topic: TopicArn, messages: Sequence[OutgoingMessage], version: str, size: int, context: Context
 ) -> Operation[list[PublishEntry]]:
-    """The messages of a request in the database's form. `size`: bytes of all messages and attributes together."""
+    """Converts a request's messages to the database's form. `size` counts bytes of all messages and attributes."""
     entries = []
     for message in messages:
         contents = yield from make_contents(topic, message, version, context)
@@ -132,7 +132,7 @@ def make_contents(
 def encode_publication(
     message: OutgoingMessage, contents: Contents, request_bytes: int, trace: str | None
 ) -> bytes:
-    """The message as JSON, with its texts and envelopes by protocol, and its facts for filter policies."""
+    """Returns the message as JSON, with its texts and envelopes by protocol, and its facts for filter policies."""
     facts: dict[str, object] = {"MessageAttributes": attribute_facts(message.attributes)}
     of_body = encode_body_facts(message.texts.get("sqs", message.texts[DEFAULT_TEXT]))
     if of_body is not None:
@@ -154,6 +154,6 @@ def encode_publication(
 
 
 def encode_body_facts(text: str) -> bytes | None:
-    """The facts for a policy on the body, as JSON; None if the body is no JSON object."""
+    """Returns the facts for a policy on the body, as JSON; None if the body is no JSON object."""
     facts = body_facts(text)
     return None if facts is None else _json.encode(facts)

@@ -43,7 +43,7 @@ class Signer:
         self.certificate_path = certificate_path(key_id)
 
     def sign(self, text: str, version: str) -> str:
-        """The signature of a text (UTF-8), in base64. `version` is "1" or "2"."""
+        """Returns the signature of a text (UTF-8), in base64. `version` is "1" or "2"."""
         from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric import padding  # noqa: PLC0415
 
@@ -62,26 +62,26 @@ class SigningKeyCache:
         self._offer: NewKey | None = None
 
     def fresh(self, now: float) -> Signer | None:
-        """The key, until the next check for another one is due."""
+        """Returns the key, until the next check for another one is due."""
         return self.signer if now < self._until else None
 
     def keep(self, signer: Signer, until: float) -> None:
         self.signer, self._until, self._offer = signer, until, None
 
     def offer(self) -> NewKey:
-        """A new key; concurrent requests of the process offer the same one, since creating it takes 50 ms."""
+        """Returns a new key; concurrent requests of the process offer the same one, since creating it takes 50 ms."""
         if self._offer is None:
             self._offer = new_key()
         return self._offer
 
 
 def certificate_path(key_id: str) -> str:
-    """The path at which a certificate is served."""
+    """Returns the path at which a certificate is served."""
     return f"/SimpleNotificationService-{key_id}.pem"
 
 
 def new_key() -> NewKey:
-    """A key with its certificate: one PEM block, line feeds only."""
+    """Returns a key with its certificate: one PEM block, line feeds only."""
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 def current_signer(context: Context) -> Operation[Signer]:
-    """The current signing key, at most a minute old. Creates the installation's first. Raises InternalFailure."""
+    """Returns the signing key, at most a minute old. Creates the installation's first key. Raises InternalFailure."""
     cache, settings = context.environment.cache(SigningKeyCache), context.environment.settings
     if (kept := cache.fresh(monotonic())) is not None:
         return kept
@@ -48,7 +48,7 @@ def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Operation[lis
 
 
 def decrypt_private_key(key: SigningKeyRow, encryption_key: str) -> bytes:
-    """The private key, as PEM. Raises InternalFailure when another encryption key encrypted it."""
+    """Returns the private key, as PEM. Raises InternalFailure when another encryption key encrypted it."""
     private_key = bytes(key.private_key)
     if not key.sealed:
         return private_key

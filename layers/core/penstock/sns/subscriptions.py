@@ -100,7 +100,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
 
 
 def make_error(code: str) -> errors.SnsError:
-    """The typed error for a code that SQL returned."""
+    """Returns the typed error for a code that SQL returned."""
     if code == "SubscriptionExists":
         return errors.InvalidParameter.named(
             "Attributes", "Subscription already exists with different attributes"
@@ -150,7 +150,7 @@ def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[
 
 
 def is_anonymous(context: Context) -> bool:
-    """Whether the request is unsigned, like a request to the UnsubscribeURL of a message."""
+    """Returns whether the request is unsigned, like a request to the UnsubscribeURL of a message."""
     http = context.http
     return b"authorization" not in http.headers and b"X-Amz-Credential=" not in http.query
 
@@ -159,7 +159,7 @@ def is_anonymous(context: Context) -> bool:
 def list_subscriptions(
     request: sns.ListSubscriptionsRequest, context: Context
 ) -> Operation[sns.ListSubscriptionsResult]:
-    """The account's subscriptions, 100 a page."""
+    """Returns the account's subscriptions, 100 a page."""
     found, token = yield from page(None, request.next_token, context)
     return sns.ListSubscriptionsResult(subscriptions=found, next_token=token)
 
@@ -167,7 +167,7 @@ def list_subscriptions(
 def list_subscriptions_by_topic(
     request: sns.ListSubscriptionsByTopicRequest, context: Context
 ) -> Operation[sns.ListSubscriptionsByTopicResult]:
-    """A topic's subscriptions, 100 a page."""
+    """Returns a topic's subscriptions, 100 a page."""
     topic = read_topic_arn(request.topic_arn, context)
     found, token = yield from page(str(topic), request.next_token, context)
     if not found:
@@ -186,7 +186,7 @@ def page(
 
 
 def list_entry(row: ListedSubscriptionRow) -> sns.Subscription:
-    """A subscription in the form of lists."""
+    """Returns a subscription in the form of lists."""
     return sns.Subscription(
         subscription_arn=row.arn if row.confirmed else PENDING_IN_LISTS,
         owner=row.owner,
@@ -200,7 +200,7 @@ def list_entry(row: ListedSubscriptionRow) -> sns.Subscription:
 def get_subscription_attributes(
     request: sns.GetSubscriptionAttributesRequest, context: Context
 ) -> Operation[sns.GetSubscriptionAttributesResult]:
-    """All attributes of a subscription."""
+    """Returns all attributes of a subscription."""
     found = yield from describe_subscription(request.subscription_arn, context)
     return sns.GetSubscriptionAttributesResult(
         attributes=readable_subscription(request.subscription_arn, found)
@@ -235,13 +235,13 @@ def set_subscription_attributes(
 
 
 def dead_letter_queues(attributes: Mapping[str, str]) -> list[str]:
-    """The queue's ARN in a checked RedrivePolicy, if any."""
+    """Returns the queue's ARN in a checked RedrivePolicy, if any."""
     text = attributes.get("RedrivePolicy")
     return [_redrive_policy.decode(text).dead_letter_target_arn] if text else []
 
 
 def limits(context: Context) -> tuple[int, int]:
-    """The most filter policies of a topic and of an account."""
+    """Returns the most filter policies of a topic and of an account."""
     settings = context.environment.settings
     return settings.sns_topic_filter_policies, settings.sns_account_filter_policies
 
@@ -250,7 +250,7 @@ NEEDS_VALUE = frozenset(("RawMessageDelivery", "FilterPolicyScope"))
 
 
 def readable_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
-    """A subscription in the form of GetSubscriptionAttributes."""
+    """Returns a subscription in the form of GetSubscriptionAttributes."""
     stored = _text.decode(row.attributes)
     values = {
         "SubscriptionArn": arn,
@@ -278,7 +278,7 @@ def readable_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
 
 
 def describe_subscription(arn: str, context: Context) -> Operation[SubscriptionRow]:
-    """The subscription. Raises InvalidParameter, NotFound."""
+    """Returns the subscription. Raises InvalidParameter, NotFound."""
     subscription_topic(arn, context)
     rows = yield from Call(DESCRIBE_SUBSCRIPTION, (arn,))
     if not rows:
@@ -303,7 +303,7 @@ FIFO_QUEUE = "FIFO SQS Queues can not be subscribed to standard SNS topics"
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None:
-    """The compiled filter policy of a new subscription. Errors name the map `Attributes`, which has the attributes."""
+    """Compiles the filter policy of a new subscription. Errors name the map `Attributes`, which contains it."""
     try:
         topic_attributes.check_subscription_attributes(attributes, protocol)
         if protocol == "firehose" and not _ROLE(attributes.get("SubscriptionRoleArn", "")):
@@ -314,7 +314,7 @@ def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None
 
 
 def subscription_topic(arn: str, context: Context) -> TopicArn:
-    """The topic of a subscription's ARN. Raises InvalidParameter."""
+    """Returns the topic of a subscription's ARN. Raises InvalidParameter."""
     topic = topic_of_subscription(arn)
     if topic is None or topic.region != context.region:
         reason = (
@@ -325,7 +325,7 @@ def subscription_topic(arn: str, context: Context) -> TopicArn:
 
 
 def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Context) -> str:
-    """The endpoint, which must fit its protocol. Raises InvalidParameter. A queue may be in another region."""
+    """Returns the endpoint, which must fit its protocol. Raises InvalidParameter. A queue may be in another region."""
     if protocol == "sqs":
         queue = parse_queue_arn(endpoint)
         if queue is None or not context.environment.settings.serves(queue.region):
@@ -367,7 +367,7 @@ def check_url(protocol: str, endpoint: str) -> None:
 
 
 def is_url(text: str) -> bool:
-    """Whether the text is a URL that a worker can post to; the worker checks the address when it connects."""
+    """Returns whether the text is a URL that a worker can post to; the worker checks the address when it connects."""
     try:
         parts = urlsplit(text)
         return (
@@ -382,7 +382,7 @@ def is_url(text: str) -> bool:
 
 
 def compile_filter(attributes: Mapping[str, str]) -> str | None:
-    """The filter policy as SQL evaluates it. Raises InvalidParameter."""
+    """Returns the filter policy as SQL evaluates it. Raises InvalidParameter."""
     policy = attributes.get("FilterPolicy")
     return (
         compile_policy(policy, attributes.get("FilterPolicyScope", "MessageAttributes")) if policy else None

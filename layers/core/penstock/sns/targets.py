@@ -28,7 +28,7 @@ class Recipient(NamedTuple):
 
 
 def find_target(request: sns.PublishRequest, context: Context) -> TopicArn | Recipient:
-    """The target of a Publish. Raises InvalidParameter."""
+    """Returns the target of a Publish. Raises InvalidParameter."""
     if request.phone_number is not None:
         return read_phone_number(request)
     if request.target_arn and ":endpoint/" in request.target_arn:
@@ -40,7 +40,7 @@ def find_target(request: sns.PublishRequest, context: Context) -> TopicArn | Rec
 
 
 def read_phone_number(request: sns.PublishRequest) -> Recipient:
-    """The request's phone number. Raises InvalidParameter."""
+    """Returns the request's phone number. Raises InvalidParameter."""
     number = request.phone_number or ""
     if request.topic_arn or request.target_arn:
         raise errors.InvalidParameter.named(
@@ -52,7 +52,7 @@ def read_phone_number(request: sns.PublishRequest) -> Recipient:
 
 
 def read_recipient(target: str, topic: str | None, context: Context) -> Recipient:
-    """The endpoint that a Publish names. Raises InvalidParameter, also if the request names a topic too."""
+    """Returns the endpoint that a Publish names. Raises InvalidParameter, also if the request names a topic too."""
     arn = read_arn(parse_endpoint_arn, "TargetArn", target, context)
     if topic:
         raise errors.InvalidParameter.named("TargetArn")
@@ -61,22 +61,22 @@ def read_recipient(target: str, topic: str | None, context: Context) -> Recipien
 
 # --- ARNs ------------------------------------------------------------------------------------------------------------
 def read_topic_arn(text: str, context: Context) -> TopicArn:
-    """The request's topic. Raises InvalidParameter."""
+    """Returns the request's topic. Raises InvalidParameter."""
     return read_arn(parse_topic_arn, "TopicArn", text, context)
 
 
 def read_application_arn(text: str, context: Context) -> PlatformArn:
-    """The request's application. Raises InvalidParameter."""
+    """Returns the request's application. Raises InvalidParameter."""
     return read_arn(parse_application_arn, "PlatformApplicationArn", text, context)
 
 
 def read_endpoint_arn(text: str, context: Context) -> PlatformArn:
-    """The request's endpoint. Raises InvalidParameter."""
+    """Returns the request's endpoint. Raises InvalidParameter."""
     return read_arn(parse_endpoint_arn, "EndpointArn", text, context)
 
 
 def read_arn(parse: Callable[[str], ArnT | None], parameter: str, text: str, context: Context) -> ArnT:
-    """The ARN that a parameter names. Raises InvalidParameter for another text, and for an ARN of another region."""
+    """Returns the ARN of a parameter. Raises InvalidParameter for another text, and for an ARN of another region."""
     arn = parse(text)
     if arn is not None and arn.region == context.region:
         return arn

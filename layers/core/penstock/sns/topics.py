@@ -64,7 +64,7 @@ def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Operation
 
 
 def list_topics(request: sns.ListTopicsRequest, context: Context) -> Operation[sns.ListTopicsResult]:
-    """The account's topics, 100 a page."""
+    """Returns the account's topics, 100 a page."""
     after = paging.read_token(request.next_token, is_topic_name)
     rows = yield from Call(LIST_TOPICS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListTopicsResult(
@@ -76,7 +76,7 @@ def list_topics(request: sns.ListTopicsRequest, context: Context) -> Operation[s
 def get_topic_attributes(
     request: sns.GetTopicAttributesRequest, context: Context
 ) -> Operation[sns.GetTopicAttributesResult]:
-    """All attributes of a topic."""
+    """Returns all attributes of a topic."""
     arn = read_topic_arn(request.topic_arn, context)
     topic = yield from describe_topic(arn)
     values = topic_attributes.readable_topic(
@@ -146,7 +146,7 @@ def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Opera
 def list_tags_for_resource(
     request: sns.ListTagsForResourceRequest, context: Context
 ) -> Operation[sns.ListTagsForResourceResult]:
-    """All tags of a topic."""
+    """Returns all tags of a topic."""
     rows = yield from Call(DESCRIBE_TOPIC, (str(read_topic_arn(request.resource_arn, context)),))
     if not rows:
         raise errors.TopicResourceNotFound
@@ -183,7 +183,7 @@ def raise_tag_error(error: str | None) -> None:
 def get_data_protection_policy(
     request: sns.GetDataProtectionPolicyRequest, context: Context
 ) -> Operation[sns.GetDataProtectionPolicyResult]:
-    """An empty policy: no topic has one."""
+    """Returns an empty policy: no topic has one."""
     yield from describe_topic(read_topic_arn(request.resource_arn, context))
     return sns.GetDataProtectionPolicyResult()
 
@@ -197,13 +197,13 @@ def put_data_protection_policy(
 
 
 def data_protection_unavailable() -> errors.AuthorizationError:
-    """The error for data protection policies; its text is ours."""
+    """Returns the error for data protection policies; its text is ours."""
     return errors.AuthorizationError("Message data protection is not available to new customers.")
 
 
 # --- the topic of a request ------------------------------------------------------------------------------------------
 def describe_topic(arn: TopicArn) -> Operation[TopicRow]:
-    """The topic. Raises NotFound."""
+    """Returns the topic. Raises NotFound."""
     rows = yield from Call(DESCRIBE_TOPIC, (str(arn),))
     if not rows:
         raise errors.NotFound
@@ -212,7 +212,7 @@ def describe_topic(arn: TopicArn) -> Operation[TopicRow]:
 
 
 def read_stored_attributes(topic: TopicRow) -> dict[str, str]:
-    """The attributes in the form that the client sent."""
+    """Returns the attributes in the form that the client sent."""
     return _text.decode(topic.attributes)
 
 

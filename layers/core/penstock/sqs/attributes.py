@@ -48,7 +48,7 @@ def _accept_only(*values: str) -> Check:
 
 
 def is_access_policy(value: str) -> bool:
-    """An object; its Statement, if present, is an object or a list of objects (IAM's grammar of policies)."""
+    """Returns an object; its Statement, if present, is an object or a list of objects (IAM's grammar of policies)."""
     policy = {} if value == "" else _json(value)
     statement = policy.get("Statement", []) if isinstance(policy, dict) else None
     return isinstance(statement, dict) or (
@@ -120,7 +120,7 @@ MESSAGE_SYSTEM = frozenset(
 def check_queue_attributes(
     attributes: Mapping[str, str], fifo: bool, *, creating: bool = False, extensions: bool = False
 ) -> dict[str, str]:
-    """The attributes of a CreateQueue (`creating`) or SetQueueAttributes, checked; booleans in lower case.
+    """Returns the attributes of a CreateQueue (`creating`) or SetQueueAttributes, checked; booleans in lower case.
 
     Raises InvalidAttributeName for an attribute that does not exist, cannot be written or is not for this type of
     queue; InvalidAttributeValue for a value out of range; InvalidParameterValue for an invalid redrive policy.
@@ -140,7 +140,7 @@ def check_queue_attributes(
 
 
 def _is_for_fifo(name: str, creating: bool) -> bool:
-    """Whether AWS's error for this attribute on a standard queue says that it belongs to FIFO queues.
+    """Returns whether AWS's error for this attribute on a standard queue says that it belongs to FIFO queues.
 
     It does not for FifoQueue, nor, when a queue is created, for ContentBasedDeduplication (reports of users).
     """
@@ -176,10 +176,10 @@ def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_
 
 
 def with_implied(values: Mapping[str, str]) -> dict[str, str]:
-    """The attributes to set and their consequences: a queue has one kind of encryption at a time.
+    """Returns the attributes to set and their consequences: a queue has one kind of encryption at a time.
 
-    A KMS key turns SSE-SQS off; SSE-SQS removes the key. The reuse period is removed together with the key.
-    Source: Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
+    A KMS key turns SSE-SQS off; SSE-SQS removes the key. The reuse period is removed together with the key. Source:
+    Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
     """
     if values.get("KmsMasterKeyId"):
         return {"SqsManagedSseEnabled": "false", **values}
@@ -189,7 +189,7 @@ def with_implied(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def readable(stored: Mapping[str, str]) -> dict[str, str]:
-    """A queue's attributes in the form of GetQueueAttributes. It shows a reuse period only with a KMS key."""
+    """Returns a queue's attributes in the form of GetQueueAttributes. It shows a reuse period only with a KMS key."""
     values = {name: value for name, value in stored.items() if name not in EXTENSIONS}
     if "KmsMasterKeyId" in values:
         values.setdefault("KmsDataKeyReusePeriodSeconds", DEFAULT_KEY_REUSE_SECONDS)
@@ -214,7 +214,7 @@ def invalid_value(name: str) -> AwsError:
 
 
 def missing_deduplication_scope() -> AwsError:
-    """The error for `perMessageGroupId` without its scope, in the API reference's words (AWS's are not recorded)."""
+    """Returns the error for `perMessageGroupId` without its scope, in the API reference's words."""
     return InvalidAttributeValue(
         "Invalid value for the parameter FifoThroughputLimit. Reason: The perMessageGroupId value is allowed only when "
         "the value for DeduplicationScope is messageGroup."
@@ -245,7 +245,7 @@ class RedrivePolicy(msgspec.Struct, frozen=True):
     maximum_receive_count: int
 
     def shares_account_and_region(self, source_arn: str) -> bool:
-        """Whether source and target have the same account and region, which is required."""
+        """Returns whether source and target have the same account and region, which is required."""
         target, source = parse_queue_arn(self.dead_letter_target_arn), parse_queue_arn(source_arn)
         return target is not None and source is not None and target[:2] == source[:2]
 
@@ -257,12 +257,12 @@ class RedriveAllowPolicy(msgspec.Struct, frozen=True):
     source_queue_arns: tuple[str, ...]
 
     def permits(self, source_arn: str) -> bool:
-        """Whether the queue of this ARN may use this one as its dead-letter queue."""
+        """Returns whether the queue of this ARN may use this one as its dead-letter queue."""
         return self.permission == "allowAll" or source_arn in self.source_queue_arns
 
 
 def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
-    """The policy, or None for an empty text, which removes it. Raises InvalidParameterValue."""
+    """Returns the policy, or None for an empty text, which removes it. Raises InvalidParameterValue."""
     if text == "":
         return None
     policy = _json(text)
@@ -286,7 +286,7 @@ def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
 
 
 def _repeats_a_name(text: str) -> bool:
-    """Whether a name occurs twice. PostgreSQL would parse the earlier value, too, and fail on `\\u0000` or 1e999999."""
+    """Returns whether a name occurs twice. PostgreSQL would parse the earlier value, too, and could fail on it."""
     pairs = json.loads(text, object_pairs_hook=list)
     return len(dict(pairs)) < len(pairs)
 
@@ -300,7 +300,7 @@ def _check_target(arn: str, fifo: bool, text: str) -> None:
 
 
 def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
-    """The policy, or None for an empty text, which removes it. At most 10 source queues, only for `byQueue`."""
+    """Returns the policy, or None for an empty text, which removes it. At most 10 source queues, only for `byQueue`."""
     if text == "":
         return None
     policy = _json(text)
@@ -329,7 +329,7 @@ def bad_policy(parameter: str, text: str, reason: str) -> AwsError:
 
 
 def _json(text: str) -> Any:
-    """The parsed text; None if it is no JSON, or nested too deeply for a later parser (PostgreSQL's)."""
+    """Returns the parsed text; None if it is no JSON, or nested too deeply for a later parser (PostgreSQL's)."""
     if text.count("[") + text.count("{") > MOST_BRACKETS:
         return None
     try:
@@ -358,7 +358,7 @@ class AttributeSelection(msgspec.Struct, frozen=True):
         return self.everything or not self.names.isdisjoint(COUNTS)
 
     def pick(self, attributes: Mapping[str, V]) -> dict[str, V]:
-        """The selected attributes."""
+        """Returns the selected attributes."""
         return {name: value for name, value in attributes.items() if name in self}
 
 

@@ -61,7 +61,7 @@ def delete_message_batch(
 
 
 def delete(queue: ResolvedQueue, receipt_handles: list[ReceiptHandle]) -> Operation[list[str]]:
-    """The outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
+    """Returns the outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
     arn = queue.arn
     rows = yield from BatchCall(DELETE_MESSAGES, receipt_handles, merge_key=queue.merge_key)
     if queue.is_fifo:

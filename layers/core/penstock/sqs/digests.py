@@ -36,7 +36,7 @@ def size_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> int:
 
 
 def value_bytes(value: MessageAttributeValue) -> bytes:
-    """The value as bytes: text in UTF-8, or the decoded base64 text."""
+    """Returns the value as bytes: text in UTF-8, or the decoded base64 text."""
     if value.string_value is not None:
         return value.string_value.encode()
     return b64decode(value.binary_value or "")

@@ -9,7 +9,7 @@ from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 
 
 def open_handle(queue: ResolvedQueue, handle: str, context: Context) -> Operation[ReceiptHandle]:
-    """The content of a handle of this queue. Raises QueueDoesNotExist, or ReceiptHandleIsInvalid for other texts."""
+    """Returns the content of a handle of this queue. Raises QueueDoesNotExist or ReceiptHandleIsInvalid."""
     opened = context.environment.receipts.open(queue, handle)
     if opened is None:
         yield from check_queue(queue.arn)
@@ -30,7 +30,7 @@ def check_outcomes(arn: str, outcomes: list[str]) -> Operation[None]:
 
 
 def outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
-    """The error for a handle that is no longer valid; None if the calling operation handles the outcome.
+    """Returns the error for a handle that is no longer valid; None if the calling operation handles the outcome.
 
     A handle of a deleted queue is not valid for a new queue of the same name.
     """
@@ -44,7 +44,7 @@ def outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
 
 
 def invalid_handle(handle: str) -> errors.AwsError:
-    """The error, in AWS's words, for a text that is no handle of this queue; it truncates long texts."""
+    """Returns the error, in AWS's words, for a text that is no handle of this queue; it truncates long texts."""
     return errors.ReceiptHandleIsInvalid(
         f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.'
     )

@@ -64,7 +64,7 @@ def start_message_move_task(
 def list_message_move_tasks(
     request: ListMessageMoveTasksRequest, context: Context
 ) -> Operation[ListMessageMoveTasksResult]:
-    """The last tasks of a queue, newest first; only one if the request names no number."""
+    """Returns the last tasks of a queue, newest first; only one if the request names no number."""
     limit = 1 if request.max_results is None else request.max_results
     if not 1 <= limit <= MOST_RESULTS:
         raise errors.InvalidParameterValue(
@@ -90,7 +90,7 @@ def cancel_message_move_task(
 
 
 def entry(source: str, task: MoveTaskRow) -> ListMessageMoveTasksResultEntry:
-    """The result entry for a task of the queue `source`."""
+    """Returns the result entry for a task of the queue `source`."""
     return ListMessageMoveTasksResultEntry(
         status=task.status,
         source_arn=source,
@@ -105,7 +105,7 @@ def entry(source: str, task: MoveTaskRow) -> ListMessageMoveTasksResultEntry:
 
 
 def check_arn(parameter: str, text: str, context: Context) -> str:
-    """The ARN of a queue in the request's region. Raises ResourceNotFoundException for any other text."""
+    """Returns the ARN of a queue in the request's region. Raises ResourceNotFoundException for any other text."""
     parsed = parse_queue_arn(text)
     if parsed is None or parsed.region != context.region:
         raise sql_error("ResourceNotFoundException", parameter)
@@ -113,7 +113,7 @@ def check_arn(parameter: str, text: str, context: Context) -> str:
 
 
 def read_handle(text: str) -> TaskHandle:
-    """The content of a task handle. Raises InvalidParameterValue for any other text."""
+    """Returns the content of a task handle. Raises InvalidParameterValue for any other text."""
     try:
         return msgspec.json.decode(b64decode(text[:LONGEST_HANDLE], validate=True), type=TaskHandle)
     except (

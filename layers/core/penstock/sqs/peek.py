@@ -23,7 +23,7 @@ NOT_RECEIVED = "NOT-RECEIVED"
 
 
 def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
-    """The visible messages, then those in flight, then the delayed ones, each in the order of their arrival.
+    """Returns the visible messages, then those in flight, then the delayed ones, each in the order of their arrival.
 
     At most 1,000, with at most 8 MiB of bodies and attributes, from a Lambda function a seventh of its longest answer;
     at least one (our choice: the answer is not streamed). Raises QueueDoesNotExist.
@@ -54,7 +54,7 @@ def _rows(arn: str, state: str, most: int, most_bytes: int) -> Operation[list[Pe
 
 
 def as_received(row: PeekedRow) -> ReceivedRow:
-    """A peeked message in the form of a received one; its place in the queue is unknown."""
+    """Returns a peeked message in the form of a received one; its place in the queue is unknown."""
     return ReceivedRow(
         error=None,
         wait_seconds=None,

@@ -84,7 +84,7 @@ def change_policy(arn: str, change: Callable[[Statements], Statements], context:
 
 
 def apply_change(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:
-    """The text of the changed policy; None if no statement remains."""
+    """Returns the text of the changed policy; None if no statement remains."""
     empty = {"Version": "2008-10-17", "Id": f"{arn}/SQSDefaultPolicy"}
     policy: Policy = msgspec.json.decode(old) if old else empty
     statements = policy.get("Statement", [])
@@ -93,7 +93,7 @@ def apply_change(arn: str, old: str | None, change: Callable[[Statements], State
 
 
 def grant(arn: str, request: AddPermissionRequest) -> Policy:
-    """The statement in SQS's form: a single value is a string, several are a list."""
+    """Returns the statement in SQS's form: a single value is a string, several are a list."""
     principals = [f"arn:aws:iam::{account}:root" for account in request.aws_account_ids]
     actions = [f"SQS:{action}" for action in request.actions]
     return {
@@ -106,7 +106,7 @@ def grant(arn: str, request: AddPermissionRequest) -> Policy:
 
 
 def single_or_list(values: list[str]) -> str | list[str]:
-    """The single value, or the list of several."""
+    """Returns the single value, or the list of several."""
     return values[0] if len(values) == 1 else values
 
 
@@ -134,5 +134,5 @@ def check_grant(request: AddPermissionRequest) -> None:
 
 
 def bad_label(label: str, reason: str) -> errors.AwsError:
-    """The error for a label that is taken or unknown."""
+    """Returns the error for a label that is taken or unknown."""
     return errors.InvalidParameterValue(f"Value {label} for parameter Label is invalid. Reason: {reason}")

@@ -112,7 +112,7 @@ def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[Non
 
 
 def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[GetQueueUrlResult]:
-    """The URL of a queue in this account, or in the account that the request names."""
+    """Returns the URL of a queue in this account, or in the account that the request names."""
     account_id = request.queue_owner_aws_account_id or context.account_id
     if not is_queue_name(request.queue_name):
         validation.check_queue_name(request.queue_name, fifo=False)
@@ -139,12 +139,12 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQ
 
 
 def make_token(name: str) -> str:
-    """The opaque token of the page that begins after this name."""
+    """Returns the opaque token of the page that begins after this name."""
     return urlsafe_b64encode(name.encode()).decode("ascii")
 
 
 def read_token(token: str | None) -> str | None:
-    """The name in a token. Raises InvalidParameterValue for a text that is no token."""
+    """Returns the name in a token. Raises InvalidParameterValue for a text that is no token."""
     if token is None:
         return None
     try:
@@ -159,7 +159,7 @@ def read_token(token: str | None) -> str | None:
 def get_queue_attributes(
     request: GetQueueAttributesRequest, context: Context
 ) -> Operation[GetQueueAttributesResult]:
-    """The attributes that the request names."""
+    """Returns the attributes that the request names."""
     arn = context.queue_arn(request.queue_url)
     selection = attributes.check_attribute_names(request.attribute_names)
     queue = yield from describe(arn, counts=selection.counts)
@@ -167,7 +167,7 @@ def get_queue_attributes(
 
 
 def describe(arn: str, *, counts: bool = False) -> Operation[QueueRow]:
-    """The queue, with or without its counts. Raises QueueDoesNotExist."""
+    """Returns the queue, with or without its counts. Raises QueueDoesNotExist."""
     rows = yield from Call(DESCRIBE_QUEUE, (arn, counts))
     if not rows:
         raise errors.QueueDoesNotExist
@@ -176,12 +176,12 @@ def describe(arn: str, *, counts: bool = False) -> Operation[QueueRow]:
 
 
 def derives_deduplication_ids(queue: QueueRow) -> bool:
-    """Whether the queue derives missing deduplication ids from messages' bodies."""
+    """Returns whether the queue derives missing deduplication ids from messages' bodies."""
     return _string_map.decode(queue.attributes).get("ContentBasedDeduplication") == "true"
 
 
 def readable_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
-    """A queue's attributes in the client's form. Times are seconds since 1970; counts may be missing."""
+    """Returns a queue's attributes in the client's form. Times are seconds since 1970; counts may be missing."""
     values = attributes.readable(_string_map.decode(queue.attributes))
     values["QueueArn"] = arn
     values["CreatedTimestamp"] = str(queue.created_at_ms // 1000)

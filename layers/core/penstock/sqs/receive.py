@@ -62,7 +62,7 @@ def build_receive(
     context: Context,
     attempt_id: str | None = None,
 ) -> Receive[ReceivedRow]:
-    """The effect that receives messages, within the limits of messages in flight and of the answer.
+    """Returns the effect that receives messages, within the limits of messages in flight and of the answer.
 
     None: the queue's value.
     """
@@ -80,7 +80,7 @@ def build_receive(
 
 
 def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRow]]:
-    """The messages of a receive.
+    """Returns the messages of a receive.
 
     Raises QueueDoesNotExist, also if the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot
     be repeated. At the limit of messages in flight, a receive that does not wait raises OverLimit on a standard queue,
@@ -121,7 +121,7 @@ def message_result(
     system: attributes.AttributeSelection,
     user: attributes.AttributeSelection,
 ) -> Message:
-    """A delivery in the client's form, with this receipt handle and the selected attributes."""
+    """Returns a delivery in the client's form, with this receipt handle and the selected attributes."""
     answer = Message(
         message_id=row.message_id,
         receipt_handle=receipt_handle,
@@ -139,7 +139,7 @@ def message_result(
 
 
 def system_attributes(row: ReceivedRow, queue: ResolvedQueue) -> dict[str, str]:
-    """The message's system attributes, all of them. Times are milliseconds since 1970, as text.
+    """Returns the message's system attributes, all of them. Times are milliseconds since 1970, as text.
 
     SenderId is the queue's account, since the sender is not stored (our choice). In a dead-letter queue
     ApproximateReceiveCount continues: it counts "across all queues" (ReceiveMessage, API reference).

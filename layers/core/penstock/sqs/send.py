@@ -145,7 +145,7 @@ def report_sent(queue: ResolvedQueue, rows: Sequence[SentRow], sizes: Sequence[i
 
 
 def minimum_bytes(entry: Entry) -> int:
-    """A lower bound of the message's size, without encoding it."""
+    """Returns a lower bound of the message's size, without encoding it."""
     size = len(entry.message_body)
     for value in (entry.message_attributes or {}).values():
         size += len(value.string_value or "") + len(value.binary_value or "") * 3 // 4
@@ -153,7 +153,7 @@ def minimum_bytes(entry: Entry) -> int:
 
 
 def check_entry(entry: Entry, arn: str, trace_header: str | None) -> OutgoingMessage | errors.AwsError:
-    """The message, or the error that refuses it."""
+    """Returns the message, or the error that refuses it."""
     try:
         return outgoing_message(entry, arn, trace_header)
     except errors.AwsError as error:
@@ -161,10 +161,10 @@ def check_entry(entry: Entry, arn: str, trace_header: str | None) -> OutgoingMes
 
 
 def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) -> OutgoingMessage:
-    """A message of a request to the queue `arn`, checked and measured. Raises the typed errors of `validation`.
+    """Returns a message of a request to the queue `arn`, checked and measured. Raises the typed errors of `validation`.
 
-    It does not check the size: in a batch, one long message makes the whole batch too long.
-    `trace_header`: the AWSTraceHeader of a message without this attribute.
+    It does not check the size: in a batch, one long message makes the whole batch too long. `trace_header`: the
+    AWSTraceHeader of a message without this attribute.
     """
     fifo = arn.endswith(".fifo")
     text = entry.message_body
@@ -196,7 +196,7 @@ def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) ->
 
 
 def system_attributes(entry: Entry, trace_header: str | None) -> bytes:
-    """The system attributes to store: the trace header, and the group (tenant) of a standard queue's message.
+    """Returns the system attributes to store: the trace header, and the group (tenant) of a standard queue's message.
 
     A message's own trace header "overrides the HTTP trace header" ("Amazon SQS and AWS X-Ray", X-Ray Developer Guide).
     """
@@ -223,7 +223,7 @@ def check_ids(entry: Entry, fifo: bool) -> None:
 
 
 def parameter_not_allowed(parameter: str, value: str) -> errors.AwsError:
-    """The error for a parameter that this type of queue lacks."""
+    """Returns the error for a parameter that this type of queue lacks."""
     return errors.InvalidParameterValue(
         f"Value {value} for parameter {parameter} is invalid. "
         "Reason: The request include parameter that is not valid for this queue type."
@@ -256,5 +256,5 @@ def report_entry(
 
 
 def attribute_value(data_type: str, text: str) -> MessageAttributeValue:
-    """A text attribute; the REST API creates these from headers."""
+    """Returns a text attribute; the REST API creates these from headers."""
     return MessageAttributeValue(data_type=data_type, string_value=text)

@@ -57,11 +57,11 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
 
 
 def sql_error(code: str, detail: str | None) -> errors.AwsError:
-    """The typed error for a code of the column `error` and its detail."""
+    """Returns the typed error for a code of the column `error` and its detail."""
     text = _TEXTS.get(code)
     return errors.from_sql(code) if text is None else text(detail or "")
 
 
 def describe_error(error: errors.AwsError) -> dict[str, object]:
-    """An error as the members of a BatchResultErrorEntry besides its id."""
+    """Returns an error as the members of a BatchResultErrorEntry besides its id."""
     return {"sender_fault": error.sender_fault, "code": error.query_code, "message": error.message}

@@ -36,6 +36,6 @@ def untag_queue(request: UntagQueueRequest, context: Context) -> Operation[None]
 
 
 def list_queue_tags(request: ListQueueTagsRequest, context: Context) -> Operation[ListQueueTagsResult]:
-    """All tags of a queue."""
+    """Returns all tags of a queue."""
     queue = yield from describe(context.queue_arn(request.queue_url))
     return ListQueueTagsResult(tags=_string_map.decode(queue.tags) or None)

@@ -34,7 +34,7 @@ def change_message_visibility(request: ChangeMessageVisibilityRequest, context: 
 def change_message_visibility_batch(
     request: ChangeMessageVisibilityBatchRequest, context: Context
 ) -> Operation[ChangeMessageVisibilityBatchResult]:
-    """The same for up to ten messages; entries fail individually."""
+    """Returns the same for up to ten messages; entries fail individually."""
     validation.check_batch(request.entries, ENTRY)
     queue = context.queue(request.queue_url)
     result = ChangeMessageVisibilityBatchResult()
@@ -61,7 +61,7 @@ def change_message_visibility_batch(
 def check_handle(
     entry: ChangeMessageVisibilityBatchRequestEntry, number: int, queue: ResolvedQueue, context: Context
 ) -> ReceiptHandle:
-    """The entry's handle. Raises MissingParameter, InvalidParameterValue or ReceiptHandleIsInvalid."""
+    """Returns the entry's handle. Raises MissingParameter, InvalidParameterValue or ReceiptHandleIsInvalid."""
     if entry.visibility_timeout is None:
         raise errors.MissingParameter.named(f"{ENTRY}.{number}.VisibilityTimeout")
     validation.check_range("VisibilityTimeout", entry.visibility_timeout)
@@ -74,7 +74,7 @@ def check_handle(
 def change(
     queue: ResolvedQueue, receipt_handles: list[ReceiptHandle], seconds: list[int]
 ) -> Operation[list[str]]:
-    """The outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
+    """Returns the outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
     entries = [
         VisibilityEntry(*handle, timeout) for handle, timeout in zip(receipt_handles, seconds, strict=True)
     ]
@@ -89,7 +89,7 @@ def change(
 
 
 def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
-    """The error for a visibility timeout that could not be changed, in AWS's words."""
+    """Returns the error for a visibility timeout that could not be changed, in AWS's words."""
     if outcome == "too_long":
         return errors.InvalidParameterValue(
             f"Value {seconds} for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the "
@@ -102,7 +102,7 @@ def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
 
 
 def entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
-    """The error of an entry of a batch; for a missing message it differs from the single call's error.
+    """Returns the error of an entry of a batch; for a missing message it differs from the single call's error.
 
     Recorded at AWS: frameworks ignore one of them and give up at the other.
     """

@@ -56,7 +56,7 @@ def assume_role(request: AssumeRoleRequest, context: Context) -> Operation[Assum
 def assume_role_with_web_identity(
     request: AssumeRoleWithWebIdentityRequest, context: Context
 ) -> Operation[AssumeRoleWithWebIdentityResult]:
-    """The same for an unsigned request of the default account. It ignores the token."""
+    """Returns the same for an unsigned request of the default account. It ignores the token."""
     yield from ()
     return AssumeRoleWithWebIdentityResult(
         credentials=credentials(request.duration_seconds, context),
@@ -76,7 +76,7 @@ def credentials(seconds: int, context: Context) -> Credentials:
 
 
 def describe_assumed_role(request: AssumeRoleRequest, context: Context) -> AssumedRoleUser:
-    """The role and session that the answer names."""
+    """Returns the role and session that the answer names."""
     role, session = request.role_arn.rpartition("/")[2], request.role_session_name
     return AssumedRoleUser(
         assumed_role_id=f"{role}:{session}",

@@ -40,7 +40,7 @@ def forecast_arrivals(series: Series) -> Outlook:
 
 
 def fading_trend(level: float, slope: float) -> Outlook:
-    """A level at the middle of the last quarter of an hour, and its change a minute, which fades."""
+    """Returns a level at the middle of the last quarter of an hour, and its change a minute, which fades."""
 
     def arrivals(minutes: float) -> float:
         return level + slope * (LEVEL_MINUTES / 2 + FADING_MINUTES * (1 - exp(-minutes / FADING_MINUTES)))
@@ -49,7 +49,7 @@ def fading_trend(level: float, slope: float) -> Outlook:
 
 
 def measure_slope(sent: Sequence[int]) -> float:
-    """The change of arrivals from minute to minute; 0 if less than two hours are known.
+    """Returns the change of arrivals from minute to minute; 0 if less than two hours are known.
 
     The smaller of the slopes of the last hour and of the hour before: a step is not a trend, and a recent change does
     not have one yet.
@@ -68,20 +68,20 @@ def measure_slope(sent: Sequence[int]) -> float:
 
 
 def median_slope(counts: Sequence[int]) -> float:
-    """The median of the slopes between all pairs of five minutes, a minute (Theil and Sen)."""
+    """Returns the median of the slopes between all pairs of five minutes, a minute (Theil and Sen)."""
     steps = means(counts, STEP_MINUTES)
     slopes = [(steps[j] - steps[i]) / (j - i) for i, j in combinations(range(len(steps)), 2)]
     return median(slopes) / STEP_MINUTES
 
 
 def means(counts: Sequence[int], step: int) -> list[float]:
-    """The mean of each step of `minutes` minutes; the last one ends with the last minute."""
+    """Returns the mean of each step of `minutes` minutes; the last one ends with the last minute."""
     first = len(counts) % step
     return [sum(counts[i : i + step]) / step for i in range(first, len(counts), step)]
 
 
 def daily_wave(sent: Sequence[int]) -> Outlook | None:
-    """A sine of 24 hours through the arrivals, by least squares (a cosinor); None if it does not fit.
+    """Returns a sine of 24 hours through the arrivals, by least squares (a cosinor); None if it does not fit.
 
     It is shifted to meet the present value: its present error is assumed to last.
     """
@@ -113,7 +113,7 @@ Triple: TypeAlias = tuple[float, float, float]
 
 
 def least_squares(rows: Sequence[Triple], values: Sequence[float]) -> Triple | None:
-    """The three factors that fit the rows to the values best; None if they are not unique."""
+    """Returns the three factors that fit the rows to the values best; None if they are not unique."""
     matrix = [[sum(row[i] * row[j] for row in rows) for j in range(3)] for i in range(3)]
     right = [sum(row[i] * value for row, value in zip(rows, values, strict=True)) for i in range(3)]
     whole = determinant(matrix)
@@ -127,7 +127,7 @@ def least_squares(rows: Sequence[Triple], values: Sequence[float]) -> Triple | N
 
 
 def determinant(m: Sequence[Sequence[float]]) -> float:
-    """The determinant of a matrix of three rows."""
+    """Returns the determinant of a matrix of three rows."""
     return (
         m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])
         - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])

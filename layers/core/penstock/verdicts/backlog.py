@@ -21,7 +21,7 @@ STANDING_SECONDS: Final = 300
 
 
 def has_backlog(visible: int, drain_rate: float) -> bool:
-    """Whether this many messages are more than consumers have at hand. `drain_rate`: messages a second."""
+    """Returns whether this many messages are more than consumers have at hand. `drain_rate`: messages a second."""
     return visible >= LEAST_BACKLOG and visible >= BACKLOG_SECONDS * drain_rate
 
 
@@ -46,7 +46,7 @@ def trend(series: Series) -> int:
 
 
 def consumers_are_back(series: Series) -> bool:
-    """Whether receives resumed after minutes without any, less than BACK_MINUTES full minutes ago."""
+    """Returns whether receives resumed after minutes without any, less than BACK_MINUTES full minutes ago."""
     recent = series.received[-BACK_MINUTES:]
     if len(recent) < BACK_MINUTES or all(recent):
         return False
@@ -66,7 +66,7 @@ def spread(events: int) -> float:
 
 
 def start_of_growth(series: Series) -> int:
-    """The index of the minute in which the present growth began: after the lowest backlog before it.
+    """Returns the index of the minute in which the present growth began: after the lowest backlog before it.
 
     Going back, growth ends where the backlog was higher again by a fifth of all that it has grown since, and by more
     than chance in five minutes.
@@ -87,7 +87,7 @@ def start_of_growth(series: Series) -> int:
 
 
 def start_of_draining(series: Series) -> int:
-    """The index of the minute after the peak of the backlog that is drained now.
+    """Returns the index of the minute after the peak of the backlog that is drained now.
 
     Going back, the peak is passed where the backlog was lower again by a fifth of all that it has shrunk since, and by
     more than chance in five minutes.
@@ -105,7 +105,7 @@ def start_of_draining(series: Series) -> int:
 
 
 def minutes_of_backlog(series: Series, drain_rate: float) -> int:
-    """How many of the last minutes in a row ended with a backlog."""
+    """Returns how many of the last minutes in a row ended with a backlog."""
     return next(
         (n for n, visible in enumerate(reversed(series.visible)) if not has_backlog(visible, drain_rate)),
         len(series),

@@ -29,7 +29,7 @@ class RateChange(NamedTuple):
 
 
 def change_since(series: Series, start: int) -> RateChange | None:
-    """The change at the minute with this index; None if no earlier minute is known."""
+    """Returns the change at the minute with this index; None if no earlier minute is known."""
     before = slice(max(0, start - BEFORE_MINUTES), start)
     since = slice(start, min(len(series), start + SINCE_MINUTES))
     if not series.sent[before] or not series.sent[since]:
@@ -43,7 +43,7 @@ def change_since(series: Series, start: int) -> RateChange | None:
 
 
 def cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
-    """Why the backlog has grown since the minute with this index; None if unknown.
+    """Returns why the backlog has grown since the minute with this index; None if unknown.
 
     Slower consumers win over faster producers as the cause: consumers that keep up take more when more arrives.
     """
@@ -60,14 +60,14 @@ def cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
 
 
 def is_slower(change: RateChange) -> bool:
-    """Whether a message takes longer than before: messages in flight divided by the rate of completions."""
+    """Returns whether a message takes longer than before: messages in flight divided by the rate of completions."""
     if not change.drain or not change.drain_before or not change.in_flight_before:
         return False
     return change.in_flight / change.drain > SLOWER * change.in_flight_before / change.drain_before
 
 
 def has_one_tenant(facts: Facts) -> bool:
-    """Whether one group sends most of the messages."""
+    """Returns whether one group sends most of the messages."""
     return facts.noisy_groups > 0 or (
         facts.top_group_share is not None and facts.top_group_share > TENANT_SHARE
     )

@@ -24,10 +24,10 @@ class Consumers(NamedTuple):
 
 
 def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_seconds: int) -> Consumers:
-    """How many consumers there are, and how many keep the wait of a message within the target lag.
+    """Returns how many consumers there are, and how many keep the wait of a message within the target lag.
 
-    They must handle the arrivals and clear the backlog within the target lag. `now` is known only while messages
-    wait: otherwise idle consumers are invisible.
+    They must handle the arrivals and clear the backlog within the target lag. `now` is known only while messages wait:
+    otherwise idle consumers are invisible.
     """
     in_flight = series.in_flight[-rates.minutes :]
     done = sum(series.left[-rates.minutes :])

@@ -25,7 +25,7 @@ class Flow(NamedTuple):
 
 
 def measure_flow(series: Series, since: int) -> Flow:
-    """The flow. Completions are measured since the minute with this index."""
+    """Returns the flow. Completions are measured since the minute with this index."""
     left = select_settled(series.left[-max(2, len(series) - since) :])
     drain = sum(left) / max(1, len(left))
     arrivals = forecast_arrivals(series)
@@ -35,7 +35,7 @@ def measure_flow(series: Series, since: int) -> Flow:
 
 
 def emptying(backlog: int, flow: Flow, now: datetime) -> Emptying | None:
-    """When a backlog of this many messages will be gone; None if not within a day."""
+    """Returns when a backlog of this many messages will be gone; None if not within a day."""
     at = minutes_to_empty(backlog, flow, 0)
     if at is None:
         return None

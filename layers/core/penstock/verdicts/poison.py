@@ -26,7 +26,7 @@ DONE_SHARE: Final = 0.2
 
 
 def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
-    """Whether redeliveries occur in several minutes and are frequent, end as dead letters, or last long."""
+    """Returns whether redeliveries occur in several minutes and are frequent, end as dead letters, or last long."""
     again = series.redelivered[-POISON_MINUTES:]
     dead = series.dead_lettered[-POISON_MINUTES:]
     if sum(1 for count in again if count) < RECURRING_MINUTES or sum(again) < LEAST_REDELIVERIES:
@@ -41,7 +41,7 @@ def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
 
 
 def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
-    """Whether the oldest message stays while others pass it, or is much older than the backlog explains."""
+    """Returns whether the oldest message stays while others pass it, or is much older than the backlog explains."""
     if series.now.oldest_at is None or drain_rate <= 0:
         return False
     age = now - series.now.oldest_at
@@ -53,14 +53,14 @@ def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
 
 
 def handlers_fail(series: Series) -> bool:
-    """Whether hardly any message is deleted after its first receive."""
+    """Returns whether hardly any message is deleted after its first receive."""
     first = sum(series.received[-POISON_MINUTES:]) - sum(series.redelivered[-POISON_MINUTES:])
     done = sum(series.left[-POISON_MINUTES:]) - sum(series.dead_lettered[-POISON_MINUTES:])
     return first >= LEAST_REDELIVERIES and done < DONE_SHARE * first
 
 
 def start_of_redeliveries(series: Series) -> int:
-    """The index of the first minute in a run of redeliveries with gaps of at most POISON_MINUTES."""
+    """Returns the index of the first minute in a run of redeliveries with gaps of at most POISON_MINUTES."""
     first = len(series)
     for index in range(len(series) - 1, -1, -1):
         if series.redelivered[index]:

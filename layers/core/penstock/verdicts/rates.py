@@ -24,14 +24,14 @@ class Rates(NamedTuple):
 
 
 def measure_rates(series: Series) -> Rates:
-    """The current rates."""
+    """Returns the current rates."""
     minutes = next((n for n in RATE_MINUTES if messages(series, n) >= ENOUGH_MESSAGES), RATE_MINUTES[-1])
     seconds = 60 * max(1, min(minutes, len(series)))
     return Rates(minutes, sum(series.sent[-minutes:]) / seconds, sum(series.left[-minutes:]) / seconds)
 
 
 def messages(series: Series, minutes: int) -> int:
-    """The larger of arrivals and departures in the last minutes."""
+    """Returns the larger of arrivals and departures in the last minutes."""
     return max(sum(series.sent[-minutes:]), sum(series.left[-minutes:]))
 
 
@@ -41,7 +41,7 @@ SIGMAS: Final = 3
 
 
 def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequence[int]:
-    """The last minutes whose counts did not change beyond chance: at least five, at most `most`."""
+    """Returns the last minutes whose counts did not change beyond chance: at least five, at most `most`."""
     found = counts[-LEVEL_MINUTES[0] :]
     for minutes in LEVEL_MINUTES[1:]:
         earlier = counts[-minutes : -len(found)]
@@ -56,7 +56,7 @@ def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequ
 
 
 def steady_rate(counts: Sequence[int]) -> float:
-    """The mean a minute, without one or two bursts, which say nothing of the next minutes."""
+    """Returns the mean a minute, without one or two bursts, which say nothing of the next minutes."""
     if not counts:
         return 0.0
     middle = median(counts)

@@ -41,12 +41,12 @@ class Series:
         return len(self.sent)
 
     def find_start(self, index: int) -> datetime:
-        """When the minute with this index starts; `len(series)` is the minute after the last one."""
+        """Returns when the minute with this index starts; `len(series)` is the minute after the last one."""
         return self.ends_at - (len(self) - index) * MINUTE
 
 
 def build_series(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
-    """The series of a queue. `minutes`: newest last; minutes that start after `now` are ignored.
+    """Returns the series of a queue. `minutes`: newest last; minutes that start after `now` are ignored.
 
     In a minute without a row nothing happened: the gauges stay. A row without gauges was not measured: its gauges are
     the former ones plus arrivals minus departures.
@@ -109,7 +109,7 @@ def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
 
 
 def last_receive(row: Minute) -> datetime | None:
-    """The last receive in this minute or before; the end of the minute if only the number of receives is known."""
+    """Returns the last receive up to this minute; the end of the minute if only the number of receives is known."""
     known = row.last_received_at
     if row.received and (known is None or known < row.starts_at):
         return row.starts_at + MINUTE
@@ -117,5 +117,5 @@ def last_receive(row: Minute) -> datetime | None:
 
 
 def in_utc(at: datetime | None) -> datetime | None:
-    """The time in UTC: differences of local times would miss changes of the clocks."""
+    """Returns the time in UTC: differences of local times would miss changes of the clocks."""
     return None if at is None else at.astimezone(UTC)

@@ -60,7 +60,7 @@ def waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
 
 
 def patience(series: Series, facts: Facts) -> timedelta:
-    """How long messages may wait before the queue is stalled."""
+    """Returns how long messages may wait before the queue is stalled."""
     usual = max(STALL, USUAL * usual_wait(series))
     if series.now.in_flight <= 0:
         return usual
@@ -69,7 +69,7 @@ def patience(series: Series, facts: Facts) -> timedelta:
 
 
 def busy_patience(series: Series) -> timedelta:
-    """How long busy consumers may take until one of them receives again."""
+    """Returns how long busy consumers may take until one of them receives again."""
     end = len(series)
     while end > 0 and series.received[end - 1] == 0:
         end -= 1
@@ -81,7 +81,7 @@ def busy_patience(series: Series) -> timedelta:
 
 
 def usual_wait(series: Series) -> timedelta:
-    """How long messages usually wait for a receive.
+    """Returns how long messages usually wait for a receive.
 
     A wait is a run of minutes that ended with messages and had no receive, up to a minute with a receive.
     """

@@ -57,7 +57,7 @@ class Case:
 def judge(
     minutes: Sequence[Minute], facts: Facts, now: datetime, target_lag_seconds: int = TARGET_LAG_SECONDS
 ) -> Verdict:
-    """The verdict on a queue. `minutes`: newest last, up to 25 hours; most rules need two. `now`: has a time zone."""
+    """Returns the verdict on a queue. `minutes` covers up to 25 hours, newest last. `now` has a time zone."""
     now = now.astimezone(UTC)
     series = build_series(minutes, facts, now)
     case = Case(series, facts, measure_rates(series), now)
@@ -81,12 +81,12 @@ def judge(
 
 
 def asks_for_more(verdict: Verdict) -> bool:
-    """Whether older minutes may change the verdict: they tell what is usual, and when the state began."""
+    """Returns whether older minutes may change the verdict: they tell what is usual, and when the state began."""
     return verdict.kind in (Kind.STALLED, Kind.FALLING_BEHIND, Kind.DRAINING) or verdict.since_or_before
 
 
 def with_start(verdict: Verdict, found: Found, series: Series) -> Verdict:
-    """The verdict with the time since which it holds."""
+    """Returns the verdict with the time since which it holds."""
     if isinstance(found.start, int):
         earlier = found.start <= 0 and len(series) > 0
         return replace(verdict, since=series.find_start(max(0, found.start)), since_or_before=earlier)
@@ -119,7 +119,7 @@ RECENT_MINUTES: Final = 15
 
 
 def start_of_arrivals(series: Series) -> int:
-    """The index of the first minute in a run of arrivals with gaps of at most RECENT_MINUTES."""
+    """Returns the index of the first minute in a run of arrivals with gaps of at most RECENT_MINUTES."""
     first = len(series)
     for index in range(len(series) - 1, -1, -1):
         if series.sent[index]:
@@ -165,7 +165,7 @@ def find_poison(case: Case) -> Found | None:
 
 
 def behind(case: Case) -> Found | None:
-    """A growing or constant backlog: falling behind. A shrinking one: draining."""
+    """Returns a growing or constant backlog: falling behind. A shrinking one: draining."""
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain) or lies_unread(case):
         return None
@@ -183,12 +183,12 @@ def behind(case: Case) -> Found | None:
 
 
 def lies_unread(case: Case) -> bool:
-    """Whether the messages are dead letters that no consumer receives."""
+    """Returns whether the messages are dead letters that no consumer receives."""
     return case.facts.dead_letters and not any(case.series.received[-DEAD_LETTER_MINUTES:])
 
 
 def copes_with(series: Series) -> bool:
-    """Whether a queue that is fed or emptied in batches has worked off a backlog of this size several times."""
+    """Returns whether a queue that is fed or emptied in batches has worked off a backlog of this size several times."""
     rests = [
         sum(1 for count in series.sent if not count),
         sum(
@@ -217,7 +217,7 @@ def _emptying(case: Case) -> Emptying | None:
 
 
 def idle(case: Case) -> Found | None:
-    """An empty queue without activity for some minutes. Dead letters without consumers are idle, too."""
+    """Returns an empty queue without activity for some minutes. Dead letters without consumers are idle, too."""
     series = case.series
     busy = [
         index
@@ -236,7 +236,7 @@ def idle(case: Case) -> Found | None:
 
 
 def ok(case: Case) -> Found:
-    """The default: consumers keep up, since the last minute with a backlog."""
+    """Returns the default: consumers keep up, since the last minute with a backlog."""
     values = case.series.visible
     for index in range(len(values) - 1, -1, -1):
         if backlog.has_backlog(values[index], case.rates.drain):

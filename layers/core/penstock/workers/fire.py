@@ -111,7 +111,7 @@ def fire_batch(store: FiringStore, waits: NextScheduleRow, settings: Settings) -
 
 
 def pause_seconds(next_is_due_in: float | None) -> float:
-    """How long to wait if no due schedule can fire; another account's next schedule must not be late."""
+    """Returns how long to wait if no due schedule can fire; another account's next schedule must not be late."""
     return (
         LOCKED_SECONDS
         if next_is_due_in is None

@@ -138,7 +138,7 @@ class Maintainer:
 
 
 def has_changed(counts: Counts) -> bool:
-    """Whether a run cleaned any rows, by its counts."""
+    """Returns whether a run cleaned any rows, by its counts."""
     return any(count for what, count in counts.items() if what != "queues")
 
 
@@ -157,6 +157,6 @@ def _clean_installation(settings: Settings, connection: "StatementExecutor") -> 
 
 
 def number(connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object) -> int:
-    """The number that a maintenance function returns."""
+    """Returns the number that a maintenance function returns."""
     (row,) = connection.call(statement, arguments)
     return row.changed

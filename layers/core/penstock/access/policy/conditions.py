@@ -42,7 +42,7 @@ class Condition(NamedTuple):
 
 
 def read_conditions(element: object) -> tuple[Condition, ...] | None:
-    """The tests of an element Condition; None if one of them is unsupported."""
+    """Returns the tests of an element Condition; None if one of them is unsupported."""
     if not isinstance(element, dict):
         return None
     conditions: list[Condition] = []
@@ -79,7 +79,7 @@ def _read(operator: str, key: str, wanted: list[str] | None) -> Condition | None
 
 
 def _texts(wanted: object) -> list[str] | None:
-    """The wanted values: one or a list of texts, numbers and booleans. None for other types."""
+    """Returns the wanted values: one or a list of texts, numbers and booleans. None for other types."""
     values = wanted if isinstance(wanted, list) else [wanted]
     if not all(isinstance(value, (str, int, float)) for value in values):
         return None

@@ -59,7 +59,7 @@ def _verdict(
 
 
 def denies(statement: PolicyStatement, principal: Principal) -> bool:
-    """Whether a Deny concerns this caller. A Deny for an account concerns all its users."""
+    """Returns whether a Deny concerns this caller. A Deny for an account concerns all its users."""
     if statement.principals is None:
         return True
     named = statement.principals.name(principal) or statement.principals.name_account(principal)
@@ -69,7 +69,7 @@ def denies(statement: PolicyStatement, principal: Principal) -> bool:
 def apply_allow(
     before: Decision, statement: PolicyStatement, principal: Principal, *, of_user: bool
 ) -> Decision:
-    """The verdict after an Allow that applies. `before`: the verdict of the statements before it."""
+    """Returns the verdict after an Allow that applies. `before`: the verdict of the statements before it."""
     if of_user or before is Decision.ALLOWED:
         return Decision.ALLOWED
     if statement.principals is not None and statement.principals.name(principal):

@@ -34,7 +34,7 @@ class Pattern:
         self._accepted = at
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text matches."""
+        """Returns whether the whole text matches."""
         if self._exact is not None:
             return text == self._exact
         reached = 1

@@ -27,7 +27,7 @@ class Principal(NamedTuple):
 
 
 def make_root(account_id: str) -> Principal:
-    """The root user of an account: the caller with a key that belongs to no user."""
+    """Returns the root user of an account: the caller with a key that belongs to no user."""
     return Principal(account_id, f"arn:aws:iam::{account_id}:root")
 
 

@@ -35,7 +35,7 @@ class Principals(NamedTuple):
     services: frozenset[str]
 
     def name(self, principal: Principal) -> bool:
-        """Whether it names this caller directly: as `*`, a service, a user, or the root user of an account."""
+        """Returns whether it names this caller directly: as `*`, a service, a user, or the root user of an account."""
         return (
             self.everybody
             or principal.arn in self.arns
@@ -44,7 +44,7 @@ class Principals(NamedTuple):
         )
 
     def name_account(self, principal: Principal) -> bool:
-        """Whether it names the caller's account."""
+        """Returns whether it names the caller's account."""
         return principal.account_id in self.accounts
 
 
@@ -74,7 +74,7 @@ class PolicyStatement(NamedTuple):
     conditions: tuple[Condition, ...] | None
 
     def applies_to(self, request: AccessRequest) -> bool:
-        """Whether its action, its resource and its conditions match."""
+        """Returns whether its action, its resource and its conditions match."""
         return (
             (self.denies or self.is_complete)
             and (self.actions is None or self.actions.match(request.action))
@@ -92,7 +92,7 @@ class Policy(NamedTuple):
 
 @lru_cache(maxsize=MOST_POLICIES)
 def read_policy(text: str, *, of_user: bool = False) -> Policy:
-    """The policy, without statements if the text is not JSON. Cached by its text, so a change takes effect at once."""
+    """Parses a policy; a text that is not JSON has no statements. The text is the cache key, so changes take effect."""
     try:
         document = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -104,8 +104,8 @@ def read_policy(text: str, *, of_user: bool = False) -> Policy:
 
 
 def misspelling(text: str) -> str | None:
-    """The first element or effect of a policy that IAM does not define; None if all are defined or it is no JSON
-    object.
+    """Returns the first element or effect of a policy that IAM does not define; None if all are defined or it is no
+    JSON object.
 
     Source: "IAM JSON policy elements reference" (IAM User Guide).
     """

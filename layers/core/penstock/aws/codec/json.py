@@ -34,7 +34,7 @@ encode = msgspec.json.Encoder().encode
 
 @cache
 def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
-    """A function from a body to a request of this type. It raises SerializationException or MissingParameter."""
+    """Returns a function that decodes a body. It raises SerializationException or MissingParameter."""
     decode = msgspec.json.Decoder(request).decode
 
     def decode_body(body: bytes) -> Any:
@@ -64,7 +64,7 @@ def check_long_body(body: bytes) -> None:
 
 
 def has_too_many_values(body: bytes) -> bool:
-    """Whether a body has more than 50,000 brackets, braces and commas outside of strings."""
+    """Returns whether a body has more than 50,000 brackets, braces and commas outside of strings."""
     outside = b"".join(body.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
     return sum(map(outside.count, (b"[", b"{", b","))) > MAXIMUM_STRUCTURAL_CHARACTERS
 
@@ -117,7 +117,7 @@ _TARGETS: dict[type, str] = {str: "a String", int: "an Integer", bool: "a Boolea
 
 
 def scalar(kind: type, value: Any) -> Any:
-    """A text, number or truth value. Raises SerializationException for a value of another type."""
+    """Returns a text, number or truth value. Raises SerializationException for a value of another type."""
     if type(value) is kind:
         return value
     if isinstance(value, list | dict):

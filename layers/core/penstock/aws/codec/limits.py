@@ -24,13 +24,13 @@ def problem(shown: str, path: str, reason: str) -> str:
 
 
 def describe_violations(problems: Sequence[str]) -> str:
-    """The text of the error for these violations."""
+    """Returns the text of the error for these violations."""
     number = len(problems)
     return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}"
 
 
 def scalar_problems(limits: Limits, value: str | int, path: str) -> Problems:
-    """The violations of a text or number."""
+    """Returns the violations of a text or number."""
     reasons = _text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
     return [problem(f"'{str(value)[:MOST_QUOTED]}'", path, reason) for reason in reasons]
 
@@ -49,7 +49,7 @@ def _pattern(text: str) -> Callable[[str], object]:
 
 
 def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
-    """Why a value, a length or a number of items is too small or too large."""
+    """Returns why a value, a length or a number of items is too small or too large."""
     if limits.least is not None and size < limits.least:
         yield f"Member must have {of} greater than or equal to {limits.least}"
     if limits.most is not None and size > limits.most:
@@ -58,14 +58,14 @@ def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
 
 # --- decoded requests ------------------------------------------------------------------------------------------------
 def find_violations(request: msgspec.Struct) -> Problems:
-    """The violations of a decoded request; returns none at once if its type has no limits."""
+    """Returns the violations of a decoded request; returns none at once if its type has no limits."""
     shape = _find_limits(type(request))
     return [] if shape is None else list(_of_structure(shape, request, ""))
 
 
 @cache
 def _find_limits(request: type[msgspec.Struct]) -> Structure | None:
-    """The shape of a request type that has limits."""
+    """Returns the shape of a request type that has limits."""
     shape = structure(request)
     return shape if _has_limits(shape) else None
 
@@ -97,5 +97,5 @@ def _of_value(shape: Shape, value: object, path: str) -> Iterator[str]:
 
 
 def display_name(member: Member) -> str:
-    """The member's name in AWS's texts: with a small first letter."""
+    """Returns the member's name in AWS's texts: with a small first letter."""
     return member.name[:1].lower() + member.name[1:]

@@ -33,17 +33,17 @@ WRAPPED_MAP = Naming(flat=False, tag="entry")
 
 
 def flat_list(tag: str, json: str = "") -> msgspec.Meta:
-    """A list whose items are `tag.1`, `tag.2` in Query and repeated `<tag>` in XML."""
+    """Returns a list whose items are `tag.1`, `tag.2` in Query and repeated `<tag>` in XML."""
     return msgspec.Meta(extra={"naming": Naming(flat=True, tag=tag, json=json)})
 
 
 def flat_map(tag: str, key: str = "Name", value: str = "Value") -> msgspec.Meta:
-    """A map whose entries are `tag.1.key` / `tag.1.value` in Query and repeated `<tag>` in XML."""
+    """Returns a map whose entries are `tag.1.key` / `tag.1.value` in Query and repeated `<tag>` in XML."""
     return msgspec.Meta(extra={"naming": Naming(flat=True, tag=tag, key=key, value=value)})
 
 
 def name_map_entries(key: str, value: str) -> msgspec.Meta:
-    """A map below `Member.entry.N` with its own names for keys and values."""
+    """Returns a map below `Member.entry.N` with its own names for keys and values."""
     return msgspec.Meta(extra={"naming": Naming(flat=False, tag="entry", key=key, value=value)})
 
 
@@ -55,10 +55,10 @@ class ParameterLocation(msgspec.Struct, frozen=True):
 
 
 def in_path() -> msgspec.Meta:
-    """The part of the path behind the resource's name."""
+    """Returns the part of the path behind the resource's name."""
     return msgspec.Meta(extra={"location": ParameterLocation("path")})
 
 
 def in_query(name: str) -> msgspec.Meta:
-    """A parameter of the query string."""
+    """Returns a parameter of the query string."""
     return msgspec.Meta(extra={"location": ParameterLocation("query", name)})

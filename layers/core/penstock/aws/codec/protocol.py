@@ -46,12 +46,12 @@ def rest_resource(path: str) -> tuple[str, str | None] | None:
 
 
 def rest_service(path: str) -> str:
-    """The service of a path of REST-JSON."""
+    """Returns the service of a path of REST-JSON."""
     return "lambda" if path.startswith(_LAMBDA) else "scheduler"
 
 
 def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
-    """The protocol of a request, by its path and its headers (names in lower case).
+    """Returns the protocol of a request, by its path and its headers (names in lower case).
 
     A form is the Query protocol even with X-Amz-Target, which some clients add.
     """
@@ -65,7 +65,7 @@ def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
 
 @lru_cache(maxsize=256)
 def prefers_json(accept: bytes) -> bool:
-    """Whether `Accept` names `application/json` before, or rather than, XML and HTML (RFC 9110, 12.5.1).
+    """Returns whether `Accept` names `application/json` before, or rather than, XML and HTML (RFC 9110, 12.5.1).
 
     A wildcard states no preference, and a browser names HTML first: both get XML. Cached, since a client sends the same
     header with every request; a header longer than any client's gets XML.
@@ -85,7 +85,7 @@ _KINDS = frozenset((_JSON, b"application/xml", b"text/xml", b"text/html", b"appl
 
 
 def _weight(parameters: list[bytes]) -> float:
-    """The value of `q=0.8`; 1 without one, 0 for an invalid one."""
+    """Returns the value of `q=0.8`; 1 without one, 0 for an invalid one."""
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")
         if name.strip() == b"q":

@@ -44,7 +44,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 # --- text to tree ----------------------------------------------------------------------------------------------------
 def parse(*texts: bytes) -> Tree:
-    """The parameters of the query string and the form body; a later one replaces an earlier one of its name.
+    """Returns the parameters of the query string and the form body; a later one replaces an earlier one of its name.
 
     Raises MalformedQueryString for too many parameters, for a name that is too deep or is both a value and a prefix,
     and for a text that is not UTF-8; RequestEntityTooLarge if the texts without escapes are longer than any valid
@@ -114,7 +114,7 @@ def _conflict(name: str) -> MalformedQueryString:
 # --- tree to request -------------------------------------------------------------------------------------------------
 @cache
 def decoder(request: type[msgspec.Struct]) -> Callable[[Tree], Any]:
-    """A function from parameters to a request of this type. It raises MissingParameter or InvalidParameterValue."""
+    """Returns a function that decodes parameters. It raises MissingParameter or InvalidParameterValue."""
     shape = structure(request)
     return lambda tree: _structure(shape, tree, "")
 
@@ -133,14 +133,14 @@ def _structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
 
 
 def _member_value(member: Member, node: Tree) -> str | Tree | None:
-    """The member's value; a flattened member may have either of its names."""
+    """Returns the member's value; a flattened member may have either of its names."""
     name = query_name(member)
     value: str | Tree | None = node.get(name)
     return node.get(member.name) if value is None and name != member.name else value
 
 
 def _absent(member: Member, prefix: str) -> Any:
-    """The value of an absent required member. SQS's flattened lists are empty: they cannot be written empty."""
+    """Returns the value of an absent required member. SQS's flattened lists are empty: they cannot be written empty."""
     if isinstance(member.shape, List) and member.shape.naming.flat:
         return []
     raise MissingParameter.named(prefix + member.name)

@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -> bytes:
-    """The whole answer of an action; an action without a result has no Result member."""
+    """Returns the whole answer of an action; an action without a result has no Result member."""
     answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
     if result is not None:
         answer = {f"{action}Result": converter(type(result))(result), **answer}
@@ -52,7 +52,7 @@ def encode_error(error: AwsError, request_id: str) -> bytes:
 
 @cache
 def converter(message: type[msgspec.Struct]) -> Converter:
-    """A function from a result of this type to plain values, which msgspec encodes."""
+    """Returns a function from a result of this type to plain values, which msgspec encodes."""
     return _structure(structure(message))
 
 
@@ -98,7 +98,7 @@ def _value(shape: Shape) -> Converter:
 
 # --- transcribed XML -------------------------------------------------------------------------------------------------
 def json_of_xml(document: bytes) -> bytes:
-    """An XML answer of the service as JSON, converted without a model: LocalStack's form of the peek endpoint.
+    """Returns an XML answer of the service as JSON, converted without a model: LocalStack's form of the peek endpoint.
 
     A repeated element becomes a list, a single one its content, an empty one null.
     """

@@ -44,10 +44,7 @@ class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
 # --- requests --------------------------------------------------------------------------------------------------------
 @cache
 def decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes], Any]:
-    """A function from label, query string and body to a request of this type; the label is the path's last part.
-
-    It raises SerializationException and ConstraintViolation.
-    """
+    """Returns a function from label, query string and body to a request. The label is the last part of the path."""
     shape = structure(request)
     has_body = any(member.location is None for member in shape.members)
 
@@ -99,7 +96,7 @@ def _text(data: bytes) -> str:
 
 
 def _member_value(member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]) -> Any:
-    """The request's value of this member; values in the query string are text and are converted."""
+    """Returns the request's value of this member; values in the query string are text and are converted."""
     if member.location is None:
         return document.get(member.name)
     if member.location.where == "path":
@@ -174,7 +171,7 @@ def _scalar(kind: type, limits: Limits, value: Any, path: str, problems: Problem
 
 
 def _time(value: Any, path: str, problems: Problems) -> float:
-    """A time in seconds since 1970: all floats of EventBridge Scheduler are times."""
+    """Returns a time in seconds since 1970: all floats of EventBridge Scheduler are times."""
     if type(value) not in {int, float}:
         raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
     if not 0 <= value <= LATEST:
@@ -190,10 +187,10 @@ def _expect(kind: type, value: Any) -> None:
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def encode_result(result: msgspec.Struct | None) -> bytes:
-    """The body of an answer: empty for an action without a result, according to the API reference."""
+    """Returns the body of an answer: empty for an action without a result, according to the API reference."""
     return b"" if result is None else _encode(result)
 
 
 def encode_error(error: AwsError, kind: str) -> tuple[bytes, bytes]:
-    """The value of the header `x-amzn-errortype`, which is `kind`, and the body."""
+    """Returns the value of the header `x-amzn-errortype`, which is `kind`, and the body."""
     return kind.encode(), _encode({"Message": error.message})

@@ -66,7 +66,7 @@ Shape = Scalar | List | Map | Structure
 
 @cache
 def structure(message: type[msgspec.Struct]) -> Structure:
-    """The shape of a request or result type."""
+    """Returns the shape of a request or result type."""
     shape = _shape(inspect.type_info(message), None)
     if not isinstance(shape, Structure):
         raise TypeError(f"{message} is no structure")
@@ -120,7 +120,7 @@ def _member(field: inspect.Field) -> Member:
 
 
 def query_name(member: Member) -> str:
-    """The member's name in a Query request and in SQS's texts about missing parameters."""
+    """Returns the member's name in a Query request and in SQS's texts about missing parameters."""
     match member.shape:
         case List(naming=naming) | Map(naming=naming) if naming.flat:
             return naming.tag
@@ -129,5 +129,5 @@ def query_name(member: Member) -> str:
 
 
 def build(shape: Structure, values: dict[str, Any]) -> Any:
-    """An instance from values by attribute name; absent members take their defaults."""
+    """Returns an instance from values by attribute name; absent members take their defaults."""
     return shape.type(**values)

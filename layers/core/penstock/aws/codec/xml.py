@@ -40,7 +40,7 @@ def escape_text(text: str) -> str:
 
 
 def document(text: str) -> bytes:
-    """The document in UTF-8. Characters that XML 1.0 cannot hold in any form become question marks.
+    """Returns the document in UTF-8. Characters that XML 1.0 cannot hold in any form become question marks.
 
     SQS refuses to store these characters, but applications can send them by SQL. The one search of the document takes 1
     µs a KB.
@@ -52,7 +52,7 @@ def document(text: str) -> bytes:
 
 
 def encode_result(action: str, namespace: str, result: msgspec.Struct | None, request_id: str) -> bytes:
-    """The whole answer of an action, in UTF-8."""
+    """Returns the whole answer of an action, in UTF-8."""
     out = [f'{_HEAD}<{action}Response xmlns="{namespace}">']
     if result is not None:
         out.append(f"<{action}Result>")
@@ -78,7 +78,7 @@ def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
 # --- writers ---------------------------------------------------------------------------------------------------------
 @cache
 def writer(message: type[msgspec.Struct]) -> Write:
-    """A function that appends the members of a result to a list of strings."""
+    """Returns a function that appends the members of a result to a list of strings."""
     return _structure(structure(message))
 
 

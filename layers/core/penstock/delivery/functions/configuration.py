@@ -24,7 +24,7 @@ class _Configuration(msgspec.Struct, rename="pascal"):
 
 
 def read_timeout(address: str, function: FunctionArn) -> int | None:
-    """The function's timeout in seconds, according to Lambda's endpoint at this address.
+    """Returns the function's timeout in seconds, according to Lambda's endpoint at this address.
 
     None if it is unknown: an emulator lacks this call, the role may not `lambda:GetFunctionConfiguration`, the function
     does not exist, or the endpoint does not answer.

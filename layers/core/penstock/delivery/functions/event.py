@@ -16,7 +16,7 @@ _envelope = msgspec.json.Decoder(dict[str, object])
 
 
 def build_event(delivery: Delivery) -> bytes:
-    """The event, in JSON. The event of a schedule is its unchanged Input."""
+    """Returns the event, in JSON. The event of a schedule is its unchanged Input."""
     if delivery.kind == SCHEDULE:
         return delivery.body.encode()
     return msgspec.json.encode(
@@ -34,6 +34,6 @@ def build_event(delivery: Delivery) -> bytes:
 
 
 def build_sns_member(text: str) -> dict[str, object]:
-    """The envelope as a member of the event."""
+    """Returns the envelope as a member of the event."""
     envelope = {_RENAMED.get(name, name): value for name, value in _envelope.decode(text).items()}
     return {"Subject": None, "MessageAttributes": {}, **envelope}

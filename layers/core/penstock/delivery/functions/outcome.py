@@ -76,7 +76,7 @@ def sns_delay(attempts: int) -> float | None:
 
 
 def schedule_delay(delivery: Delivery) -> float | None:
-    """The same for a schedule. Its policy: the most retries, and the greatest age of the invocation."""
+    """Returns the same for a schedule. Its policy: the most retries, and the greatest age of the invocation."""
     policy = delivery.policy or {}
     seconds = min(MOST_SCHEDULE_SECONDS, 2.0 ** min(delivery.attempts, 10))
     if delivery.attempts >= policy["MaximumRetryAttempts"] or seconds > policy["SecondsLeft"]:

@@ -32,7 +32,7 @@ def _find_credentials() -> object:
 def sign_request(
     method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """The headers, with those of Signature Version 4 if this process has credentials. Raises NotSigned."""
+    """Returns the headers, with those of Signature Version 4 if this process has credentials. Raises NotSigned."""
     try:
         credentials = _find_credentials()
         if not credentials:
@@ -54,6 +54,6 @@ def forget_missing_credentials() -> None:
 
 
 def build_url(address: str, function: FunctionArn, part: str) -> str:
-    """The URL of a function's invocations or configuration at this endpoint of Lambda."""
+    """Returns the URL of a function's invocations or configuration at this endpoint of Lambda."""
     query = f"?Qualifier={quote(function.qualifier)}" if function.qualifier else ""
     return f"{address.rstrip('/')}/2015-03-31/functions/{quote(function.name)}/{part}{query}"

@@ -40,7 +40,7 @@ class HttpCarrier:
         return outcome._replace(sent_bytes=sent_bytes, answer=None if start is None else _text(start))
 
     def find_server(self, delivery: Delivery) -> tuple[str, int] | None:
-        """The server of the subscribed URL. The refusal of an endpoint is an outcome of the attempt."""
+        """Returns the server of the subscribed URL. The refusal of an endpoint is an outcome of the attempt."""
         try:
             endpoint = parse_endpoint(delivery.endpoint)
         except EndpointRefused:
@@ -74,5 +74,5 @@ class HttpCarrier:
 
 
 def _text(start: bytes) -> str:
-    """The text without characters that the database cannot store."""
+    """Returns the text without characters that the database cannot store."""
     return start.decode(errors="replace").replace("\0", "\ufffd")

@@ -69,7 +69,7 @@ class Connection(asyncio.Protocol):
 
     # --- called by the sender ----------------------------------------------------------------------------------------
     async def post(self, request: bytes) -> Answer:
-        """The answer to `request`, a whole HTTP request. Raises ConnectionLost."""
+        """Returns the answer to `request`, a whole HTTP request. Raises ConnectionLost."""
         if self._transport is None or self._transport.is_closing():
             raise ConnectionLost("the endpoint closed the connection", silent=True)
         self._answer = asyncio.get_running_loop().create_future()

@@ -63,10 +63,10 @@ class AddressGuard:
         self._allowed = tuple(allowed)
 
     def permits(self, address: Address) -> bool:
-        """Whether a worker may connect to this address.
+        """Returns whether a worker may connect to this address.
 
-        An IPv6 address that contains an IPv4 address (mapped, NAT64) is permitted if WEBHOOK_ALLOW_CIDRS has the
-        IPv4 address, or if it has the IPv6 range (networks with DNS64) and the IPv4 address is permitted.
+        An IPv6 address that contains an IPv4 address (mapped, NAT64) is permitted if WEBHOOK_ALLOW_CIDRS has the IPv4
+        address, or if it has the IPv6 range (networks with DNS64) and the IPv4 address is permitted.
         """
         inner = extract_ipv4(address)
         if inner is not None:
@@ -86,14 +86,14 @@ class AddressGuard:
 
 
 def extract_ipv4(address: Address) -> IPv4Address | None:
-    """The IPv4 address within an IPv4-mapped or NAT64 address."""
+    """Returns the IPv4 address within an IPv4-mapped or NAT64 address."""
     if isinstance(address, IPv4Address):
         return None
     return _last_four_bytes(address) if address in _NAT64 else address.ipv4_mapped
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address, and the end of a tunnel (ISATAP) that it names, belong to the public internet."""
+    """Returns whether the address, and the end of a tunnel (ISATAP) that it names, belong to the public internet."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NEVER_PUBLIC_4)
     if address not in _PUBLIC_6 or any(address in network for network in _NEVER_PUBLIC_6):

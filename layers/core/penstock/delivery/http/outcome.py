@@ -24,7 +24,7 @@ BUSY_DELAY_MS: Final = 1_000
 
 
 def judge_answer(delivery: Delivery, status: int) -> Outcome:
-    """The endpoint answered."""
+    """Returns the endpoint answered."""
     if 200 <= status < 300:
         return Outcome(status, None, None, ANSWERS)
     failing = status >= 500 or status == 429
@@ -33,7 +33,7 @@ def judge_answer(delivery: Delivery, status: int) -> Outcome:
 
 
 def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
-    """The outcome without an answer: refused by the guard, no connection, connection closed, or timed out."""
+    """Returns the outcome without an answer: refused by the guard, no connection, connection closed, or timed out."""
     text = (str(error) or type(error).__name__)[:MOST_ERROR_CHARACTERS]
     if isinstance(error, ResolverBusyError):
         return Outcome(NOT_ATTEMPTED, text, BUSY_DELAY_MS, SHOWS_NOTHING)

@@ -30,7 +30,7 @@ _AGENT: Final = f"Penstock/{__version__}"
 def request_bytes(
     delivery: Delivery, endpoint: Endpoint, secrets: Sequence[bytes], now_seconds: int
 ) -> bytes:
-    """The whole HTTP/1.1 request. `secrets`: keys that sign events; without one, events have no signature.
+    """Returns the whole HTTP/1.1 request. `secrets`: keys that sign events; without one, events have no signature.
 
     A request that belongs to a trace carries the headers of W3C Trace Context.
     """
@@ -53,7 +53,7 @@ def request_bytes(
 
 
 def sns_headers(delivery: Delivery) -> dict[str, str]:
-    """The headers that SNS sends; a SubscriptionConfirmation lacks the header with the subscription's ARN."""
+    """Returns the headers that SNS sends; a SubscriptionConfirmation lacks the header with the subscription's ARN."""
     headers = {
         "x-amz-sns-message-type": delivery.kind,
         "x-amz-sns-message-id": str(delivery.message_id),
@@ -74,8 +74,8 @@ def sns_headers(delivery: Delivery) -> dict[str, str]:
 
 
 def webhook_id(delivery: Delivery) -> str:
-    """The id by which the receiver recognises a repeated webhook: of the message and, for a gateway, also of the
-    subscription. One publish goes to each subscribed phone, and the gateway is the receiver for all phones.
+    """Returns the id by which the receiver recognises a repeated webhook: of the message and, for a gateway, also of
+    the subscription. One publish goes to each subscribed phone, and the gateway is the receiver for all phones.
     """
     message_id, subscription_arn = str(delivery.message_id), delivery.subscription_arn
     if delivery.kind != GATEWAY or subscription_arn is None:
@@ -99,7 +99,7 @@ def event_headers(webhook_id: str, body: bytes, secrets: Sequence[bytes], now_se
 
 
 def read_secrets(text: str) -> tuple[bytes, ...]:
-    """The keys of WEBHOOK_SIGNING_SECRET: `whsec_` and base64, several separated by blanks. Raises ValueError."""
+    """Returns the keys of WEBHOOK_SIGNING_SECRET: `whsec_` and base64, separated by blanks. Raises ValueError."""
     secrets = []
     for part in text.split():
         try:

@@ -30,8 +30,8 @@ class ResolverBusyError(OSError):
 
 
 async def resolve(host: str, account_id: str) -> list[Address]:
-    """All addresses of a name, in the order in which the caller should try them. Raises OSError (socket.gaierror),
-    ResolverBusyError. `account_id`: the owner of the delivery.
+    """Returns all addresses of a name, in the order in which the caller should try them. Raises OSError
+    (socket.gaierror), ResolverBusyError. `account_id`: the owner of the delivery.
     """
     domain = find_domain(host)
     with _lock:
@@ -54,7 +54,7 @@ async def resolve(host: str, account_id: str) -> list[Address]:
 
 
 def find_domain(host: str) -> str:
-    """The last two labels of a name: usually the domain with its name servers, but not below `co.uk`."""
+    """Returns the last two labels of a name: usually the domain with its name servers, but not below `co.uk`."""
     return ".".join(host.rstrip(".").lower().rsplit(".", 2)[-2:])
 
 

@@ -80,7 +80,7 @@ class MailCarrier:
             return self._report_failure(delivery, sending, error)
 
     def _report_failure(self, delivery: Delivery, sending: "Sending", error: Exception) -> Outcome:
-        """The server failed, or this program."""
+        """Returns the server failed, or this program."""
         expected = isinstance(error, SMTPException | OSError | TimeoutError)
         _log.warning(
             "the mail server failed",
@@ -150,7 +150,7 @@ class MailCarrier:
         raise failed
 
     async def _find_addresses(self) -> list[Address]:
-        """The server's addresses, looked up once a run."""
+        """Returns the server's addresses, looked up once a run."""
         async with self._looking_up:
             if not self._addresses:
                 try:
@@ -182,6 +182,6 @@ class Sending:
 
 
 def _own_name() -> str:
-    """The name of this machine for EHLO, without a DNS query."""
+    """Returns the name of this machine for EHLO, without a DNS query."""
     name = socket.gethostname()
     return name if name.isascii() and name.replace("-", "").replace(".", "").isalnum() else "localhost"

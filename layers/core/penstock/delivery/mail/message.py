@@ -67,7 +67,7 @@ _confirmation = msgspec.json.Decoder(_Confirmation)
 
 
 def render(delivery: Delivery, sender: MailSender, now: datetime | None = None) -> Mail:
-    """The mail. Its Message-ID is the same in every attempt. Raises MailInvalid."""
+    """Returns the mail. Its Message-ID is the same in every attempt. Raises MailInvalid."""
     document = _document.decode(delivery.body)
     if not is_email_address(document.destination):
         raise MailInvalid("the recipient is no address of e-mail")
@@ -90,7 +90,7 @@ def render(delivery: Delivery, sender: MailSender, now: datetime | None = None) 
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and other control characters."""
+    """Returns the text without line breaks and other control characters."""
     return _control.sub(" ", text).strip()
 
 
@@ -135,7 +135,7 @@ def _text(document: _Document, link: str | None) -> str:
 
 
 def _footer(link: str | None) -> str:
-    """The footer of a message. Without a link only the subscriber's account can end the subscription."""
+    """Returns the footer of a message. Without a link only the subscriber's account can end the subscription."""
     if link is None:
         return "\n\n--\nPlease do not reply directly to this email.\n"
     return (

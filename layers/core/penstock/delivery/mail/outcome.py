@@ -38,7 +38,7 @@ def report_accepted() -> Outcome:
 
 
 def report_refusal(delivery: Delivery, code: int, text: str) -> Outcome:
-    """The server refused recipient or mail."""
+    """Returns the server refused recipient or mail."""
     error = shorten(f"{code} {text}")
     if code < 500:
         return Outcome(code, error, next_delay_ms(delivery), FAILS if code == 421 else ANSWERS)
@@ -46,18 +46,18 @@ def report_refusal(delivery: Delivery, code: int, text: str) -> Outcome:
 
 
 def is_bounce(code: int, text: str) -> bool:
-    """Whether a refusal concerns the recipient's address or mailbox, and not, for example, the right to send."""
+    """Returns whether a refusal concerns the recipient's address or mailbox, not, for example, the right to send."""
     enhanced = _enhanced(text)
     return enhanced[1] in ("1", "2") if enhanced else code in (550, 551, 553)
 
 
 def unreachable(delivery: Delivery, error: str) -> Outcome:
-    """The server took no mail at all."""
+    """Returns the server took no mail at all."""
     return Outcome(None, error, next_delay_ms(delivery), FAILS)
 
 
 def unknown(delivery: Delivery) -> Outcome:
-    """The carrier sent the mail, and the server did not answer."""
+    """Returns the carrier sent the mail, and the server did not answer."""
     delay = UNKNOWN_DELAY_MS if delivery.attempts + 1 < MOST_COPIES else None
     return Outcome(None, "the mail server did not answer; it may have the mail", delay, FAILS)
 
@@ -68,5 +68,5 @@ def impossible(error: Exception) -> Outcome:
 
 
 def shorten(text: str) -> str:
-    """The text of an error, in one line."""
+    """Returns the text of an error, in one line."""
     return one_line(text)[:MOST_ERROR_CHARACTERS]

@@ -60,7 +60,7 @@ def list_attempts(
     limit: int = 100,
     before: int | None = None,
 ) -> Operation[AttemptPage]:
-    """A page of the account's attempts."""
+    """Returns a page of the account's attempts."""
     header, *rows = yield from Call(
         LIST_DELIVERY_ATTEMPTS, (context.account_id, endpoint, failed, since, before, limit, MOST_LOOKED_AT)
     )

@@ -47,7 +47,7 @@ def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
 
 
 def write_body(message_id: UUID, endpoint: str) -> str:
-    """The text of the test event: JSON."""
+    """Returns the text of the test event: JSON."""
     at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return msgspec.json.encode(
         {"type": "penstock.test", "id": str(message_id), "endpoint": endpoint, "sent_at": at}

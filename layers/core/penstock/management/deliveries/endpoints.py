@@ -37,7 +37,7 @@ class EndpointDescription(msgspec.Struct):
 
 
 def list_endpoints(context: Context) -> Operation[list[EndpointDescription]]:
-    """The account's endpoints."""
+    """Returns the account's endpoints."""
     rows = yield from Call(LIST_DELIVERY_ENDPOINTS, (context.account_id, MOST_LOOKED_AT))
     return [_show(row) for row in rows]
 

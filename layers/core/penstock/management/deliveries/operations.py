@@ -59,14 +59,14 @@ class GivenUp(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def describe_retry(wanted: GivenUp) -> Act:
-    """The action for the audit."""
+    """Returns the action for the audit."""
     given: dict[str, object] = msgspec.to_builtins(wanted)
     chosen = {name: value for name, value in given.items() if value is not None and name != "endpoint"}
     return Act("penstock:RetryDelivery", wanted.endpoint or "*", chosen)
 
 
 def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDeliveriesRow]:
-    """How many of the account's exhausted deliveries are due again."""
+    """Returns how many of the account's exhausted deliveries are due again."""
     since: datetime | None = wanted.since
     (row,) = yield from Call(
         RETRY_DELIVERIES, (context.account_id, wanted.endpoint, since, wanted.after, wanted.limit)
@@ -79,13 +79,13 @@ def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDelive
 def find_deliveries(
     state: str, after: int | None, limit: int, context: Context
 ) -> Operation[list[DeliveryDescription]]:
-    """A page of the account's deliveries in this state."""
+    """Returns a page of the account's deliveries in this state."""
     rows = yield from Call(LIST_DELIVERIES, (context.account_id, state, after, limit))
     return [describe_delivery(row) for row in rows]
 
 
 def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
-    """The delivery's id. Raises DeliveryNotFound."""
+    """Returns the delivery's id. Raises DeliveryNotFound."""
     rows = yield from Call(RETRY_DELIVERY, (context.account_id, delivery_id))
     if not rows:
         raise DeliveryNotFound
@@ -94,7 +94,7 @@ def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
 
 
 def describe_delivery(row: OutgoingDeliveryRow) -> DeliveryDescription:
-    """A delivery as a document. One that is under way or exhausted has no `next_attempt_at`."""
+    """Returns a delivery as a document. One that is under way or exhausted has no `next_attempt_at`."""
     waits = row.state == "pending" and not row.under_way
     return DeliveryDescription(
         id=row.delivery_id,

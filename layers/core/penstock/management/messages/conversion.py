@@ -34,12 +34,12 @@ class Content(Protocol):
 
 
 def count_bytes(message: Content) -> int:
-    """The length of a message's JSON, and of the values of its headers."""
+    """Returns the length of a message's JSON, and of the values of its headers."""
     return sum(memoryview(part).nbytes for part in (message.message, *message.headers.values()))
 
 
 def format_body(raw: msgspec.Raw) -> str:
-    """The body of a message: its JSON without blanks. Raises RequestEntityTooLarge."""
+    """Returns the body of a message: its JSON without blanks. Raises RequestEntityTooLarge."""
     longest = validation.MAXIMUM_MESSAGE_BYTES
     size = memoryview(raw).nbytes
     if longest < size <= MAX_BLANK_RATIO * longest:
@@ -51,12 +51,12 @@ def format_body(raw: msgspec.Raw) -> str:
 
 
 def is_for_later(message: NewMessage) -> bool:
-    """Whether the message is to come later than SQS delays messages."""
+    """Returns whether the message is to come later than SQS delays messages."""
     return message.delay is not None and message.delay > validation.MAXIMUM_DELAY_SECONDS
 
 
 def to_send_request(message: NewMessage) -> SendMessageRequest:
-    """The same message as an SQS request (without its queue), for later with SQS's longest delay.
+    """Returns the same message as an SQS request (without its queue), for later with SQS's longest delay.
 
     Raises InvalidParameterValue, RequestEntityTooLarge.
     """
@@ -77,7 +77,7 @@ def compact(raw: msgspec.Raw) -> str:
 
 
 def to_attribute(raw: msgspec.Raw) -> MessageAttributeValue:
-    """A header as a message attribute."""
+    """Returns a header as a message attribute."""
     text = bytes(raw).strip()
     if text[:1] == b'"':
         return MessageAttributeValue(data_type="String", string_value=_loads(text))
@@ -102,7 +102,7 @@ def to_header(value: MessageAttributeValue) -> msgspec.Raw:
 
 
 def json_or_string(text: str) -> msgspec.Raw:
-    """The text itself if it is JSON, else the text as a JSON string."""
+    """Returns the text itself if it is JSON, else the text as a JSON string."""
     try:
         _check_json(text)
     except (msgspec.DecodeError, RecursionError):
@@ -111,12 +111,12 @@ def json_or_string(text: str) -> msgspec.Raw:
 
 
 def json_string(text: str) -> msgspec.Raw:
-    """The text as a JSON string."""
+    """Returns the text as a JSON string."""
     return msgspec.Raw(msgspec.json.encode(text))
 
 
 def read_group(system: str | None) -> str | None:
-    """The message group, or tenant, among the system attributes."""
+    """Returns the message group, or tenant, among the system attributes."""
     if system is None:
         return None
     values: Mapping[str, Any] = _loads(system)

@@ -19,7 +19,7 @@ _many = msgspec.json.Decoder(list[NewMessage])
 
 
 def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
-    """The messages of a request, and whether they came as a list.
+    """Returns the messages of a request, and whether they came as a list.
 
     Raises InvalidParameterValue, RequestEntityTooLarge.
     """

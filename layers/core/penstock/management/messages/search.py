@@ -77,7 +77,7 @@ _search = msgspec.json.Decoder(SearchRequest)
 
 
 def read_search(body: bytes) -> SearchRequest:
-    """The search of a request. Raises InvalidParameterValue."""
+    """Returns the search of a request. Raises InvalidParameterValue."""
     return decode_document(_search, body)
 
 
@@ -96,13 +96,13 @@ def find_messages(name: str, request: SearchRequest, context: Context) -> Operat
 
 
 def format_place(row: FoundRow) -> str:
-    """The place after this message, as `queue.scan_messages` has it."""
+    """Returns the place after this message, as `queue.scan_messages` has it."""
     shard = (row.public_id & 255) - 2
     return f"{shard}:{row.public_id >> 8}:{row.group_id if shard == -2 else ''}"
 
 
 def show_message(row: FoundRow | FailureRow) -> FoundMessage:
-    """A message that was looked at, as a document."""
+    """Returns a message that was looked at, as a document."""
     return FoundMessage(
         id=row.public_id,
         read_count=row.receive_count,
@@ -120,7 +120,7 @@ def show_message(row: FoundRow | FailureRow) -> FoundMessage:
 
 
 def show_group(group: grouping.FailureGroup, wanted: grouping.Grouping) -> ShownGroup:
-    """A group as a document."""
+    """Returns a group as a document."""
     first = group.samples[0]
     key = GroupKey(
         source_queue=_queue_name(first.group_source_arn) if "source" in wanted.by else msgspec.UNSET,

@@ -47,7 +47,7 @@ class Span(NamedTuple):
 
 
 def parse_span(window: str, start: str | None, end: str | None) -> Span:
-    """The requested span; by default it ends now, and is an hour, a day or 30 days long.
+    """Returns the requested span; by default it ends now, and is an hour, a day or 30 days long.
 
     Raises InvalidParameterValue.
     """
@@ -72,7 +72,7 @@ def _parse_time(name: str, text: str) -> datetime:
 
 
 def read_queue_metrics(name: str, span: Span, group: str | None, context: Context) -> Operation[QueueMetrics]:
-    """The metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue if no group has such an id."""
+    """Returns the metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue for an unknown group."""
     if group is not None:
         validation.check_group_id(group, "group")
     zone = context.environment.settings.queue_metrics_timezone
@@ -80,7 +80,7 @@ def read_queue_metrics(name: str, span: Span, group: str | None, context: Contex
 
 
 def read_windows(arn: str, name: str, span: Span, group: str | None, zone: str) -> Operation[QueueMetrics]:
-    """The metrics of the queue with this ARN. `zone`: whose days. Raises QueueDoesNotExist."""
+    """Returns the metrics of the queue with this ARN. `zone`: whose days. Raises QueueDoesNotExist."""
     rows = yield from Call(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end, zone))
     if not rows:
         raise errors.QueueDoesNotExist
@@ -101,7 +101,7 @@ def read_windows(arn: str, name: str, span: Span, group: str | None, zone: str) 
 
 
 def read_minutes(name: str, start: str | None, end: str | None, context: Context) -> Operation[QueueMinutes]:
-    """The minutes of a queue, by default those of the last hour. Raises QueueDoesNotExist, InvalidParameterValue."""
+    """Returns a queue's minutes, by default of the last hour. Raises QueueDoesNotExist, InvalidParameterValue."""
     span = parse_span("1m", start, end)
     arn = build_queue_arn(name, context)
     if not (yield from Call(READ_VERDICT_FACTS, ([arn],))):

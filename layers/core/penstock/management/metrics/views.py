@@ -35,7 +35,7 @@ _hot_groups = msgspec.json.Decoder(list[HotGroup])
 
 
 def show_total(row: MetricsRow, start: datetime, end: datetime) -> Flow:
-    """The first row of queue.read_metrics: the total of all windows."""
+    """Returns the first row of queue.read_metrics: the total of all windows."""
     latencies = read_latencies(row.latencies)
     return Flow(
         starts_at=start,
@@ -86,12 +86,12 @@ def show_window(row: MetricsRow) -> Window:
 
 
 def read_hot_groups(row: MetricsRow) -> list[HotGroup]:
-    """The hot groups in the first row of queue.read_metrics; the metrics of one group have none."""
+    """Returns the hot groups in the first row of queue.read_metrics; the metrics of one group have none."""
     return [] if row.hot_groups is None else _hot_groups.decode(row.hot_groups)
 
 
 def show_lag_page(rows: Sequence[LagRow]) -> LagPage:
-    """All rows of queue.read_lag, without `next`."""
+    """Returns all rows of queue.read_lag, without `next`."""
     installation, *queues = rows
     latencies = read_latencies(installation.latencies)
     return LagPage(
@@ -106,7 +106,7 @@ def show_lag_page(rows: Sequence[LagRow]) -> LagPage:
 
 
 def show_lag(row: LagRow) -> QueueLag:
-    """A row of queue.read_lag that has a name."""
+    """Returns a row of queue.read_lag that has a name."""
     latencies = read_latencies(row.latencies)
     stored = StoredOutlook() if row.outlook is None else _stored_outlook.decode(row.outlook)
     return QueueLag(
@@ -128,7 +128,7 @@ def show_lag(row: LagRow) -> QueueLag:
 
 
 def show_verdict(verdict: Verdict) -> QueueVerdict:
-    """The verdict as a document."""
+    """Returns the verdict as a document."""
     empties = verdict.empties
     return QueueVerdict(
         kind=verdict.kind,
@@ -151,12 +151,12 @@ def show_verdict(verdict: Verdict) -> QueueVerdict:
 
 
 def round_to_second(at: datetime) -> datetime:
-    """The time in UTC without a fraction, which an estimate does not have."""
+    """Returns the time in UTC without a fraction, which an estimate does not have."""
     return at.astimezone(UTC).replace(microsecond=0)
 
 
 def show_minute(row: MinuteRow) -> QueueMinute:
-    """A row of queue.read_minutes."""
+    """Returns a row of queue.read_minutes."""
     return QueueMinute(
         starts_at=to_utc(row.starts_at),
         sent=row.sent,
@@ -173,7 +173,7 @@ def show_minute(row: MinuteRow) -> QueueMinute:
 
 
 def read_forecast(row: LagRow) -> list[ForecastPoint]:
-    """The forecast of a queue; it has no points where the job made none."""
+    """Returns the forecast of a queue; it has no points where the job made none."""
     points = zip(
         row.forecast_at or (),
         row.forecast or (),
@@ -185,7 +185,7 @@ def read_forecast(row: LagRow) -> list[ForecastPoint]:
 
 
 def read_latencies(text: str | None) -> Latencies:
-    """The latencies of a row. `text`: a JSON object of latencies by measure."""
+    """Returns the latencies of a row. `text`: a JSON object of latencies by measure."""
     return Latencies() if text is None else _latencies.decode(text)
 
 
@@ -194,5 +194,5 @@ def to_utc(at: datetime) -> datetime: ...
 @overload
 def to_utc(at: datetime | None) -> datetime | None: ...
 def to_utc(at: datetime | None) -> datetime | None:
-    """The time in UTC, since the session's time zone may be another one; None for null."""
+    """Returns the time in UTC, since the session's time zone may be another one; None for null."""
     return None if at is None else at.astimezone(UTC)

@@ -39,19 +39,19 @@ Fields = dict[str, Any]
 
 
 def check_name(name: str) -> str:
-    """The name. Raises ScheduleUnusable."""
+    """Returns the name. Raises ScheduleUnusable."""
     if _NAME(name) is None:
         raise ScheduleUnusable("name: 1 to 64 lower-case letters, digits, '_' and '-'")
     return name
 
 
 def may_be_schedule_name(name: str) -> bool:
-    """Whether a schedule can have this name: EventBridge Scheduler allows more names than the REST API."""
+    """Returns whether a schedule can have this name: EventBridge Scheduler allows more names than the REST API."""
     return _KNOWN_NAME(name) is not None
 
 
 def new_schedule_fields(new: NewSchedule) -> tuple[Expression, Fields]:
-    """The expression, and all fields to store. Raises ScheduleUnusable, InvalidParameterValue and others."""
+    """Returns the expression, and all fields to store. Raises ScheduleUnusable, InvalidParameterValue and others."""
     expression = read_expression(new, new.timezone)
     fields = {
         COLUMN_NAMES.get(name, name): getattr(new, name) for name in DIRECT_FIELDS
@@ -63,7 +63,7 @@ def new_schedule_fields(new: NewSchedule) -> tuple[Expression, Fields]:
 
 
 def change_fields(row: ScheduleRow, changes: SchedulePatch) -> Fields:
-    """The fields that a change writes. Raises ScheduleConflict for changes that only EventBridge Scheduler can make."""
+    """Returns the fields that a change writes. Raises ScheduleConflict if only EventBridge Scheduler may write them."""
     given = {name for name in changes.__struct_fields__ if getattr(changes, name) not in (None, UNSET)}
     given |= {name for name in ("start_at", "end_at") if getattr(changes, name) is None}
     if row.api == "aws" and given - {"status"}:
@@ -82,12 +82,12 @@ def change_fields(row: ScheduleRow, changes: SchedulePatch) -> Fields:
 
 
 def period_columns(row: ScheduleRow) -> Fields:
-    """The columns of a row that limit the period in which its expression is valid."""
+    """Returns the columns of a row that limit the period in which its expression is valid."""
     return {"start_at": row.start_at, "end_at": row.end_at, "anchor_at": row.anchor_at}
 
 
 def build_period(fields: Mapping[str, Any]) -> Period:
-    """The period that these columns describe."""
+    """Returns the period that these columns describe."""
     return Period(fields.get("start_at"), fields.get("end_at"), fields.get("anchor_at"))
 
 
@@ -98,7 +98,7 @@ def check_period(period: Period) -> None:
 
 
 def parse_time(name: str, text: str | None) -> datetime | None:
-    """A time of RFC 3339, in UTC. Raises ScheduleUnusable."""
+    """Returns a time of RFC 3339, in UTC. Raises ScheduleUnusable."""
     if text is None:
         return None
     if (found := parse_timestamp(text)) is not None:
@@ -115,7 +115,7 @@ def read_expression(given: NewSchedule | PreviewRequest | SchedulePatch, timezon
 
 
 def to_schedule_unusable(invalid: ScheduleInvalid) -> ScheduleUnusable:
-    """The API's error with all details of the parser's error."""
+    """Returns the API's error with all details of the parser's error."""
     details = {
         "position": invalid.position,
         "suggestion": invalid.suggestion,
@@ -125,7 +125,7 @@ def to_schedule_unusable(invalid: ScheduleInvalid) -> ScheduleUnusable:
 
 
 def change_expression(row: ScheduleRow, changes: SchedulePatch) -> Expression:
-    """The new expression, or the row's expression in another time zone."""
+    """Returns the new expression, or the row's expression in another time zone."""
     timezone = changes.timezone if isinstance(changes.timezone, str) else row.timezone
     if any(getattr(changes, form) is not None for form in EXPRESSION_FORMS):
         return read_expression(changes, timezone)
@@ -133,7 +133,7 @@ def change_expression(row: ScheduleRow, changes: SchedulePatch) -> Expression:
 
 
 def expression_columns(expression: Expression) -> Fields:
-    """The columns that store an expression."""
+    """Returns the columns that store an expression."""
     return {
         "expression_kind": expression.form,
         "expression": expression.written,
@@ -148,7 +148,7 @@ def expression_after(row: ScheduleRow, fields: Fields) -> Expression:
 
 
 def check_target(target: NewTarget) -> Fields:
-    """A target as it is stored. Raises ScheduleUnusable, InvalidParameterValue, RequestEntityTooLarge and others."""
+    """Returns the target to store. Raises ScheduleUnusable, InvalidParameterValue, RequestEntityTooLarge and others."""
     if target.workflow is not UNSET or target.input is not UNSET:
         raise ScheduleUnusable("target: workflows are not served, only a queue or a topic")
     if (target.queue is None) == (target.topic is None):
@@ -165,7 +165,7 @@ def check_target(target: NewTarget) -> Fields:
 
 
 def destination_fields(target: NewTarget, body: str) -> Fields:
-    """The fields that say where the message goes. Filter policies are compared with the facts of an event."""
+    """Returns the fields that say where the message goes. Filter policies are compared with the facts of an event."""
     if target.queue is not None:
         if not is_queue_name(target.queue):
             raise ScheduleUnusable(f"target: no queue can be called '{target.queue[:80]}'")

@@ -165,7 +165,7 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
 
 
 def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operation[list[str]]:
-    """A sentence for each schedule whose queue does not exist. `targets`: by the schedules' names."""
+    """Returns a sentence for each schedule whose queue does not exist. `targets`: by the schedules' names."""
     arns = {
         name: build_queue_arn(target.queue, context)
         for name, target in targets.items()
@@ -193,7 +193,7 @@ def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operati
 
 
 def first(warnings: list[str]) -> str | UnsetType:
-    """The only warning, or none."""
+    """Returns the only warning, or none."""
     return warnings[0] if warnings else UNSET
 
 
@@ -218,7 +218,7 @@ def find_schedule(name: str, context: Context) -> Operation[tuple[datetime, Sche
 
 
 def describe_schedule(name: str, context: Context) -> Operation[ShownSchedule]:
-    """A schedule as a document. Raises ScheduleNotFound."""
+    """Returns a schedule as a document. Raises ScheduleNotFound."""
     _, row = yield from find_schedule(name, context)
     return to_shown_schedule(row, count_previews(context))
 
@@ -290,5 +290,5 @@ def group_key(context: Context) -> tuple[str, str, str]:
 
 
 def count_previews(context: Context) -> int:
-    """How many future times the API shows of a schedule."""
+    """Returns how many future times the API shows of a schedule."""
     return context.environment.settings.queue_schedule_preview_count

@@ -126,30 +126,30 @@ list_counter = msgspec.json.Decoder(list[CountedTarget])
 
 
 def read_schedule(body: bytes) -> NewSchedule:
-    """The schedule of a request. Raises InvalidParameterValue, RequestEntityTooLarge, as the functions below do."""
+    """Decodes the schedule of a request. Raises InvalidParameterValue or RequestEntityTooLarge, as all below do."""
     check_length_of_one(body)
     return decode_body(_new, body, one_counter)
 
 
 def read_schedules(body: bytes) -> list[NewSchedule]:
-    """The schedules of a sync, up to 1,000."""
+    """Returns the schedules of a sync, up to 1,000."""
     return decode_body(_many, body, list_counter)
 
 
 def read_patch(body: bytes) -> SchedulePatch:
-    """The changes of a request."""
+    """Returns the changes of a request."""
     check_length_of_one(body)
     return decode_body(_patch, body, one_counter)
 
 
 def read_preview(body: bytes) -> PreviewRequest:
-    """The expression of a request."""
+    """Returns the expression of a request."""
     check_length_of_one(body)
     return decode_body(_preview, body, one_counter)
 
 
 def measure_size(schedule: NewSchedule | SchedulePatch) -> int:
-    """The length of the JSON of its message."""
+    """Returns the length of the JSON of its message."""
     message = schedule.target.message if isinstance(schedule.target, NewTarget) else UNSET
     return 0 if isinstance(message, UnsetType) else memoryview(message).nbytes
 
@@ -266,7 +266,7 @@ def to_attributes(headers: dict[str, msgspec.Raw]) -> dict[str, Any]:
 
 
 def show_target(target: dict[str, Any]) -> ShownTarget:
-    """A stored target as a document."""
+    """Returns a stored target as a document."""
     if "Arn" in target:
         return ShownTarget(arn=target["Arn"], input=target.get("Input", UNSET))
     body = target["body"] if "body" in target else _text(target.get("message"))

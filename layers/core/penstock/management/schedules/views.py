@@ -13,7 +13,7 @@ from .types import PastRun, Preview, ShownSchedule, show_target
 
 
 def to_shown_schedule(row: ScheduleRow, count: int) -> ShownSchedule:
-    """A schedule with its next `count` times."""
+    """Returns a schedule with its next `count` times."""
     return ShownSchedule(
         name=row.name,
         expression=row.expression,
@@ -41,7 +41,7 @@ def to_shown_schedule(row: ScheduleRow, count: int) -> ShownSchedule:
 
 
 def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
-    """The meaning of an expression in words, and its next `count` times."""
+    """Returns the meaning of an expression in words, and its next `count` times."""
     return Preview(
         timezone=expression.timezone,
         human_readable=expression.description(),
@@ -51,7 +51,7 @@ def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
 
 
 def canonical_fields(expression: Expression) -> dict[str, str]:
-    """The canonical form of an expression, under the name of its kind: `fire_at`, `rate` or `cron`."""
+    """Returns the canonical form of an expression, under the name of its kind: `fire_at`, `rate` or `cron`."""
     if expression.is_one_shot:
         moment = expression.canonical.removeprefix("at(").removesuffix(")")
         return {"fire_at": moment}
@@ -59,7 +59,7 @@ def canonical_fields(expression: Expression) -> dict[str, str]:
 
 
 def to_past_run(name: str, run_id: int, row: ScheduleRunRow) -> PastRun:
-    """An occurrence of the schedule `name`. `run_id`: the row's, which is not None."""
+    """Returns an occurrence of the schedule `name`. `run_id`: the row's, which is not None."""
     return PastRun(
         id=run_id,
         schedule_name=name,
@@ -73,5 +73,5 @@ def to_past_run(name: str, run_id: int, row: ScheduleRunRow) -> PastRun:
 
 
 def queue_message_ids(messages: Iterable[FiredMessage]) -> list[int]:
-    """The ids of messages in queues; messages to an SNS topic have none."""
+    """Returns the ids of messages in queues; messages to an SNS topic have none."""
     return [one["msg_id"] for one in messages if one["msg_id"] is not None]

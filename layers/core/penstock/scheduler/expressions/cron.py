@@ -46,7 +46,7 @@ class Cron:
 
 
 def read_crontab(text: str) -> Cron:
-    """The values of an expression of 5 or 6 fields. Raises Flaw."""
+    """Returns the values of an expression of 5 or 6 fields. Raises Flaw."""
     parts = _crontab_fields(text)
     seconds = parse_values(fields.SECOND, parts.pop(0)) if len(parts) == 6 else frozenset((0,))
     minute, hour, day_of_month, month, day_of_week = parts
@@ -60,7 +60,7 @@ def read_crontab(text: str) -> Cron:
 
 
 def read_aws(text: str) -> Cron:
-    """The values of AWS's `cron(…)`. Raises Flaw."""
+    """Returns the values of AWS's `cron(…)`. Raises Flaw."""
     minute, hour, day_of_month, month, day_of_week, year = _aws_fields(text)
     years = parse_values(fields.AWS_YEAR, year)
     _check_question_mark(day_of_month, day_of_week)
@@ -75,12 +75,12 @@ def read_aws(text: str) -> Cron:
 
 
 def canonical_crontab(text: str) -> str:
-    """The stored expression: one space between fields, names in capitals, `*` for `?`."""
+    """Returns the stored expression: one space between fields, names in capitals, `*` for `?`."""
     return " ".join("*" if field == "?" else field.upper() for field in text.split())
 
 
 def canonical_aws(text: str) -> str:
-    """The stored expression: one space between fields, names in capitals."""
+    """Returns the stored expression: one space between fields, names in capitals."""
     return f"cron({' '.join(text[5:-1].upper().split())})"
 
 
@@ -110,7 +110,7 @@ def _crontab_fields(text: str) -> list[Part]:
 
 
 def _surplus(message: str, last: Part, end: int) -> Flaw:
-    """The error for surplus fields; it suggests the expression without them."""
+    """Returns the error for surplus fields; it suggests the expression without them."""
     start = last.position + len(last.text)
     return Flaw(message, start, end - start, "")
 

@@ -37,7 +37,7 @@ class MonthDays:
         return bool(self.before_last or self.nearest or self.last_weekday)
 
     def of(self, year: int, month: int) -> set[int]:
-        """The days of that month."""
+        """Returns the days of that month."""
         first, last = monthrange(year, month)
         found = {day for day in self.days if day <= last} | {last - n for n in self.before_last if n < last}
         found.update(_nearest_weekday(first, last, day) for day in self.nearest if day <= last)
@@ -46,7 +46,7 @@ class MonthDays:
         return found
 
     def possible_in(self, months: frozenset[int]) -> "MonthDays":
-        """The field without days that do not occur in the months, such as `30` in February."""
+        """Returns the field without days that do not occur in the months, such as `30` in February."""
         longest = max(_LONGEST_MONTH[month] for month in months)
         return MonthDays(
             frozenset(day for day in self.days if day <= longest),
@@ -70,7 +70,7 @@ class WeekDays:
         return bool(self.last or self.nth)
 
     def of(self, year: int, month: int) -> set[int]:
-        """The days of that month."""
+        """Returns the days of that month."""
         first, last = monthrange(year, month)
         return {day for day in range(1, last + 1) if self._has((first + day) % 7, day, last)}
 
@@ -100,7 +100,7 @@ class Days:
 
 @lru_cache(maxsize=1024)
 def list_days(days: Days, year: int, month: int) -> tuple[int, ...]:
-    """The days of a month that either field names, in order."""
+    """Returns the days of a month that either field names, in order."""
     parts = [part for part in (days.of_month, days.of_week) if part]
     if not parts:
         return tuple(range(1, monthrange(year, month)[1] + 1))
@@ -108,7 +108,7 @@ def list_days(days: Days, year: int, month: int) -> tuple[int, ...]:
 
 
 def _nearest_weekday(first: int, last: int, day: int) -> int:
-    """The weekday (Monday to Friday) nearest to the day, in the same month. `first`: the 1st's weekday, Monday is 0."""
+    """Returns the nearest weekday (Monday to Friday) in the same month. `first` is the 1st's weekday (Monday: 0)."""
     weekday = (first + day - 1) % 7
     if weekday == 5:
         return day - 1 if day > 1 else 3
@@ -119,7 +119,7 @@ def _nearest_weekday(first: int, last: int, day: int) -> int:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def read_month_days(field: Field, part: Part) -> MonthDays | None:
-    """The day-of-month field. Raises Flaw."""
+    """Returns the day-of-month field. Raises Flaw."""
     if part.text in ("*", "?"):
         return None
     days: set[int] = set()
@@ -148,7 +148,7 @@ def _before_last(item: Part) -> int:
 
 
 def read_week_days(field: Field, part: Part) -> WeekDays | None:
-    """The day-of-week field. Raises Flaw."""
+    """Returns the day-of-week field. Raises Flaw."""
     if part.text in ("*", "?"):
         return None
     days: set[int] = set()

@@ -11,7 +11,7 @@ _AWS_WEEKDAY = re.compile(r"(?<![#/])[1-7]", re.ASCII)
 
 
 def describe_cron(canonical: str, timezone: str) -> str:
-    """The description of a cron expression of AWS or of the REST API."""
+    """Returns the description of a cron expression of AWS or of the REST API."""
     fields = canonical
     if canonical.startswith("cron("):
         fields = _with_named_weekdays(canonical[5:-1])

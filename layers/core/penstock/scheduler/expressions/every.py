@@ -25,7 +25,7 @@ _WORDS = {
 
 
 def cron_of_every(text: str) -> str:
-    """The cron expression. Raises Flaw."""
+    """Returns the cron expression. Raises Flaw."""
     match = _PARTS(text)
     if match is None:
         raise Flaw("every is a whole number and s, m, h or d, such as 5m", *_wrong_place(text), _tidy(text))
@@ -41,7 +41,7 @@ def divides(number: int, unit: str) -> bool:
 
 
 def build_cron(number: int, unit: str) -> str:
-    """The cron expression for a number that divides the next unit; 60s becomes one minute."""
+    """Returns the cron expression for a number that divides the next unit; 60s becomes one minute."""
     if number == _WHOLE[unit] and unit != "d":
         number, unit = 1, "mhd"["smh".index(unit)]
     step = "*" if number == 1 else f"*/{number}"
@@ -61,7 +61,7 @@ def _indivisible(unit: str) -> str:
 
 
 def _closest(number: int, unit: str) -> str | None:
-    """The same duration in the largest possible unit, or the next smaller number that divides the next unit."""
+    """Returns the same duration in the largest possible unit, or the next smaller number that divides the next unit."""
     if number == 0:
         return None
     for larger, seconds in reversed(_SECONDS.items()):
@@ -80,7 +80,7 @@ def _wrong_place(text: str) -> tuple[int, int]:
 
 
 def _tidy(text: str) -> str | None:
-    """The text to write in the wrong place: `5 minutes` and `5` become 5m. None if that is unknown."""
+    """Returns the text to write in the wrong place: `5 minutes` and `5` become 5m. None if that is unknown."""
     match = _LOOSE(text)
     if match is None or (unit := _WORDS.get(match[2].lower() or "m")) is None:
         return None

@@ -42,11 +42,11 @@ class Expression:
     timezone: str
 
     def next_after(self, instant: datetime, anchor: datetime | None = None) -> datetime | None:
-        """The first time strictly after `instant`, in UTC and whole seconds; None if there are no further ones.
+        """Returns the first time strictly after `instant`, in UTC and whole seconds; None if there are no further ones.
 
-        Both times are aware. Raises ScheduleInvalid for a row that holds no expression, or an unknown zone.
-        `anchor`: the first time of a rate: StartDate, or the schedule's time of creation, without its fraction of a
-        second. Without it a rate counts from `instant`. Other forms do not need it.
+        Both times are aware. Raises ScheduleInvalid for a row that holds no expression, or an unknown zone. `anchor`:
+        the first time of a rate: StartDate, or the schedule's time of creation, without its fraction of a second.
+        Without it a rate counts from `instant`. Other forms do not need it.
         """
         found = self._next_after(instant.astimezone(UTC), anchor)
         return found if found is not None and found <= _LATEST else None
@@ -61,7 +61,7 @@ class Expression:
         return cron_times(self.canonical).next_after(instant, zone_named(self.timezone))
 
     def description(self) -> str:
-        """The description in English."""
+        """Returns the description in English."""
         if self.form == "rate":
             return describe_rate(self.canonical)
         if self.is_one_shot:
@@ -83,7 +83,7 @@ def parse(
     fire_at: str | None = None,
     timezone: str = "UTC",
 ) -> Expression:
-    """The expression of a schedule of the REST API, given in exactly one form. Raises ScheduleInvalid."""
+    """Returns the expression of a schedule of the REST API, given in exactly one form. Raises ScheduleInvalid."""
     forms = {"cron": cron, "every": every, "when": when, "fire_at": fire_at}
     given = [(form, text) for form, text in forms.items() if text is not None]
     if len(given) != 1:
@@ -94,7 +94,7 @@ def parse(
 
 
 def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
-    """The expression of EventBridge Scheduler. Raises ScheduleInvalid."""
+    """Returns the expression of EventBridge Scheduler. Raises ScheduleInvalid."""
     zone = zone_named(timezone)
     form = next((form for start, form in _AWS_FORMS.items() if expression.startswith(start)), "aws_cron")
     return Expression(form, expression, _READERS[form](expression, zone), timezone)
@@ -102,14 +102,14 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
 
 @lru_cache(maxsize=8192)
 def read_stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
-    """The expression of a row, unchecked: the function that evaluates it finds its errors."""
+    """Returns the expression of a row, unchecked: the function that evaluates it finds its errors."""
     return Expression(form, written, canonical, timezone)
 
 
 def occurrences(
     expression: Expression, after: datetime, count: int, anchor: datetime | None = None
 ) -> list[datetime]:
-    """The next `count` times, or fewer before the end."""
+    """Returns the next `count` times, or fewer before the end."""
     found: list[datetime] = []
     anchor = anchor or after
     while len(found) < count and (following := expression.next_after(after, anchor)) is not None:

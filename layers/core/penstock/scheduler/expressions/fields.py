@@ -54,12 +54,12 @@ AWS_YEAR = Field("year", 1970, 2199, 2199)
 
 
 def parse_values(field: Field, part: Part) -> frozenset[int]:
-    """The values that a field's text names; Sunday stays 0 or 7, as written."""
+    """Returns the values that a field's text names; Sunday stays 0 or 7, as written."""
     return frozenset(value for item in part.split(",") for value in values_of_item(field, item))
 
 
 def values_of_item(field: Field, item: Part) -> Iterator[int]:
-    """The values of one item between commas. Raises Flaw."""
+    """Yields the values of one item between commas. Raises Flaw."""
     if not item.text:
         raise Flaw(f"a value of the {field.name} is missing", item.position)
     span, *steps = item.split("/")
@@ -90,7 +90,7 @@ def _range(field: Field, span: Part, low: Part, highs: list[Part], step: int) ->
 
 
 def parse_value(field: Field, part: Part) -> int:
-    """A number within the field's limits, or the number of a name."""
+    """Returns a number within the field's limits, or the number of a name."""
     text = part.text.upper()
     if text in field.names:
         return field.names.index(text) + field.low
@@ -102,7 +102,7 @@ def parse_value(field: Field, part: Part) -> int:
 
 
 def is_number(text: str) -> bool:
-    """Whether the text has ASCII digits only: Python's int() also reads those of other scripts."""
+    """Returns whether the text has ASCII digits only: Python's int() also reads those of other scripts."""
     return text.isascii() and text.isdigit()
 
 
@@ -116,7 +116,7 @@ def _step(field: Field, part: Part) -> int:
 
 
 def _suggest_name(field: Field, text: str) -> str | None:
-    """The name for the error's suggestion: `MON` for `MONDAY`, `SEP` for `Sept`; None for `9AM`."""
+    """Returns the name for the error's suggestion: `MON` for `MONDAY`, `SEP` for `Sept`; None for `9AM`."""
     for length in (3, 2):
         near = [name for name in field.names if len(text) >= length and name.startswith(text[:length])]
         if len(near) == 1:

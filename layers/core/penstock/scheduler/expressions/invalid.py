@@ -65,11 +65,11 @@ class Part:
         self.position = position
 
     def flaw(self, message: str, instead: str | None = None) -> Flaw:
-        """The error for this piece."""
+        """Returns the error for this piece."""
         return Flaw(message, self.position, len(self.text), instead)
 
     def split(self, separator: str | None) -> list["Part"]:
-        """The pieces between separators, or between runs of white space when that is None."""
+        """Returns the pieces between separators, or between runs of white space when that is None."""
         parts, start = [], 0
         for text in self.text.split(separator):
             start = self.text.index(text, start)
@@ -79,7 +79,7 @@ class Part:
 
 
 def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ...]) -> Result:
-    """The result of `read` for the text. Raises ScheduleInvalid for its Flaw."""
+    """Returns the result of `read` for the text. Raises ScheduleInvalid for its Flaw."""
     try:
         return _read(text, read)
     except Flaw as flaw:
@@ -99,7 +99,7 @@ def _read(text: str, read: Callable[[str], Result]) -> Result:
 
 
 def _suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
-    """The text with all flaws corrected; None if a flaw has no correction."""
+    """Returns the text with all flaws corrected; None if a flaw has no correction."""
     for _ in range(_REPAIRS):
         if text is None:
             return None
@@ -113,7 +113,7 @@ def _suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
 
 
 def nearest(word: str, words: tuple[str, ...]) -> str | None:
-    """The most similar word; None if no word is similar enough."""
+    """Returns the most similar word; None if no word is similar enough."""
     from difflib import get_close_matches  # noqa: PLC0415 - 3 ms, and only errors need it
 
     return next(iter(get_close_matches(word, words, n=1, cutoff=0.6)), None)

@@ -23,7 +23,7 @@ _ONLY_DATE = re.compile(r"(?:at\()?" + _DATE + r"\)?", re.ASCII).fullmatch
 
 
 def read_fire_at(text: str, zone: tzinfo) -> datetime:
-    """The instant, in UTC. Raises Flaw."""
+    """Returns the instant, in UTC. Raises Flaw."""
     match = _FIRE_AT(text)
     if match is None:
         raise _describe_malformed(text, "fire_at is a time such as 2027-01-31T09:00:00Z", len(text))
@@ -34,7 +34,7 @@ def read_fire_at(text: str, zone: tzinfo) -> datetime:
 
 
 def read_at(text: str, zone: tzinfo) -> datetime:
-    """The instant, in UTC. Raises Flaw."""
+    """Returns the instant, in UTC. Raises Flaw."""
     match = _AT(text)
     if match is None:
         raise _describe_malformed(
@@ -79,5 +79,5 @@ def _existing(local: datetime, zone: tzinfo, start: int, length: int) -> datetim
 
 
 def _describe_malformed(text: str, message: str, end: int) -> Flaw:
-    """The error for a text of another form; for a date without a time it suggests a time."""
+    """Returns the error for a text of another form; for a date without a time it suggests a time."""
     return Flaw(message, end, 0, "T00:00:00") if _ONLY_DATE(text) else Flaw(message, 0, len(text))

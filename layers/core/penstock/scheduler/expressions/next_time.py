@@ -42,7 +42,7 @@ class CronTimes:
         )
 
     def next_after(self, instant: datetime, zone: tzinfo) -> datetime | None:
-        """The first instant after this one, in UTC; None if no time until 2199 matches."""
+        """Returns the first instant after this one, in UTC; None if no time until 2199 matches."""
         local = self._next_local(instant.astimezone(zone).replace(tzinfo=None, microsecond=0))
         while local is not None:
             found = first_instant(local, zone)
@@ -68,7 +68,7 @@ class CronTimes:
             return None
 
     def _by_dates(self, after: datetime) -> datetime | None:
-        """The next local time, with dates by days.py and times of day by croniter."""
+        """Returns the next local time, with dates by days.py and times of day by croniter."""
         for day in _dates(self._cron, after.date()):
             midnight = datetime.combine(day, time())
             found = self._by_croniter(max(after, midnight - _SECOND))
@@ -79,7 +79,7 @@ class CronTimes:
 
 @lru_cache(maxsize=4096)
 def cron_times(canonical: str) -> CronTimes:
-    """The times of a stored expression. The object takes 0.3 ms to make and is cached.
+    """Returns the times of a stored expression. The object takes 0.3 ms to make and is cached.
 
     Raises ScheduleInvalid for a text that is no cron.
     """
@@ -87,7 +87,7 @@ def cron_times(canonical: str) -> CronTimes:
 
 
 def _dates(cron: Cron, start: date) -> Iterator[date]:
-    """The days of the expression from `start` on."""
+    """Yields the days of the expression from `start` on."""
     years = sorted(cron.years) if cron.years else range(start.year, start.year + _YEARS_OF_CALENDAR + 1)
     for year in years:
         for month in sorted(cron.months):
@@ -97,7 +97,7 @@ def _dates(cron: Cron, start: date) -> Iterator[date]:
 
 
 def _pattern(cron: Cron, *, dates: bool) -> str:
-    """The expression for croniter: only numbers, `*` for all values, and seconds only if they are not 0."""
+    """Returns the expression for croniter: only numbers, `*` for all values, and seconds only if they are not 0."""
     times = [_numbers(cron.minutes, 60), _numbers(cron.hours, 24)]
     if cron.seconds != {0}:
         times.insert(0, _numbers(cron.seconds, 60))

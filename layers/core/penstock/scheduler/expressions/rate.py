@@ -40,7 +40,7 @@ def read_rate(text: str) -> tuple[int, str]:
 
 
 def canonical_rate(text: str) -> str:
-    """The stored rate: `rate(5 minutes)`, `rate(1 hour)`."""
+    """Returns the stored rate: `rate(5 minutes)`, `rate(1 hour)`."""
     number, unit = read_rate(text)
     return f"rate({number} {unit}{'' if number == 1 else 's'})"
 
@@ -52,7 +52,7 @@ def read_seconds(canonical: str) -> int:
 
 
 def next_of_rate(seconds: int, instant: datetime, anchor: datetime) -> datetime:
-    """The first time after the instant at a multiple of `seconds` from the anchor, the first time of all."""
+    """Returns the first time after the instant at a multiple of `seconds` from the anchor, the first time of all."""
     if instant < anchor:
         return anchor
     passed = (instant - anchor) // timedelta(seconds=seconds)

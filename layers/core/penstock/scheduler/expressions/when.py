@@ -35,7 +35,7 @@ _FIRST = ("every", "daily", "hourly")
 
 
 def cron_of_when(text: str) -> str:
-    """The cron expression. Raises Flaw."""
+    """Returns the cron expression. Raises Flaw."""
     words = Part(text.lower(), 0).split(None)
     if not words:
         raise Flaw("when is empty", 0)
@@ -108,7 +108,7 @@ def _read_at(words: list[Part], end: Part) -> tuple[int, int]:
 
 
 def _after_at(words: list[Part], end: Part) -> Part:
-    """The one word after `at`. `9 am` is returned whole, so that read_time suggests `9am`."""
+    """Returns the one word after `at`. `9 am` is returned whole, so that read_time suggests `9am`."""
     if words[0].text != "at":
         raise words[0].flaw(f'before "{words[0].text}" stands at', _with_at(words[0].text))
     if len(words) == 1:

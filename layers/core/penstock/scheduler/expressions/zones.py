@@ -20,7 +20,7 @@ _SECOND = timedelta(seconds=1)
 
 
 def zone_named(name: str) -> tzinfo:
-    """The IANA zone. Raises ScheduleInvalid."""
+    """Returns the IANA zone. Raises ScheduleInvalid."""
     if name in ("UTC", "Etc/UTC"):
         return UTC
     if not 1 <= len(name) <= LONGEST or name.startswith(_NOT_ZONES):
@@ -36,13 +36,13 @@ def zone_named(name: str) -> tzinfo:
 
 
 def first_instant(local: datetime, zone: tzinfo) -> datetime | None:
-    """The instant, in UTC, of a local time in the zone; the first of two, None if the local time does not exist."""
+    """Returns the UTC instant of a local time: the first of two, or None if the local time does not exist."""
     before, after = _offsets(local, zone)
     return None if before < after else (local - before).replace(tzinfo=UTC)
 
 
 def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
-    """The last second of the gap or repeated hour that contains this local time; outside of these the local time."""
+    """Returns the last second of the gap or repeated hour around this local time; elsewhere the local time."""
     before, after = _offsets(local, zone)
     if before == after:
         return local
@@ -71,7 +71,7 @@ def _unknown(name: str) -> ScheduleInvalid:
 
 
 def _meant(name: str) -> str | None:
-    """The suggestion: America/New_York for `america/newyork` and `New York`."""
+    """Returns the suggestion: America/New_York for `america/newyork` and `New York`."""
     known = _by_folded_name()
     word = name[:LONGEST].casefold().strip().replace(" ", "_")
     if word in known:

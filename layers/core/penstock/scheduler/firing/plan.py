@@ -46,7 +46,7 @@ class NextOccurrence(Protocol):
 
 
 def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
-    """The occurrences that fire now.
+    """Returns the occurrences that fire now.
 
     An occurrence of up to `window_seconds` ago may be due later in its window: a later transaction plans it.
     """
@@ -61,7 +61,7 @@ def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
 
 
 def plan_occurrences(due: ClaimedScheduleRow) -> NextOccurrence:
-    """The occurrences of a schedule, up to its end."""
+    """Returns the occurrences of a schedule, up to its end."""
     expression = read_stored(due.expression_kind, due.canonical, due.canonical, due.timezone)
 
     def following(instant: datetime) -> datetime | None:
@@ -72,7 +72,7 @@ def plan_occurrences(due: ClaimedScheduleRow) -> NextOccurrence:
 
 
 def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime) -> Plan:
-    """The plan of a schedule that catches up: the oldest occurrences up to the limit, then the next in the future."""
+    """Plans a schedule that catches up: the oldest occurrences up to the limit, then the next future one."""
     rest = list_missed(due.next_fire_at, following, due_until)
     times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
     skipped = list(islice(rest, MOST_COUNTED))
@@ -83,14 +83,14 @@ def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: date
 
 
 def describe_skipped(skipped: Sized) -> str:
-    """The number of skipped occurrences, up to the limit of counting."""
+    """Returns the number of skipped occurrences, up to the limit of counting."""
     return f"{len(skipped)}" if len(skipped) < MOST_COUNTED else f"at least {MOST_COUNTED}"
 
 
 def take_recent(
     due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime, oldest: datetime
 ) -> Plan:
-    """The plan of a schedule that does not catch up: occurrences not before `oldest`, up to MOST_AT_ONCE."""
+    """Returns the plan of a schedule that does not catch up: occurrences not before `oldest`, up to MOST_AT_ONCE."""
     if due.next_fire_at < oldest:
         until = oldest - timedelta(microseconds=1)
         skipped = [
@@ -105,7 +105,7 @@ def take_recent(
 
 
 def list_missed(after: datetime, following: NextOccurrence, due_until: datetime) -> "Iterator[datetime]":
-    """The occurrences after the instant `after`, up to `due_until`."""
+    """Returns the occurrences after the instant `after`, up to `due_until`."""
     while (found := following(after)) is not None and found <= due_until:
         yield found
         after = found

@@ -67,7 +67,7 @@ class FiringStore:
         self._traces = Traces(tracer)
 
     def waits(self) -> NextScheduleRow:
-        """How long until schedules and retries are due."""
+        """Returns how long until schedules and retries are due."""
         (waits,) = self._calls.call(NEXT_SCHEDULE, [])
         return waits
 
@@ -146,7 +146,7 @@ class FiringStore:
 
     # --- messages for topics -----------------------------------------------------------------------------------------
     def _drafts(self, firings: list[tuple[ClaimedScheduleRow, datetime]]) -> list[TopicDraft | None]:
-        """The messages for topics of SNS; None for every other target."""
+        """Returns the messages for topics of SNS; None for every other target."""
         if not any(due.topic for due, _ in firings):
             return [None] * len(firings)
         columns = ([due.schedule_id for due, _ in firings], [at for _, at in firings])

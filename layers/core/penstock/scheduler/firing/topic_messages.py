@@ -27,14 +27,14 @@ class TopicDraft(NamedTuple):
 
 
 def make_environment(settings: Settings) -> Environment:
-    """The environment of a worker, without a key of receipt handles, since a worker makes none."""
+    """Returns the environment of a worker, without a key of receipt handles, since a worker makes none."""
     return Environment(settings, ReceiptHandles(b""))
 
 
 def sign_drafts(
     drafts: Sequence[TopicDraft | None], environment: Environment
 ) -> Operation[list[bytes | None]]:
-    """The messages for topics that `queue.fire_schedules` takes, as JSON; None for other targets and wrong ARNs."""
+    """Returns the topic messages that `queue.fire_schedules` takes, as JSON; None for other targets and wrong ARNs."""
     topic_messages: list[bytes | None] = []
     for draft in drafts:
         topic = None if draft is None else parse_topic_arn(draft.topic)
@@ -58,7 +58,7 @@ def topic_message(topic: TopicArn, text: str, environment: Environment) -> Opera
 
 
 def make_context(topic: TopicArn, environment: Environment) -> Context:
-    """The context of a publisher in the topic's account.
+    """Returns the context of a publisher in the topic's account.
 
     The base of links is QUEUE_BASE_URL; without it, the address on which this process listens.
     """

@@ -67,7 +67,7 @@ def span_attributes(kind: str, key: Key) -> dict[str, Value]:
 
 
 def with_trace(topic_message: bytes | None, span: Span | None) -> bytes | None:
-    """The message, a JSON object or None, with the trace header as its first member."""
+    """Returns the message, a JSON object or None, with the trace header as its first member."""
     if span is None:
         return topic_message
     trace = b'{"trace":' + _json.encode(as_trace_header(span.context))

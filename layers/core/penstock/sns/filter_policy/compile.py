@@ -48,7 +48,7 @@ class Key:
         return sum(points) * len(points) if any(operator.wildcard for operator in self.operators) else 0
 
     def compile_key(self) -> list[object]:
-        """The key in SQL's form; its tests for equality become one test."""
+        """Returns the key in SQL's form; its tests for equality become one test."""
         tests = [operator.test for operator in self.operators if operator.test]
         equal = [value for test in tests if test[0] == "in" for value in test[1]]
         others = [test for test in tests if test[0] != "in"]
@@ -67,7 +67,7 @@ Or = tuple[Object, ...]
 
 
 def compile_policy(text: str, scope: str) -> str | None:
-    """The compiled policy as JSON text; None for `{}`, which every message matches.
+    """Returns the compiled policy as JSON text; None for `{}`, which every message matches.
 
     `scope`: MessageAttributes, which allows no nesting, or MessageBody. Raises InvalidParameter. Limits: 256 KB, five
     keys, 150 combinations of values (each times the depth of its key), 100 points of wildcards.
@@ -84,7 +84,7 @@ def compile_policy(text: str, scope: str) -> str | None:
 
 
 def compile_policy_rules(policy: dict[str, object], *, nested: bool) -> str:
-    """The compiled form of a policy that is an object and not empty. Raises InvalidParameter."""
+    """Returns the compiled form of a policy that is an object and not empty. Raises InvalidParameter."""
     try:
         read = Object(tuple(list_parts(policy, "", 1, nested=nested)))
         check_limits(read)
@@ -95,7 +95,7 @@ def compile_policy_rules(policy: dict[str, object], *, nested: bool) -> str:
 
 
 def too_complex() -> InvalidParameter:
-    """The error for more combinations, or wildcards, than AWS allows."""
+    """Returns the error for more combinations, or wildcards, than AWS allows."""
     return invalid_operator("Filter policy is too complex")
 
 
@@ -122,14 +122,14 @@ def list_parts(members: dict[str, object], path: str, depth: int, *, nested: boo
 
 
 def key(path: str, depth: int, values: list[object]) -> Key:
-    """The key of one list. Raises InvalidParameter."""
+    """Returns the key of one list. Raises InvalidParameter."""
     if not values:
         raise invalid_operator("Empty arrays are not allowed")
     return Key(path, depth, tuple(read_operator(value) for value in values))
 
 
 def is_or(value: object) -> TypeGuard[list[dict[str, object]]]:
-    """Whether `$or` is an operator: its value is a list of two or more objects without reserved names. Else a name."""
+    """Returns whether `$or` is an operator, not a name: its value lists two or more objects without reserved names."""
     return (
         isinstance(value, list)
         and len(value) > 1
@@ -138,7 +138,7 @@ def is_or(value: object) -> TypeGuard[list[dict[str, object]]]:
 
 
 def has_reserved(members: dict[str, object]) -> bool:
-    """Whether a member has the name of an operator, at any depth of objects."""
+    """Returns whether a member has the name of an operator, at any depth of objects."""
     return any(
         name in RESERVED or (isinstance(member, dict) and has_reserved(member))
         for name, member in members.items()
@@ -156,7 +156,7 @@ def check_limits(policy: Object) -> None:
 
 
 def list_keys(policy: Object) -> Iterator[Key]:
-    """All keys, those within `$or` too."""
+    """Yields all keys, those within `$or` too."""
     for part in policy.parts:
         if isinstance(part, Key):
             yield part
@@ -166,7 +166,7 @@ def list_keys(policy: Object) -> Iterator[Key]:
 
 
 def combinations(policy: Object) -> int:
-    """The product of each key's values times depth; a `$or` counts as the sum of its objects ("AND/OR logic")."""
+    """Returns the product of each key's values times depth. `$or` counts as the sum of its objects ("AND/OR logic")."""
     return prod(
         len(part.operators) * part.depth
         if isinstance(part, Key)
@@ -176,7 +176,7 @@ def combinations(policy: Object) -> int:
 
 
 def branches(policy: Object) -> list[dict[str, Key]]:
-    """Every way to choose from the `$or`s, as keys by path. Of two keys with the same path the last one counts."""
+    """Returns every way to choose from the `$or`s, as keys by path. The last of two keys with the same path counts."""
     found: list[dict[str, Key]] = [{}]
     for part in policy.parts:
         if isinstance(part, Key):

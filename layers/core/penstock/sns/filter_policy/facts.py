@@ -32,7 +32,7 @@ class UnreadableBody(Exception):  # noqa: N818 - no error of the client: the mes
 
 # --- message attributes ----------------------------------------------------------------------------------------------
 def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
-    """The facts of message attributes, without binary ones.
+    """Returns the facts of message attributes, without binary ones.
 
     A message with an attribute whose value does not fit its type has no facts, so every policy rejects it (AWS counts
     these in the metric NumberOfNotificationsFilteredOut-InvalidAttributes). Values are compared in their JSON form:
@@ -59,7 +59,7 @@ def _attribute(kind: str, text: str) -> list[object]:
 
 
 def number_text(text: str) -> bytes:
-    """The value of a number attribute in JSON; `+1`, `01` and `.5` are accepted too."""
+    """Returns the value of a number attribute in JSON; `+1`, `01` and `.5` are accepted too."""
     try:
         msgspec.json.decode(text.strip())
         return text.strip().encode()
@@ -73,11 +73,7 @@ def _escape(text: str) -> str:
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
 def body_facts(body: str) -> Mapping[str, object] | None:
-    """The facts of a message body; None if it is no JSON object, which every policy of scope MessageBody rejects.
-
-    Also None for a body that cannot be compared: it has more than 32 nested arrays, paths of more than 4 MiB in all, or
-    more than 131,072 brackets that open an object or an array. Takes up to 0.2 s a MiB (see `effects.compute`).
-    """
+    """Returns the facts of a body; None if it is not a JSON object, which every MessageBody policy rejects."""
     try:
         is_object = body.lstrip()[:1] == "{" and not has_too_many_containers(body)
         document = msgspec.json.decode(body) if is_object else None
@@ -90,7 +86,7 @@ def body_facts(body: str) -> Mapping[str, object] | None:
 
 
 def has_too_many_containers(body: str) -> bool:
-    """Whether more than 131,072 objects and arrays are in a JSON text. Brackets within its texts do not count."""
+    """Returns whether a JSON text has more than 131,072 objects and arrays. Brackets within its texts do not count."""
     if body.count("{") + body.count("[") <= MOST_CONTAINERS:
         return False
     outside = "".join(body.replace("\\\\", "").replace('\\"', "").split('"')[::2])
@@ -107,12 +103,12 @@ def without_surrogates(value: object) -> object:
 
 
 def plain_members(document: Mapping[str, object]) -> dict[str, object]:
-    """The same for the members of an object."""
+    """Returns the same for the members of an object."""
     return {plain_value(name): without_surrogates(member) for name, member in document.items()}
 
 
 def flatten_document(document: dict[str, object]) -> Mapping[str, object]:
-    """The facts of an object. Raises UnreadableBody."""
+    """Returns the facts of an object. Raises UnreadableBody."""
     facts: Facts = {}
     several, characters = False, 0
     pending = [(name, value, 0) for name, value in document.items()]

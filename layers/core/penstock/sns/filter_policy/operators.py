@@ -49,12 +49,12 @@ class Operator:
 
 
 def invalid_operator(reason: str) -> InvalidParameter:
-    """The error for a policy that cannot be used."""
+    """Returns the error for a policy that cannot be used."""
     return InvalidParameter.named(f"FilterPolicy: {reason}")
 
 
 def read_operator(value: object) -> Operator:
-    """The operator that one value of a key's list stands for. Raises InvalidParameter."""
+    """Returns the operator that one value of a key's list stands for. Raises InvalidParameter."""
     if isinstance(value, dict):
         name, argument = _single(value, "Match expression name not found")
         if name not in _OPERATOR_READERS:
@@ -89,7 +89,7 @@ def _ignoring_case(argument: object) -> Operator:
 
 
 def _prefix_or_suffix(name: str) -> Callable[[object], Operator]:
-    """The reader of `prefix` or of `suffix`."""
+    """Returns the reader of `prefix` or of `suffix`."""
 
     def read(argument: object) -> Operator:
         text = literal(_text(argument, name))
@@ -151,7 +151,7 @@ def _numeric(argument: object) -> Operator:
 
 
 def _upper(low: float, rest: list[object]) -> tuple[float, bool]:
-    """The upper end of a range; without one, the greatest number of all. And whether the end is in the range."""
+    """Returns the upper end of a range, or the greatest number, and whether the end is in the range."""
     if not rest:
         return GREATEST, True
     if not isinstance(rest[0], str):
@@ -175,7 +175,7 @@ def _bound(given: list[object], called: str) -> float:
 
 
 def _display(value: object) -> str:
-    """A value as AWS's parser names it in errors: its opening bracket, its JSON literal, or the text itself."""
+    """Returns a value as AWS's parser names it in errors: its opening bracket, its JSON literal, or the text itself."""
     if isinstance(value, list | dict):
         return "[" if isinstance(value, list) else "{"
     return value[:64] if isinstance(value, str) else msgspec.json.encode(value).decode()[:64]

@@ -19,17 +19,17 @@ _REPLACED = str.maketrans({"\0": "\ufffd", SEPARATOR: "\ufffd"})
 
 
 def plain_value(text: str) -> str:
-    """The text with U+FFFD for NUL and U+001F, in policies and in messages."""
+    """Returns the text with U+FFFD for NUL and U+001F, in policies and in messages."""
     return text.translate(_REPLACED) if "\0" in text or SEPARATOR in text else text
 
 
 def path_of_name(name: str) -> str:
-    """The path of a name in a body or in a policy on it: a dot in the name is equivalent to nesting."""
+    """Returns the path of a name in a body or in a policy on it: a dot in the name is equivalent to nesting."""
     return name.replace(".", SEPARATOR)
 
 
 def lower_case(text: str) -> str:
-    """The text in lower case, character by character: `queue.lower_case` does the same, and no length changes."""
+    """Converts each character to lower case, as `queue.lower_case` does, so that the length stays the same."""
     return text.lower() if text.isascii() else "".join(map(_lower, text))
 
 
@@ -39,12 +39,12 @@ def _lower(character: str) -> str:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether the value is a number of JSON (true and false are not)."""
+    """Returns whether the value is a number of JSON (true and false are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def in_range(value: float) -> bool:
-    """Whether a number is in the range of numeric matching."""
+    """Returns whether a number is in the range of numeric matching."""
     return SMALLEST <= value <= GREATEST
 
 

@@ -12,10 +12,7 @@ class WildcardError(ValueError):
 
 
 def like_pattern(text: str) -> tuple[str, int]:
-    r"""The pattern of LIKE for a wildcard pattern, and its number of wildcards; `\*` is a star and `\\` a backslash.
-
-    Raises WildcardError for any other backslash, for `**` and for more than three wildcards.
-    """
+    r"""Returns a LIKE pattern for a wildcard pattern, and the number of wildcards. `\*` is a star, `\\` a backslash."""
     parts, stars, at = [], 0, 0
     while at < len(text):
         character, following = text[at], text[at + 1 : at + 2]
@@ -43,5 +40,5 @@ def _position(text: str, at: int) -> int:
 
 
 def literal(text: str) -> str:
-    """The text as a pattern of LIKE that matches nothing else."""
+    """Returns the text as a pattern of LIKE that matches nothing else."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

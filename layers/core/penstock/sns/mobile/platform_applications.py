@@ -85,7 +85,7 @@ def delete_platform_application(
 def get_platform_application_attributes(
     request: sns.GetPlatformApplicationAttributesRequest, context: Context
 ) -> Operation[sns.GetPlatformApplicationAttributesResult]:
-    """The attributes that were set, without the credentials."""
+    """Returns the attributes that were set, without the credentials."""
     read_application_arn(request.platform_application_arn, context)
     stored = yield from describe_application(request.platform_application_arn)
     return sns.GetPlatformApplicationAttributesResult(attributes=readable(stored))
@@ -109,7 +109,7 @@ def set_platform_application_attributes(
 def list_platform_applications(
     request: sns.ListPlatformApplicationsRequest, context: Context
 ) -> Operation[sns.ListPlatformApplicationsResult]:
-    """The account's applications, 100 a page."""
+    """Returns the account's applications, 100 a page."""
     after = paging.read_token(request.next_token, lambda last: parse_application_arn(last) is not None)
     rows = yield from Call(LIST_PLATFORM_APPLICATIONS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListPlatformApplicationsResult(
@@ -136,12 +136,12 @@ def check_attributes(given: Mapping[str, str]) -> None:
 
 
 def is_percentage(value: str) -> bool:
-    """Whether a text is an integer from 0 to 100."""
+    """Returns whether a text is an integer from 0 to 100."""
     return value.isascii() and value.isdigit() and len(value) <= 3 and int(value) <= 100
 
 
 def kept(given: Mapping[str, str]) -> dict[str, str]:
-    """The attributes that are stored: all but the credentials."""
+    """Returns the attributes that are stored: all but the credentials."""
     return {
         name: value.lower() if name == "Enabled" else value
         for name, value in given.items()
@@ -150,12 +150,12 @@ def kept(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def digest(given: Mapping[str, str]) -> str:
-    """The digest of the credentials, which is stored instead of them."""
+    """Returns the digest of the credentials, which is stored instead of them."""
     return sha256(msgspec.json.encode([given.get(name, "") for name in SECRETS])).hexdigest()
 
 
 def readable(stored: str) -> dict[str, str]:
-    """The attributes of an application as SNS shows them."""
+    """Returns the attributes of an application as SNS shows them."""
     return {"Enabled": "true"} | _text(stored)
 
 
@@ -166,7 +166,7 @@ def as_json(value: Mapping[str, object]) -> str:
 
 # --- the application of a request ------------------------------------------------------------------------------------
 def describe_application(arn: str) -> Operation[str]:
-    """The stored attributes of an application, JSON. Raises NotFound."""
+    """Returns the stored attributes of an application, JSON. Raises NotFound."""
     rows = yield from Call(DESCRIBE_PLATFORM_APPLICATION, (arn,))
     if not rows:
         raise no_application()
@@ -175,5 +175,5 @@ def describe_application(arn: str) -> Operation[str]:
 
 
 def no_application() -> errors.NotFound:
-    """The error for an application that does not exist."""
+    """Returns the error for an application that does not exist."""
     return errors.NotFound("PlatformApplication does not exist")

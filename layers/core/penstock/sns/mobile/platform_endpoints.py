@@ -103,7 +103,7 @@ def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: 
 def list_endpoints_by_platform_application(
     request: sns.ListEndpointsByPlatformApplicationRequest, context: Context
 ) -> Operation[sns.ListEndpointsByPlatformApplicationResult]:
-    """The endpoints of an application, 100 a page."""
+    """Returns the endpoints of an application, 100 a page."""
     application = request.platform_application_arn
     read_application_arn(application, context)
     after = paging.read_token(request.next_token, is_subscription_id)
@@ -146,23 +146,23 @@ def check_attributes(given: Mapping[str, str]) -> None:
 
 
 def check_token(token: str, platform: str) -> str:
-    """The token in its stored form: for Apple in lower case (GetEndpointAttributes). Raises InvalidParameter."""
+    """Returns the token as it is stored: for Apple in lower case (GetEndpointAttributes). Raises InvalidParameter."""
     if not token or len(token) > MOST_TOKEN_CHARACTERS or encode_text(token) is None:
         raise errors.InvalidParameter.named("Token")
     return token.lower() if platform.startswith(("APNS", "MACOS")) else token
 
 
 def kept(given: Mapping[str, str]) -> dict[str, str]:
-    """The attributes that are stored with the token."""
+    """Returns the attributes that are stored with the token."""
     return {name: value.lower() if name == "Enabled" else value for name, value in given.items()}
 
 
 def readable(token: str, stored: str) -> dict[str, str]:
-    """The attributes of an endpoint as SNS shows them."""
+    """Returns the attributes of an endpoint as SNS shows them."""
     return {**{name: value for name, value in _text(stored).items() if value}, "Token": token}
 
 
 # --- the endpoint of a request ---------------------------------------------------------------------------------------
 def no_endpoint() -> errors.NotFound:
-    """The error for an endpoint that does not exist."""
+    """Returns the error for an endpoint that does not exist."""
     return errors.NotFound("Endpoint does not exist")

@@ -84,7 +84,7 @@ def delete_sms_sandbox_phone_number(
 def list_sms_sandbox_phone_numbers(
     request: sns.ListSMSSandboxPhoneNumbersRequest, context: Context
 ) -> Operation[sns.ListSMSSandboxPhoneNumbersResult]:
-    """The phone numbers of the account, verified and pending."""
+    """Returns the phone numbers of the account, verified and pending."""
     size = request.max_results or PAGE
     after = paging.read_token(request.next_token, is_phone_number)
     rows = yield from Call(LIST_SANDBOX_NUMBERS, (context.account_id, context.region, after, size + 1))
@@ -100,5 +100,5 @@ def list_sms_sandbox_phone_numbers(
 
 
 def no_number() -> errors.TopicResourceNotFound:
-    """The error for a phone number that is not in the sandbox."""
+    """Returns the error for a phone number that is not in the sandbox."""
     return errors.TopicResourceNotFound("The phone number is not in the SMS sandbox")

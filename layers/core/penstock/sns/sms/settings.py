@@ -58,7 +58,7 @@ def set_sms_attributes(
 def get_sms_attributes(
     request: sns.GetSMSAttributesRequest, context: Context
 ) -> Operation[sns.GetSMSAttributesResult]:
-    """The settings that were set, and the spending limit; or those of them that the request names."""
+    """Returns the settings that were set, and the spending limit; or those of them that the request names."""
     (row,) = yield from Call(SMS_ATTRIBUTES, (context.account_id, context.region, None))
     found = DEFAULTS | _text(row.attributes)
     named = request.attributes
@@ -82,7 +82,7 @@ def list_origination_numbers(
 def check_if_phone_number_is_opted_out(
     request: sns.CheckIfPhoneNumberIsOptedOutRequest, context: Context
 ) -> Operation[sns.CheckIfPhoneNumberIsOptedOutResult]:
-    """Whether a phone number is opted out."""
+    """Returns whether a phone number is opted out."""
     number = check_number(request.phone_number, "phoneNumber")
     (row,) = yield from Call(IS_OPTED_OUT, (context.account_id, context.region, number))
     return sns.CheckIfPhoneNumberIsOptedOutResult(is_opted_out=row.opted_out)
@@ -91,7 +91,7 @@ def check_if_phone_number_is_opted_out(
 def list_phone_numbers_opted_out(
     request: sns.ListPhoneNumbersOptedOutRequest, context: Context
 ) -> Operation[sns.ListPhoneNumbersOptedOutResult]:
-    """The phone numbers that are opted out, 100 a page."""
+    """Returns the phone numbers that are opted out, 100 a page."""
     after = paging.read_token(request.next_token, is_phone_number)
     rows = yield from Call(LIST_OPTED_OUT, (context.account_id, context.region, after, PAGE + 1))
     numbers = [row.phone_number for row in rows[:PAGE]]
@@ -115,7 +115,7 @@ def opt_in_phone_number(
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_number(text: str, member: str) -> str:
-    """The phone number. Raises InvalidParameter."""
+    """Returns the phone number. Raises InvalidParameter."""
     if not is_phone_number(text):
         raise errors.InvalidParameter.named(
             member, f"{text[:64]} is not a valid phone number in the format E.164"

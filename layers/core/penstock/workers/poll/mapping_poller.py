@@ -121,7 +121,7 @@ class MappingPoller:
                 self._slots.release()
 
     async def _note_error(self, error: Exception) -> bool:
-        """Whether an error of receiving stops the mapping: it may not receive or invoke any more."""
+        """Returns whether an error of receiving stops the mapping: it may not receive or invoke any more."""
         if isinstance(error, (AccessDenied, InvalidParameterValueException)):
             await self._report(f"PROBLEM: {error.message}", f"The mapping was stopped: {error.message}")
             return True
@@ -208,7 +208,7 @@ class MappingPoller:
         return self._places.one(self.mapping.account_id, self.mapping.mapping_id)
 
     async def _call(self, records: Sequence[Record], hold: Hold | None) -> list[ReceivedRow]:
-        """The messages that the target has handled."""
+        """Returns the messages that the target has handled."""
         mapping, rows, now_ms = self.mapping, [record.row for record in records], self._now_ms()
         seconds = self._seconds_left(rows) if hold is None else hold.seconds_left
         if seconds <= 0:
@@ -228,7 +228,7 @@ class MappingPoller:
         return (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
 
     async def _answer(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
-        """The messages that the target reports as handled. Stores a result that differs from the last one."""
+        """Returns the messages that the target reports as handled. Stores a result that differs from the last one."""
         mapping = self.mapping
         try:
             body = await self._invoker.invoke(

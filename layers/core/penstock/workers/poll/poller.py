@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 def most_invocations(memory_mb: int | None) -> int:
-    """How many concurrent invocations fit into this memory. None: MOST_INVOCATIONS."""
+    """Returns how many concurrent invocations fit into this memory. None: MOST_INVOCATIONS."""
     if memory_mb is None:
         return MOST_INVOCATIONS
     return min(max(memory_mb // INVOCATION_MB, 1), MOST_INVOCATIONS)

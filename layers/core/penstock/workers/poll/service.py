@@ -39,10 +39,10 @@ class Service(Protocol):
     def counts(self) -> Counts: ...
 
     async def run(self, operation: Operation[T], /) -> T:
-        """The operation's result. A waiting receive holds no connection; if it is cancelled, it holds no messages."""
+        """Runs the operation. A waiting receive holds no connection; if it is cancelled, it holds no messages."""
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
-        """The rows of one call. Raises AwsError."""
+        """Returns the rows of one call. Raises AwsError."""
 
     def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow], /) -> None:
         """Makes messages visible again soon; if that fails, they become visible after their visibility timeout."""
