@@ -106,6 +106,30 @@ def test_documents_name_paths_that_exist() -> None:
     assert {name: paths for name, paths in missing.items() if paths} == {}
 
 
+# Names of other programs, which decisions compare or reject.
+FOREIGN = {
+    "MALLOC_ARENA_MAX=1", "MALLOC_MMAP_THRESHOLD_", "Multiprocess", "curl --http2", "mark_process_dead", "set_exemplar",
+    "uvicorn-worker",
+}  # fmt: skip
+
+
+@cache
+def code() -> str:
+    """The paths and texts of every file outside docs/: what a name in a decision can mean."""
+    outside = {
+        name: text
+        for name, text in texts().items()
+        if not name.startswith(("docs/", "CHANGELOG")) and name != HERE
+    }
+    return "\n".join((*outside, *outside.values()))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/decisions").glob("*.md")), ids=lambda path: path.stem)
+def test_names_of_a_decision_exist(path: Path) -> None:
+    named = set(re.findall(r"`([^`\n]+)`", path.read_text()))
+    assert {name for name in named - FOREIGN if name not in code()} == set()
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import botocore.session
@@ -319,7 +320,17 @@ def test_a_decision_is_at_most_a_page(path: Path) -> None:
 def test_a_decision_has_a_number_and_says_what_was_decided(path: Path) -> None:
     text = path.read_text()
     assert text.startswith(f"# {int(path.stem[:4])}. ")
-    assert "**Decision" in text
+    sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert sections == ["Context", "Decision", "Consequences", "Alternatives"]
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
+def test_a_decision_has_a_status_and_a_date(path: Path) -> None:
+    status, day = re.findall(r"\A# .+\n\n- Status: (.+)\n- Date: (.+)\n\n", path.read_text())[0]
+    assert re.fullmatch(r"accepted( \(.+\))?|superseded by \d+", status)
+    assert date.fromisoformat(day) >= date(2026, 11, 21)
+    numbers = {path.stem[:4] for path in DECISIONS}
+    assert {f"{int(number):04}" for number in re.findall(r"by (\d+)", status)} <= numbers
 
 
 def test_decisions_are_numbered_without_a_gap() -> None:
