@@ -1,4 +1,4 @@
-"""Metrics of queues from their history, on PySpark: `python -m penstock_metrics`, or `make metrics`.
+"""Computes the metrics of queues from their history with PySpark: `python -m penstock_metrics`, or `make metrics`.
 
     main         the command line; one shot or continuous
     span         the days to compute, and their calendar
@@ -12,5 +12,5 @@
                  forecasts/
     output/      results as Parquet files and Iceberg tables
 
-docs/metrics.md explains the figures, docs/decisions/0009-spark-pipeline.md the design.
+docs/metrics.md explains the figures. docs/decisions/0009-spark-pipeline.md explains the design.
 """

@@ -1,4 +1,4 @@
-"""`python -m penstock_metrics`."""
+"""Runs the command line: `python -m penstock_metrics`."""
 
 from .main import main
 

@@ -1,4 +1,4 @@
-"""Retries a run that lost a connection to the database or its snapshot: the retry computes the same."""
+"""Retries a run that lost a connection to the database or its snapshot. A retry computes the same result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 ATTEMPTS: Final = 3
 PAUSE_SECONDS: Final = (5.0, 30.0)
-"""Pauses before the second and the third attempt: a restarting server is back by then."""
+"""The job pauses this long before the second and the third attempt. A restarting server is ready by then."""
 _LOST: Final = re.compile(
     r"OperationalError|AdminShutdown|CrashShutdown|CannotConnectNow|IdleInTransactionSessionTimeout|QueryCanceled"
     r"|terminating connection|invalid snapshot identifier|snapshot \"?[0-9A-F-]+\"? does not exist"
@@ -26,13 +26,13 @@ _LOST: Final = re.compile(
 
 
 class LostError(Exception):
-    """All attempts lost a connection; the text is the last one's reason."""
+    """Every attempt lost a connection. The text is the reason of the last attempt."""
 
 
 def run_with_retries(
     run: Callable[[], Result], report: Callable[[str], None], wait: Callable[[float], object] = time.sleep
 ) -> Result:
-    """The result of a run. Raises LostError after ATTEMPTS, and other errors at once."""
+    """Returns the result of a run. Raises LostError after ATTEMPTS, and raises any other error at once."""
     for pause in (*PAUSE_SECONDS, None):
         try:
             return run()
@@ -47,7 +47,7 @@ def run_with_retries(
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether the error says that a connection, or the snapshot that connections share, was lost."""
+    """Returns whether the error says that a connection, or the snapshot that connections share, was lost."""
     return isinstance(error, psycopg.OperationalError) or bool(
         _LOST.search(f"{type(error).__name__} {error}")
     )

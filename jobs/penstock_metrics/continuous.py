@@ -1,7 +1,7 @@
-"""Repeats a run each interval: a run leaves its state for the next one in the database, so this module holds none.
+"""Repeats a run each interval. The state between runs is in the database, so this module keeps none.
 
-Each run queries the database for changes since the last run of its zone, of either mode. So continuous and single runs
-agree by construction, and a new process continues where the last one ended.
+Each run queries the database for changes since the last run of its zone, whether that run was single or continuous.
+Both kinds of runs therefore agree, and a new process continues where the last process ended.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ def follow(
     report: Callable[[str], None],
     wait: Callable[[float], object] = time.sleep,
 ) -> None:
-    """Computes `requested` first, then changes, until it is interrupted. Raises the error of a failing run.
+    """Computes `requested` first and then the changes, until the process is interrupted. Raises the error of a failed
+    run.
 
-    A run begins `interval_seconds` after the start of the one before, or at its end, if it takes longer.
+    A run begins `interval_seconds` after the start of the previous run. If that run takes longer, the next run begins
+    at its end.
     """
     asked = requested
     while True:

@@ -1,4 +1,4 @@
-"""The command line: `penstock metrics run`, `make metrics`, or the program for spark-submit."""
+"""Implements the command line: `penstock metrics run`, `make metrics`, or the program for spark-submit."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ from .span import find_zone
 from .spark.java import NoJavaError
 from .spark.session import open_session, was_submitted
 
-# The lowest priority of a system, so that the job does not slow the service down.
+# This is the lowest priority of a system. With it the job does not slow the service down.
 NICE: Final = 19
 INTERRUPTED: Final = 130
-"""Exit status after Ctrl-C or SIGTERM. The run is recorded as interrupted; the next one computes what it left."""
+"""The process exits with this status after Ctrl-C or SIGTERM. The run is recorded as interrupted, and the next run
+computes the rest."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options."""
+    """Returns the parser of the options."""
     made = argparse.ArgumentParser(
         prog="penstock metrics run",
         description="Computes metrics of queues from their history into queue.metrics_*. Without --from and --to: "
@@ -127,12 +128,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
-    logging.disable(logging.CRITICAL)  # so would Py4J
+    logging.disable(logging.CRITICAL)  # Py4J would log them too.
     raise KeyboardInterrupt
 
 
 def instant(text: str | None, zone: ZoneInfo) -> datetime | None:
-    """A date or a time of ISO 8601; without an offset it is one of `zone`. Raises ValueError."""
+    """Returns the instant of a date or a time in ISO 8601. A time without an offset is in `zone`. Raises ValueError."""
     if text is None:
         return None
     at = datetime.fromisoformat(text)

@@ -1,10 +1,11 @@
-"""One run: it finds which windows to compute, reads messages, computes the windows and writes what has changed.
+"""Implements one run: it finds the windows to compute, reads messages, computes the windows and writes the changed
+ones.
 
     requested days          all windows in them
     no range of the zone    all windows of the history
     else                    of each queue with something new, or with messages, the windows from the first change on
 
-Only the last two move the end of the range (`database.ranges`).
+Only the last two kinds of run move the end of the range (`database.ranges`).
 """
 
 from __future__ import annotations
@@ -48,17 +49,19 @@ from .transforms.windows import calendar
 
 _CLOCKS: Final = timedelta(
     days=1
-)  # a row's times may be this much later than its recording, after a change of the clock
-# The windows around the last run are computed again: they had not ended, and schedules' runs have no transaction.
+)  # The times of a row may be this much later than its recording, after a change of the clock.
+# The run computes the windows around the last run again. They had not ended, and the runs of schedules have no
+# transaction.
 _MARGIN: Final = timedelta(hours=1)
 _NAMED_QUEUES: Final = (
-    1000  # up to this number queues are named to PostgreSQL, so that it need not read the others
+    1000  # The run names up to this many queues to PostgreSQL, so that PostgreSQL need not read the others.
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedDays:
-    """Days of `zone` to compute, from `start` to `end`; both None: the changes since the last run, up to now."""
+    """Describes the requested days of `zone`, from `start` to `end`. If both are None, the run computes the changes up
+    to now."""
 
     zone: ZoneInfo
     start: datetime | None = None
@@ -71,14 +74,14 @@ class RequestedDays:
 
 @dataclass(slots=True)
 class Step:
-    """The number of rows of a part of a run, for the progress report."""
+    """Counts the rows of one part of a run for the progress report."""
 
     rows: int = 0
 
 
 @dataclass(slots=True)
 class Job:
-    """The current run."""
+    """Represents the current run."""
 
     database: Database
     run: Run
@@ -86,18 +89,19 @@ class Job:
     kept: list[DataFrame] = field(default_factory=list)
 
     def keep(self, rows: DataFrame) -> DataFrame:
-        """The rows, which Spark stores when it first computes them, in memory or on disk, until `release`."""
+        """Returns the rows. Spark stores them in memory or on disk when it first computes them, until `release`."""
         stored = rows.persist(StorageLevel.MEMORY_AND_DISK)
         self.kept.append(stored)
         return stored
 
     def checkpoint(self, rows: DataFrame) -> DataFrame:
-        """The rows, computed and stored without their plan, which Spark would plan again at each use."""
+        """Returns the rows, computed and stored without their plan. Spark would otherwise plan them again at each
+        use."""
         return rows.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
 
     @contextmanager
     def step(self, what: str) -> Iterator[Step]:
-        """Reports that a step begins, and how long it took."""
+        """Reports that a step begins, and how long the step took."""
         step, began = Step(), time.monotonic()
         self.report(what)
         yield step
@@ -111,7 +115,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The input of a run: the snapshot, the messages in the tables, and the start of each queue's complete history."""
+    """Holds the input of a run: the snapshot, the messages in the tables, and the start of each queue's complete
+    history."""
 
     snapshot: Snapshot
     live: DataFrame
@@ -124,7 +129,7 @@ def compute(
     mode: str = "once",
     report: Callable[[str], None] | None = None,
 ) -> Run:
-    """Computes the windows and writes those that have changed. Returns the run, with its counts of rows."""
+    """Computes the windows and writes the changed ones. Returns the run with its counts of rows."""
     zone = requested.zone.key
     with runs.record_run(database.address, mode, zone) as run:
         job = Job(database, run, report or no_progress)
@@ -166,7 +171,7 @@ def _queues(database: Database, ids: Iterable[int]) -> DataFrame:
 
 
 def _plan_requested(job: Job, requested: RequestedDays, state: State) -> Scope:
-    """All windows of the requested days. Without a start: from the first message on."""
+    """Plans all windows of the requested days. Without a start, the plan begins at the first message."""
     end = requested.end or _now(state)
     start = requested.start or _earliest(job) or end
     return _make_scope(dict.fromkeys(state.kept_us, micros(min(start, end))), state, requested.zone, end)
@@ -186,7 +191,7 @@ def _make_scope(first_us: dict[int, int], state: State, zone: ZoneInfo, end: dat
 
 
 def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) -> Scope:
-    """The windows from the first change on. The run handles new rows, and stores the open messages."""
+    """Plans the windows from the first change on. The run handles new rows and stores the open messages."""
     with job.step("looking for changes") as step:
         now_us = state.snapshot.now_us
         open_now = job.checkpoint(state.live.transform(deltas.contributions(now_us)))
@@ -215,7 +220,7 @@ def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) 
 def _changes(
     job: Job, zone: str, state: State, open_now: DataFrame, last: Handled | None
 ) -> Sequence[deltas.Change]:
-    """The changes of each queue. Without a range: its open messages."""
+    """Returns the changes of each queue. Without a range it returns the open messages of the queue."""
     recorded, stored = ["false"], "false"
     if last is not None:
         with open_connection(job.database.address) as connection:
@@ -267,7 +272,7 @@ def _compute(job: Job, state: State, scope: Scope) -> None:
 
 
 def _of_queues(scope: Scope, piece: Piece) -> str:
-    """A condition that leaves out queues that need nothing recorded so early, if those that do are few."""
+    """Returns a condition that leaves out queues that need no such early rows, if few queues need them."""
     end_us = None if piece.high is None else micros(piece.high + _CLOCKS)
     queues = scope.queues_before(end_us)
     if len(queues) > _NAMED_QUEUES:
@@ -298,7 +303,8 @@ def _write(job: Job, state: State, scope: Scope, messages: DataFrame, others: Da
 
 
 def _concerns(scope: Scope) -> Column:
-    """Condition: messages that were in a queue from its time on, or came, were received or ended then."""
+    """Returns a condition on messages that were in a queue at its time or later, or arrived, were received or ended
+    then."""
     first = F.least("entered_us", "received_us", "finished_us")
     last = F.greatest("entered_us", "received_us", "finished_us", F.array_max("redelivered_us"))
     high = scope.span.bounds(3600)[1]

@@ -1,7 +1,7 @@
-"""Which windows a run computes: of each queue those from a time on, up to the end of the run's span.
+"""Decides which windows a run computes: for each queue, the windows from a given time to the end of the run's span.
 
-A run computes whole windows from all messages that concern them, so it needs a time for each queue, no list of windows.
-What it finds as it was is not written again (`database.write`).
+A run computes whole windows from all messages that concern them. It therefore needs one time for each queue and no list
+of windows. The run does not write unchanged windows again (`database.write`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from pyspark.sql import functions as F
 
 from .span import HOUR, MINUTE, Span, day_starts, micros, moment
 
-INSTALLATION: Final = 0  # in the place of a queue: for rows without one
+INSTALLATION: Final = 0  # This number replaces the queue for rows without a queue.
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`since_us`: of a queue, windows that start at this time or later; queues that are not named have none."""
+    """`since_us` gives a time for a queue: its windows that start then or later are in scope. A queue without a time
+    has no windows."""
 
     span: Span
     since_us: Mapping[int, int]
@@ -36,9 +37,10 @@ class Scope:
         now: datetime,
         zone: ZoneInfo,
     ) -> Scope:
-        """All windows from those on that contain a queue's `first_us`, if the history that is kept has all about them.
+        """Returns all windows from the one that contains the `first_us` of a queue, if the kept history has all its
+        messages.
 
-        `kept_us`: since when that is so, for the queues that keep a history.
+        `kept_us` gives the time since which the history is complete, for the queues that keep one.
         """
         starts = _WindowStarts(zone)
         since = {
@@ -51,29 +53,29 @@ class Scope:
 
     @property
     def start_us(self) -> int:
-        """The earliest of the times; the end of the span without any."""
+        """Returns the earliest of the times, or the end of the span without any time."""
         return min(self.since_us.values(), default=self.span.end_us)
 
     def queues_before(self, end_us: int | None) -> list[int]:
-        """Those that may need something from before a time; None: all."""
+        """Returns the queues that may need rows from before a time. None means all queues."""
         return [queue for queue, since in self.since_us.items() if end_us is None or since < end_us]
 
     def frame(self, session: SparkSession) -> DataFrame:
-        """(queue_id, since_us), in every executor."""
+        """Returns (queue_id, since_us) for every executor."""
         return F.broadcast(
             session.createDataFrame(list(self.since_us.items()), "queue_id int, since_us bigint")
         )
 
 
 class _WindowStarts:
-    """Starts of windows around times; those of a minute are computed once."""
+    """Computes the starts of windows around times, and computes those of each minute once."""
 
     def __init__(self, zone: ZoneInfo) -> None:
         self._zone = zone
         self._known: dict[int, int] = {}
 
     def around(self, us: int) -> int:
-        """When the first window starts that contains the time: that of its hour or of its day."""
+        """Returns when the first window that contains the time starts. That window is an hour or a day."""
         minute = us // MINUTE
         if minute not in self._known:
             at = moment(us)

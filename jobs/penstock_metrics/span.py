@@ -1,7 +1,7 @@
-"""The time that a run computes: whole calendar days of a zone, and the windows in them.
+"""Describes the time that a run computes: whole calendar days of a zone and the windows in them.
 
-Times are microseconds since 1970, as the transforms have them. A day lasts 23 to 25 hours where clocks change. Windows
-of a minute and of an hour start at full minutes and hours of UTC.
+Times are microseconds since 1970, as in the transforms. A day lasts 23 to 25 hours when clocks change. Minute and hour
+windows start at full minutes and hours of UTC.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def micros(at: datetime) -> int:
-    """Microseconds since 1970, exactly."""
+    """Returns the exact number of microseconds since 1970."""
     return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def moment(us: int) -> datetime:
-    """The opposite of micros."""
+    """Returns the moment of a number of microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=us)
 
 
 def find_zone(name: str) -> ZoneInfo:
-    """A time zone by its name, such as Europe/Berlin. Raises ValueError."""
+    """Returns the time zone with this name, such as Europe/Berlin. Raises ValueError."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -43,14 +43,14 @@ def find_zone(name: str) -> ZoneInfo:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`days`: starts of consecutive days, and the end of the last. `now_us`: no window starts later."""
+    """`days` lists the starts of consecutive days and the end of the last day. No window starts later than `now_us`."""
 
     days: tuple[int, ...]
     now_us: int
 
     @classmethod
     def of(cls, start: datetime, end: datetime, now: datetime, zone: ZoneInfo) -> Span:
-        """The days that [start, end) touches."""
+        """Returns the span of the days that [start, end) touches."""
         last = max(start, end - timedelta(microseconds=1))
         return cls(tuple(micros(day) for day in day_starts(start, last, zone)), micros(now))
 
@@ -63,23 +63,24 @@ class Span:
         return self.days[-1]
 
     def bounds(self, window_seconds: int) -> tuple[int, int]:
-        """A run computes windows of this length that start in [low, high). Days of some zones start within an hour."""
+        """Returns [low, high): a run computes the windows of this length that start in it. Days of some zones start
+        within an hour."""
         step = HOUR if window_seconds == 3600 else MINUTE
         return self.start_us // step * step, -(-self.end_us // step) * step
 
     @property
     def slot_us(self) -> int:
-        """The longest time that divides all days: a quarter of an hour, in today's zones."""
+        """Returns the longest time that divides all days, which is a quarter of an hour in today's zones."""
         return gcd(QUARTER, *(day % QUARTER for day in self.days))
 
     def slots(self) -> Iterator[tuple[int, int, int]]:
-        """(start of the slot, start of its day, end of its day)."""
+        """Yields (start of the slot, start of its day, end of its day)."""
         for start, end in pairwise(self.days):
             yield from ((slot, start, end) for slot in range(start, end, self.slot_us))
 
 
 def day_starts(first: datetime, last: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Midnights from the one at or before `first` to the first one after `last`."""
+    """Yields each midnight from the one at or before `first` to the first one after `last`."""
     date, end = first.astimezone(zone).date(), last.astimezone(zone).date() + timedelta(days=1)
     while date <= end:
         yield datetime(date.year, date.month, date.day, tzinfo=zone).astimezone(UTC)

@@ -1,1 +1,1 @@
-"""Reading messages from PostgreSQL, writing windows to it, and the record of runs."""
+"""Reads messages from PostgreSQL, writes windows to it, and records runs."""

@@ -1,4 +1,4 @@
-"""Connections of the job to the database, and the address in the forms of libpq and JDBC."""
+"""Connects the job to the database, and gives the address in the forms of libpq and JDBC."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from penstock.postgres.call_deadline import connection_parameters
 from penstock.postgres.network import CONNECT_SECONDS
 from penstock.postgres.psycopg_connection import LimitedConnection
 
-# The service's role has planner settings for its short statements, which do not suit the job. A pooler drops
-# `options=`, so each transaction sets the job's settings. 30 s: no transaction holds back vacuum for longer.
+# The planner settings of the service's role are for short statements and do not suit the job. A pooler drops
+# `options=`, so each transaction sets the settings of the job. A transaction ends after 30 s because a longer one holds
+# back vacuum.
 TRANSACTION_SECONDS: Final = 30
-# The deadline of a call: the server ends its own statements sooner.
+# A call ends after this many seconds. The server ends its own statements earlier.
 CALL_SECONDS: Final = 2.0 * TRANSACTION_SECONDS
 TRANSACTION_SETTINGS: Final = (
     f"set local statement_timeout = '{TRANSACTION_SECONDS}s'",
@@ -31,7 +32,7 @@ TRANSACTION_SETTINGS: Final = (
 
 
 def open_connection(address: str) -> psycopg.Connection[Any]:
-    """A connection in autocommit mode, whose calls end after CALL_SECONDS."""
+    """Returns a connection in autocommit mode, whose calls end after CALL_SECONDS."""
     parameters = {**connection_parameters(address), "application_name": "penstock metrics"}
     connection = LimitedConnection.connect(**parameters, autocommit=True, prepare_threshold=None)
     connection.call_seconds = CALL_SECONDS
@@ -39,12 +40,12 @@ def open_connection(address: str) -> psycopg.Connection[Any]:
 
 
 def add_limits(address: str) -> str:
-    """The same address with the limits of `penstock.postgres.network`, for other users of libpq."""
+    """Returns the same address with the limits of `penstock.postgres.network`, for other users of libpq."""
     return make_conninfo(**connection_parameters(address))
 
 
 def jdbc_address(address: str) -> tuple[str, dict[str, str]]:
-    """The same for the JDBC driver: address, and properties with user, password and limits of time."""
+    """Returns the address and the properties (user, password and time limits) for the JDBC driver."""
     parts = {name: str(value) for name, value in conninfo_to_dict(address).items() if value is not None}
     properties = {
         "user": parts.get("user", os.environ.get("PGUSER", "")),

@@ -1,7 +1,8 @@
-"""Rows of results as lines for COPY, made by the executors: (piece, line). A piece is compared as a whole.
+"""Executors turn rows of results into lines for COPY, as pairs of (piece, line). The job compares a whole piece at
+once.
 
-A piece is a stretch of time of one length of window, so that a transaction has some thousand rows: an hour of windows
-of a minute, a day of windows of an hour, ten days of days.
+A piece is a span of time that holds windows of one length: one hour of minute windows, one day of hour windows, or ten
+days of day windows. A transaction therefore has a few thousand rows.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ LATENCY_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Windows of `window_seconds` that start in [low, high)."""
+    """A piece holds the windows of `window_seconds` that start in [low, high)."""
 
     window_seconds: int
     low: datetime
@@ -66,7 +67,7 @@ class Piece:
 
 
 def pieces(span: Span) -> Iterator[tuple[str, Piece]]:
-    """All pieces of a span, by the names that `lines` gives them."""
+    """Yields all pieces of a span. `lines` names the pieces in the same way."""
     for seconds, step in PIECE_US.items():
         low, high = span.bounds(seconds)
         for start in range(low // step * step, high, step):
@@ -77,7 +78,7 @@ def pieces(span: Span) -> Iterator[tuple[str, Piece]]:
 
 
 def lines(columns: Sequence[str]) -> Transform:
-    """Transforms rows to (piece, line), in the text format of COPY."""
+    """Transforms rows to (piece, line) in the text format of COPY."""
 
     def transform(rows: DataFrame) -> DataFrame:
         step = F.create_map(*(F.lit(number).cast("bigint") for pair in PIECE_US.items() for number in pair))
@@ -90,7 +91,7 @@ def lines(columns: Sequence[str]) -> Transform:
 
 
 def sql_name(column: str) -> str:
-    """The name of a column in its table."""
+    """Returns the name of a column in its table."""
     return column.replace("_us", "_at") if column in _TIMES else column
 
 

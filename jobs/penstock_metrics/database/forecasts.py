@@ -1,6 +1,6 @@
-"""queue.metrics_forecast: reads the windows for forecasts, and replaces its rows.
+"""Reads the windows for the forecasts, and replaces the rows of queue.metrics_forecast.
 
-Windows come from queue.metrics_window, not from the run that stored them: a run computes only changed windows.
+The windows come from queue.metrics_window and not from the current run, because a run computes only changed windows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STORED: Final = Table(
     "depth, coalesce(oldest_age_us, 0) as oldest_age_us",
     "group_id = ''",
 )
-# Queues in which something is, or of which a window of the last hour is stored: something happened, or was there.
+# This selects queues that hold messages and queues with a stored window of the last hour, which shows recent activity.
 _ACTIVE: Final = """
     select q.queue_id, q.created_at, q.retention_seconds from queue.queues q
     where q.keeps_history and (q.queue_id = any(%(held)s) or q.queue_id in (
@@ -43,7 +43,8 @@ _ACTIVE: Final = """
 
 
 def refresh_forecasts(database: Database, now_us: int, backlog: DataFrame) -> int:
-    """Replaces all forecasts; idle queues have none. `backlog`: (queue_id, backlog) now. Returns their number."""
+    """Replaces all forecasts and returns their number. An idle queue has no forecast. `backlog` lists (queue_id,
+    current backlog)."""
     last_us = now_us // MINUTE * MINUTE
     held = {row["queue_id"]: row["backlog"] for row in backlog.collect()}
     with open_connection(database.address) as connection:
@@ -58,7 +59,8 @@ def refresh_forecasts(database: Database, now_us: int, backlog: DataFrame) -> in
 def active_queues(
     connection: psycopg.Connection[Any], backlog: Mapping[int, int], last_us: int
 ) -> dict[int, Facts]:
-    """The queues that have messages now, or had some or an event in the last hour of complete minutes."""
+    """Returns the queues that hold messages now, or held messages or had an event in the last hour of complete
+    minutes."""
     last = moment(last_us)
     asked = {"held": list(backlog), "since": last - timedelta(hours=1), "last": last}
     found = connection.execute(_ACTIVE, asked).fetchall()
@@ -77,7 +79,8 @@ def _forecast_rows(database: Database, facts: Mapping[int, Facts], last_us: int)
 
 
 def pieces(queues: Sequence[int], last: datetime) -> Iterator[str]:
-    """Conditions on windows: of the last hour each minute, before that each fifth, and hours of the last weeks."""
+    """Yields conditions on windows: every minute of the last hour, every fifth minute before it, and the hours of the
+    last weeks."""
     hours = last - timedelta(hours=HOURS + 1)
     minutes = last - timedelta(microseconds=STEP * (FINE_STEPS + 1))
     recent, fifth = last - timedelta(minutes=61), STEP // MINUTE * 60
@@ -96,7 +99,7 @@ def pieces(queues: Sequence[int], last: datetime) -> Iterator[str]:
 
 
 def replace_forecasts(rows: Sequence[Row], address: str) -> int:
-    """Replaces all rows of queue.metrics_forecast by these (FORECAST). Returns their number."""
+    """Replaces all rows of queue.metrics_forecast with these rows (FORECAST). Returns their number."""
     names = [("forecast_at" if name == "forecast_us" else name) for name in FORECAST.names]
     insert = sql.SQL("insert into queue.metrics_forecast ({}) values ({})").format(
         sql.SQL(", ").join(map(sql.Identifier, names)), sql.SQL(", ").join([sql.Placeholder()] * len(names))

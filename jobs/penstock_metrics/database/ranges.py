@@ -1,8 +1,8 @@
-"""The range of history that the runs of a zone have handled (queue.metrics_range), and the range that is kept.
+"""Stores the range of history that the runs of a zone have handled (queue.metrics_range), and the range that is kept.
 
-A run handles the rows that its snapshot sees and its predecessor's does not: the ranges follow each other without gaps
-or overlaps, whatever time spans other runs compute, and a failing run moves no range. Each zone has a separate range,
-since a run computes the days of one zone only.
+A run handles the rows that its snapshot sees and the previous snapshot does not. The ranges therefore follow each other
+without gaps or overlaps, whatever time spans other runs compute. A failed run does not move the range. Each zone has a
+separate range because a run computes the days of one zone only.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ from .address import TRANSACTION_SETTINGS, open_connection
 from .snapshot import Snapshot
 
 Connection = psycopg.Connection[Any]
-# A transaction may commit this long after a row's recorded_at.
+# A transaction may commit this long after the recorded_at of its row.
 LATE: Final = timedelta(days=1)
-# Messages that end while the attribute `history` changes may go unrecorded.
+# A message that ends while the attribute `history` changes may not be recorded.
 _SWITCH: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """The end of a zone's range: the run that handled it, and its snapshot."""
+    """Describes the end of a zone's range: the run that handled it and the snapshot of that run."""
 
     run_id: int
     snapshot: Snapshot
 
     def unhandled_condition(self, now: Snapshot) -> str:
-        """A condition on rows with the columns recorded_at and transaction: `now` sees them, the range lacks them."""
+        """Returns a condition on rows with the columns recorded_at and transaction. It selects rows that `now` sees and
+        the range lacks."""
         since = (self.snapshot.at - LATE).isoformat()
         seen = self.snapshot.visibility_condition
         return f"recorded_at >= '{since}' and {now.visibility_condition} and not {seen}"
 
 
 def last_range(connection: Connection, zone: str) -> Handled | None:
-    """The range of a zone; None if it has none or its numbers come from another cluster."""
+    """Returns the range of a zone. Returns None if the zone has no range or if its numbers come from another
+    cluster."""
     row = connection.execute(
         "select run_id, handled::text, pg_snapshot_xmin(handled)::text::bigint,"
         " pg_snapshot_xmax(handled)::text::bigint, handled_at, '' from queue.metrics_range"
@@ -59,8 +61,10 @@ def begin_range(connection: Connection, zone: str, last: Handled | None) -> None
 
 
 def end_range(connection: Connection, zone: str, handled: Handled, changed: list[int]) -> None:
-    """Moves the end of the range, in the transaction that finishes the run. `changed`: queues with rows in metrics_open
-    of this run, or with none any more."""
+    """Moves the end of the range in the transaction that finishes the run.
+
+    `changed` lists the queues whose rows in metrics_open this run added or removed.
+    """
     connection.execute(
         "delete from queue.metrics_open where zone = %s and run_id < %s and queue_id = any (%s)",
         (zone, handled.run_id, changed),
@@ -74,10 +78,10 @@ def end_range(connection: Connection, zone: str, handled: Handled, changed: list
 
 
 def kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
-    """The time (microseconds) from which on the history of a queue is complete; only for queues that keep one.
+    """Returns, for each queue that keeps a history, the time (microseconds) from which its history is complete.
 
-    Also of the installation, queue 0. Older rows were dropped (QUEUE_HISTORY_DAYS), or the queue kept no history then:
-    windows that start before stay unchanged.
+    The result includes queue 0, which is the whole installation. Older rows were dropped (QUEUE_HISTORY_DAYS), or the
+    queue kept no history then. Windows that start earlier stay unchanged.
     """
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
@@ -103,7 +107,8 @@ def _us(at: datetime | None) -> int:
 
 
 def earliest_message(connection: Connection) -> datetime | None:
-    """The first known time of a message, a schedule's run or a delivery; None without any."""
+    """Returns the first known time of a message, a schedule's run or a delivery. Returns None if there is no such
+    time."""
     row = connection.execute(
         "select least((select min(sent_at) from queue.finished_message), (select min(sent_at) from queue.live_message),"
         " (select min(fired_at) from queue.schedule_run), (select min(published_at) from queue.finished_delivery))"
@@ -112,7 +117,7 @@ def earliest_message(connection: Connection) -> datetime | None:
 
 
 def earliest_delivery(connection: Connection, condition: str) -> datetime | None:
-    """When the first delivery of these ended."""
+    """Returns the time when the first of these deliveries ended."""
     query = f"select min(recorded_at) from queue.outgoing_delivery_history where {condition}"
     row = connection.execute(query.encode()).fetchone()
     return None if row is None else row[0]

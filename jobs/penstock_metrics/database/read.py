@@ -1,4 +1,4 @@
-"""Pieces of views as DataFrames: over Arrow, or over JDBC where the driver's jar is installed."""
+"""Reads pieces of views as DataFrames, over Arrow or with the JDBC driver if its jar is installed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READ_ONLY = "set transaction isolation level repeatable read, read only"
 
 @dataclass(slots=True)
 class Database:
-    """Reads tables of a database as DataFrames. `jdbc`: by the driver of Java instead of Arrow."""
+    """Reads tables of a database as DataFrames. If `jdbc` is set, the JDBC driver reads them instead of Arrow."""
 
     session: SparkSession
     address: str
@@ -29,15 +29,16 @@ class Database:
         self.session.dataSource.register(PenstockSource)
 
     def start(self) -> None:
-        """Starts Spark's workers. That takes seconds the first time, in which no snapshot should be held."""
+        """Starts Spark's workers. The first start takes seconds, and no snapshot should be held during that time."""
         if not self.started:
             self.read({LIVE: ["false"]}).count()
         self.started = True
 
     def read(self, wanted: Mapping[Table, Sequence[str]], exported: str | None = None) -> DataFrame:
-        """Rows of tables with the same columns, a partition for each condition on a table.
+        """Returns the rows of tables with the same columns. Each condition on a table becomes one partition.
 
-        `exported`: a snapshot that another connection holds. Each call loads anew, as Spark keeps a list of partitions.
+        `exported` is a snapshot that another connection holds. Each call creates a new DataFrame because Spark keeps a
+        list of partitions.
         """
         imported = [f"set transaction snapshot '{exported}'"] if exported else []
         before = [_READ_ONLY, *imported, *TRANSACTION_SETTINGS]

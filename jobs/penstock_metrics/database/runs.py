@@ -1,4 +1,4 @@
-"""queue.metrics_run: the runs, the time that they covered, and their results."""
+"""Records the runs in queue.metrics_run, with the time that they covered and their results."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .snapshot import Snapshot
 
 Connection = psycopg.Connection[Any]
 
-# Key of the advisory lock under which one run works at a time: two that replace the same windows would violate the
-# primary key. The bytes of "metrics".
+# This is the key of the advisory lock that lets one run work at a time. Two runs that replace the same windows would
+# violate the primary key. The number is the bytes of "metrics".
 _LOCK_KEY: Final = 0x6D657472696373
 
 
@@ -31,7 +31,7 @@ _END_KILLED_RUNS: Final = (
 
 @dataclass(slots=True)
 class Run:
-    """A row of the table for the current run."""
+    """Represents the row of the current run in the table."""
 
     connection: Connection
     run_id: int
@@ -41,7 +41,8 @@ class Run:
     handled: tuple[Handled, list[int]] | None = None
 
     def covers(self, start: datetime, end: datetime, seen: Snapshot, since: Handled | None) -> None:
-        """Stores the time that the run covers, and its snapshot. `since`: the run handles later rows."""
+        """Stores the time that the run covers and its snapshot. The run handles rows that were recorded after
+        `since`."""
         query = (
             "update queue.metrics_run set from_at = %s, to_at = %s, recorded_below = pg_snapshot_xmin(%s),"
             " recorded_from = %s, recorded_to = %s where run_id = %s"
@@ -50,11 +51,12 @@ class Run:
         self.connection.execute(query, (start, end, seen.text, before, seen.text, self.run_id))
 
     def handles(self, seen: Snapshot, changed: list[int]) -> None:
-        """Makes its zone's range end with this snapshot if the run succeeds. `changed`: as for end_range."""
+        """Moves the end of the zone's range to this snapshot if the run succeeds. `changed` has the meaning that it has
+        in end_range."""
         self.handled = Handled(self.run_id, seen), changed
 
     def progress(self, *, read: int = 0, written: int = 0) -> None:
-        """Counts the rows read and written."""
+        """Adds to the counts of rows that the run has read and written."""
         self.rows_read += read
         self.rows_written += written
         query = "update queue.metrics_run set rows_read = %s, rows_written = %s where run_id = %s"
@@ -63,7 +65,8 @@ class Run:
 
 @contextmanager
 def record_run(address: str, mode: str, zone: str) -> Iterator[Run]:
-    """Adds a run to the table; finishes it at the end of the block, with the block's error. Waits for other runs."""
+    """Adds a run to the table and finishes it at the end of the block, with the error of the block. Waits for other
+    runs."""
     with open_connection(address) as connection:
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         connection.execute(_END_KILLED_RUNS)
@@ -81,14 +84,16 @@ def record_run(address: str, mode: str, zone: str) -> Iterator[Run]:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether the process was told to stop: by this error or by one of its causes, as in a broken call of Spark."""
+    """Returns whether this error, or one of its causes, told the process to stop. A broken call of Spark hides the
+    cause."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def reason(error: BaseException) -> str:
-    """The error in one line. An executor's error from PostgreSQL is a line within the text of Spark's exception."""
+    """Returns the error in one line. An executor's error from PostgreSQL is a line within the text of Spark's
+    exception."""
     if is_interrupt(error):
         return "interrupted"
     text = str(error)

@@ -1,9 +1,9 @@
-"""One state of the database, for readers that read one after the other.
+"""Shares one state of the database among readers that do not read at the same time.
 
 Several readers read the live tables in one shared snapshot (pg_export_snapshot), which ends with them. The history
-needs no open snapshot: its rows are only added, and each has the number of the transaction that added it, so a later
-reader can decide whether the row belongs to the snapshot. So no transaction is open while the job reads millions of
-rows.
+needs no open snapshot, because its rows are only added and each row has the number of the transaction that added it. A
+later reader can therefore decide whether a row belongs to the snapshot, and no transaction is open while the job reads
+millions of rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from .address import TRANSACTION_SETTINGS, open_connection
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`text`: that of pg_current_snapshot. All transactions below `below` had ended, none from `above` on had begun."""
+    """`text` is the result of pg_current_snapshot. All transactions below `below` had ended, and none from `above` on
+    had begun."""
 
     text: str
     below: int
@@ -34,17 +35,18 @@ class Snapshot:
 
     @property
     def visibility_condition(self) -> str:
-        """A condition on rows with a column `transaction`."""
+        """Returns a condition on rows with a column `transaction`."""
         whole = f"transaction < '{self.below}'::xid8"
         visible = f"pg_visible_in_snapshot(transaction, '{self.text}'::pg_snapshot)"
-        # A row with an earlier time came from another cluster by a dump: later transactions of this one record later.
+        # A row with an earlier time came from a dump of another cluster. Later transactions of this cluster record
+        # later times.
         restored = f"transaction >= '{self.above}'::xid8 and recorded_at < '{self.at.isoformat()}'"
         return f"({whole} or {visible} or ({restored}))"
 
 
 @contextmanager
 def share_snapshot(address: str) -> Iterator[Snapshot]:
-    """A snapshot that readers may import until the end of the block, which has to come within 30 s."""
+    """Yields a snapshot that readers may import until the end of the block. The block must end within 30 s."""
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
         for statement in TRANSACTION_SETTINGS:

@@ -1,8 +1,8 @@
-"""Rows of PostgreSQL as Arrow batches: a Python data source of Spark, over ADBC.
+"""Reads rows of PostgreSQL as Arrow batches, as a Python data source of Spark over ADBC.
 
-The reader fetches a whole piece before it returns the first batch: the transaction ends when PostgreSQL is done,
-however slow Spark is. pushFilters is left out on purpose: with it, Spark 4.3.0 gives wrong results for a DataFrame that
-is used twice.
+The reader fetches a whole piece before it returns the first batch. The transaction therefore ends when PostgreSQL is
+done, however slow Spark is. The source deliberately lacks pushFilters: with it, Spark 4.3.0 gives wrong results for a
+DataFrame that is used twice.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ _TYPES: Final = {
 
 
 class Piece(InputPartition):
-    """A partition: one query."""
+    """Represents a partition, which is one query."""
 
     def __init__(self, query: str) -> None:
         self.query = query
 
 
 class PenstockSource(DataSource):
-    """Options: url (a DSN; Spark hides options of this name), columns (DDL), queries, and before: lists in JSON.
+    """Takes the options url (a DSN), columns (DDL), queries and before. The last two are lists in JSON. Spark hides
+    options named url.
 
     Each transaction begins with the statements of `before`.
     """
@@ -72,7 +73,7 @@ class PieceReader(DataSourceReader):
 
 
 def read_table(address: str, before: Sequence[str], query: str, columns: str) -> pa.Table:
-    """The result of a query, with exactly these columns."""
+    """Returns the result of a query, with exactly these columns."""
     with dbapi.connect(address) as connection, connection.cursor() as cursor:
         for statement in before:
             cursor.execute(statement)
@@ -83,6 +84,6 @@ def read_table(address: str, before: Sequence[str], query: str, columns: str) ->
 
 
 def arrow_schema(columns: str) -> pa.Schema:
-    """The schema of the text `name type, name type`."""
+    """Returns the schema of the text `name type, name type`."""
     pairs = (column.split() for column in columns.split(","))
     return pa.schema([(name, _TYPES[kind]) for name, kind in pairs])

@@ -1,7 +1,7 @@
-"""The views that the job reads, and the pieces in which it reads them concurrently.
+"""Describes the views that the job reads, and the pieces in which it reads them concurrently.
 
-A piece of the history is a range of recorded_at with about PIECE_BYTES of the table, which a short transaction reads in
-some seconds. A sample of pages gives the starts of ranges, so hours without messages make no piece.
+A piece of the history is a range of recorded_at with about PIECE_BYTES of the table. A short transaction reads it in a
+few seconds. A sample of pages gives the starts of the ranges, so hours without messages produce no piece.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ import psycopg
 
 from .address import TRANSACTION_SETTINGS
 
-PIECE_BYTES: Final = 16 * 2**20  # 0.3 to 0.8 million messages
+PIECE_BYTES: Final = 16 * 2**20  # This is 0.3 to 0.8 million messages.
 _SAMPLED_PAGES: Final = 400
 _LIVE_READERS: Final = 8
-_LIVE_ROWS: Final = 200_000  # this many rows are worth one more connection
+_LIVE_ROWS: Final = 200_000  # This many rows justify one more connection.
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A view, and the columns that the job reads from it: names and types of Spark, and the SQL that selects them."""
+    """Describes a view and the columns that the job reads: their Spark names and types, and the SQL that selects
+    them."""
 
     name: str
     columns: str  # the type in Spark
@@ -31,7 +32,7 @@ class Table:
     where: str = "true"
 
     def query(self, condition: str) -> str:
-        """SQL for the rows that meet a condition."""
+        """Returns the SQL for the rows that meet a condition."""
         return f"select {self.select} from {self.name} where {self.where} and {condition}"
 
 
@@ -66,7 +67,7 @@ FIRES: Final = Table(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows that were recorded in [low, high); high None: from low on."""
+    """Selects rows that were recorded in [low, high). If `high` is None, the range has no end."""
 
     low: datetime
     high: datetime | None
@@ -78,7 +79,7 @@ class Piece:
 
 
 def history_pieces(connection: psycopg.Connection[Any], table: str, since: datetime) -> list[Piece]:
-    """Pieces of about the same size that together have all rows recorded since then."""
+    """Returns pieces of about the same size that together have all rows recorded since that time."""
     pages = _scalar(
         connection,
         "select coalesce(sum(pg_table_size(t.relid)), 0)::bigint / 8192"
@@ -104,7 +105,8 @@ def _ranges(since: datetime, times: Sequence[datetime], wanted: int) -> list[Pie
 
 
 def live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
-    """Conditions on queue_id that together cover all queues, each the same number; a single one for few messages."""
+    """Returns conditions on queue_id that together cover all queues, with an equal number of queues in each. For few
+    messages it returns one condition."""
     found = connection.execute("select queue_id from queue.queues order by 1").fetchall()
     ids = [queue_id for (queue_id,) in found]
     rows = _scalar(

@@ -1,8 +1,8 @@
-"""Writes changed windows into queue.metrics_*; it does not touch an equal row.
+"""Writes changed windows into queue.metrics_* and does not touch equal rows.
 
-Executors write pieces concurrently: some pieces at a time in one transaction, which copies them into a temporary table,
-removes the windows of the scope that are not among them, and adds or changes those that differ. So writing a piece
-again, in a task that Spark repeats or in the run after a killed one, changes no rows.
+Executors write pieces concurrently, several pieces in one transaction. The transaction copies the pieces into a
+temporary table, removes the windows of the scope that are not in it, and adds or changes the windows that differ.
+Writing a piece again changes no rows: Spark may repeat a task, and a run may follow a killed one.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from .address import TRANSACTION_SETTINGS, open_connection
 from .copy_lines import KEYS, LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
-# A run measures these in the windows that contain its time: a later run, which does not know them, keeps them.
+# A run measures these values in the windows that contain its time. A later run cannot measure them and keeps them.
 MEASURED: Final = ("visible", "in_flight", "delayed")
 _NEWLINE: Final = "\n"
-_ROWS_AT_ONCE: Final = 20_000  # pieces are written together up to this many rows
+_ROWS_AT_ONCE: Final = 20_000  # A transaction writes pieces together up to this many rows.
 _OPEN_ROWS: Final = 50_000
-# A temporary table has no statistics. Without them PostgreSQL may compare each row of a piece with each other: 20,160
-# by 20,160 rows took over 30 s, and by a hash 0.04 s.
+# A temporary table has no statistics, so PostgreSQL may compare every row of a piece with every other row. For 20,160
+# by 20,160 rows that took over 30 s, and a hash took 0.04 s.
 _JOIN_BY_HASH: Final = ("set local enable_nestloop = off", "set local enable_mergejoin = off")
 WRITTEN: Final = pa.schema([("piece", pa.string()), ("changed", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A table of windows, and the windows that a run may change: of each queue from a time on, in its pieces."""
+    """Describes a table of windows and the windows that a run may change: those of each queue from a given time on."""
 
     table: str
     zone: str
@@ -55,7 +55,7 @@ class Target:
 
 
 def write_windows(rows: DataFrame, target: Target, address: str) -> int:
-    """Replaces the windows of the target by `rows`. Returns how many rows it added, changed or removed."""
+    """Replaces the windows of the target with `rows`. Returns how many rows it added, changed or removed."""
     zoned = rows.withColumn(
         "zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise("")
     )
@@ -71,7 +71,8 @@ def write_windows(rows: DataFrame, target: Target, address: str) -> int:
 
 
 def piece_writer(address: str, target: Target) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function with which an executor writes a partition's pieces; it returns their names."""
+    """Returns the function with which an executor writes the pieces of a partition. That function yields the names of
+    the pieces."""
 
     def write(batches: Batches) -> Iterator[pa.RecordBatch]:
         with open_connection(address) as connection:
@@ -85,7 +86,7 @@ def piece_writer(address: str, target: Target) -> Callable[[Batches], Iterator[p
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines of a piece."""
+    """Holds lines of one piece."""
 
     piece: str
     rows: int
@@ -93,7 +94,7 @@ class Text:
 
 
 def _texts(batches: Batches) -> Iterator[Text]:
-    """The texts of pieces, without a Python object for each line: a piece's rows, and their bytes, are adjacent."""
+    """Yields the texts of pieces. The rows of a piece are adjacent bytes, so no line becomes a Python object."""
     for batch in batches:
         ends = pc.run_end_encode(batch["piece"])
         start = 0
@@ -104,11 +105,13 @@ def _texts(batches: Batches) -> Iterator[Text]:
 
 
 def _transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
-    """The texts of each transaction: whole pieces. The caller must read each before it requests the next."""
+    """Yields the texts of each transaction, in whole pieces. The caller must read each group before it requests the
+    next."""
     rows, number, piece = 0, 0, ""
 
     def transaction(text: Text) -> int:
-        """The number of the text's transaction, which grows with the first piece beyond the limit of rows."""
+        """Returns the number of the transaction for this text. The number grows with the first piece beyond the limit
+        of rows."""
         nonlocal rows, number, piece
         if text.piece != piece and rows >= _ROWS_AT_ONCE:
             rows, number = 0, number + 1
@@ -122,7 +125,7 @@ def _transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
 def _write(
     connection: psycopg.Connection[Any], target: Target, texts: Iterable[Text]
 ) -> tuple[list[str], int]:
-    """The names of the pieces, and how many rows of them were added, changed or removed."""
+    """Returns the names of the pieces, and the number of their rows that were added, changed or removed."""
     columns = sql.SQL(", ").join(map(sql.Identifier, _columns(target)))
     table = sql.Identifier("queue", target.table)
     names: dict[str, None] = {}
@@ -145,7 +148,7 @@ def _columns(target: Target) -> list[str]:
 
 
 def _upsert(target: Target) -> sql.Composed:
-    """Adds missing rows and changes different ones. Measured values stay until another run measures them."""
+    """Adds missing rows and changes different rows. Measured values stay until another run measures them."""
     key = KEYS[target.table]
     values = [name for name in _columns(target) if name not in key]
 
@@ -172,7 +175,8 @@ def _upsert(target: Target) -> sql.Composed:
 def _remove(
     connection: psycopg.Connection[Any], target: Target, names: Iterable[str], *, incoming: bool
 ) -> int:
-    """Removes windows of these pieces from the target, except those in the table incoming if it exists."""
+    """Removes the windows of these pieces from the target, except the windows in the table incoming if that table
+    exists."""
     if not target.queue_ids:
         return 0
     kept = sql.SQL(" and not exists (select from incoming i where {})").format(
@@ -195,7 +199,7 @@ def _remove(
 
 
 def join_pieces(pieces_: Iterable[Piece]) -> list[Piece]:
-    """The same windows in as few pieces as possible: PostgreSQL finds those of one by an index."""
+    """Returns the same windows in as few pieces as possible. PostgreSQL finds the windows of one piece by an index."""
     found: list[Piece] = []
     for piece in sorted(pieces_, key=lambda piece: (piece.window_seconds, piece.low)):
         last = found[-1] if found else None
@@ -207,7 +211,7 @@ def join_pieces(pieces_: Iterable[Piece]) -> list[Piece]:
 
 
 def write_open(rows: Iterator[Row], address: str) -> None:
-    """Adds lines of queue.metrics_open. They have no effect until the run has succeeded."""
+    """Adds lines of queue.metrics_open. They take effect when the run succeeds."""
     with open_connection(address) as connection:
         for _, together in groupby(enumerate(rows), lambda pair: pair[0] // _OPEN_ROWS):
             with connection.transaction(), connection.cursor() as cursor:

@@ -7,7 +7,7 @@
     iceberg    registers the files in Iceberg tables, a commit each
     export     the whole export
 
-An export reads whole days from PostgreSQL, and not the windows that a run has just computed: a run computes only
-changes, but a file has its whole day. A file's name has the digest of its contents, so the export does not write
-unchanged files.
+An export reads whole days from PostgreSQL and not the windows that a run has just computed: a run computes only
+changes, but a file holds a whole day. The name of a file contains the digest of its contents, so the export does not
+write unchanged files.
 """

@@ -1,4 +1,4 @@
-"""The exported datasets, without bodies. Columns have the names of the tables and views that they come from."""
+"""Describes the exported datasets, which have no bodies. Columns have the names of the source tables and views."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _SPARK: Final = {
     pa.list_(_TIME): "array<timestamp>",
 }
 
-INSTALLATION: Final = ".installation"  # no queue can have this name, nor one of DELETED
+INSTALLATION: Final = ".installation"  # No queue can have this name or the name in DELETED.
 DELETED: Final = ".deleted-"
-# A queue that was deleted keeps its name until its rows are cleaned.
+# A deleted queue keeps its name until its rows are cleaned.
 _QUEUE: Final = {
     "queue_id": (_INT, "t.queue_id"),
     "queue_name": (
@@ -53,9 +53,10 @@ def _same(kind: pa.DataType, *names: str) -> Columns:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """`time`: the column whose day (UTC) a row belongs to. `parts`: the values of `part`, which are written separately.
+    """`time` names the column whose day (UTC) a row belongs to. `parts` lists the values of `part`, which are written
+    separately.
 
-    `order`: the rows of a file are sorted by these, so that equal rows make an equal file.
+    `order` lists the columns by which the rows of a file are sorted, so that equal rows make an equal file.
     """
 
     name: str
@@ -68,14 +69,14 @@ class Dataset:
 
     @property
     def table(self) -> Table:
-        """The dataset as a table for the job to read."""
+        """Returns the dataset as a table for the job to read."""
         kinds = ", ".join(f"{name} {_SPARK[kind]}" for name, (kind, _) in self.columns.items())
         select = ", ".join(f"{expression} as {name}" for name, (_, expression) in self.columns.items())
         return Table(f"{self.source}{_NAMED}", kinds, select)
 
     @property
     def schema(self) -> pa.Schema:
-        """Of its files."""
+        """Returns the schema of its files."""
         return pa.schema([(name, kind) for name, (kind, _) in self.columns.items()])
 
 
@@ -107,7 +108,7 @@ LATENCIES: Final = Dataset(
     | _WINDOW
     | _same(_TEXT, "measure")
     | _same(_COUNT, "count")
-    | {"sum_us": (_REAL, "t.sum_us::float8")}  # beyond 2^53 us, 285 years, it is rounded
+    | {"sum_us": (_REAL, "t.sum_us::float8")}  # Values beyond 2^53 us, which is 285 years, are rounded.
     | _same(_COUNT, "p50_us", "p90_us", "p95_us", "p99_us", "max_us")
     | _same(pa.list_(_INT), "sketch_buckets")
     | _same(pa.list_(_COUNT), "sketch_counts")

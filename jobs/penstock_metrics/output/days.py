@@ -1,4 +1,5 @@
-"""Chooses the days (UTC) that an export writes: runs computed them since the last export, and they may be replaced."""
+"""Chooses the days (UTC) that an export writes. Runs computed these days after the last export, and their files may be
+replaced."""
 
 from __future__ import annotations
 
@@ -12,18 +13,18 @@ import psycopg
 from .datasets import MESSAGES, Dataset
 from .place import Slot
 
-_HOUR_FACTOR: Final = 12  # windows of an hour are kept this many times as long as those of a minute
+_HOUR_FACTOR: Final = 12  # Hour windows are kept this many times as long as minute windows.
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How many days windows of a minute and the history are kept: QUEUE_METRICS_DAYS, QUEUE_HISTORY_DAYS."""
+    """Says how many days minute windows and the history are kept (QUEUE_METRICS_DAYS, QUEUE_HISTORY_DAYS)."""
 
     minute_days: int
     history_days: int
 
     def of(self, dataset: Dataset, part: int) -> int | None:
-        """For how many days rows are kept; None: for ever."""
+        """Returns for how many days rows are kept. None means that they are kept for ever."""
         if dataset is MESSAGES:
             return self.history_days
         return {60: self.minute_days, 3600: _HOUR_FACTOR * self.minute_days}.get(part)
@@ -31,14 +32,15 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The span that the runs up to `run_id` computed since an export: [start, end], or None."""
+    """Describes the span [start, end] that the runs up to `run_id` computed since an export. A span of None means that
+    they computed nothing."""
 
     run_id: int
     start: datetime | None
     end: datetime | None
 
     def days(self) -> Iterator[date]:
-        """The days of it, in UTC."""
+        """Yields the days of the span, in UTC."""
         if self.start is None or self.end is None:
             return
         day, last = (at.astimezone(UTC).date() for at in (self.start, self.end))
@@ -48,7 +50,8 @@ class Computed:
 
 
 def find_computed(connection: psycopg.Connection[Any], run_id: int) -> Computed:
-    """The span of the runs without error after `run_id`. If the database lacks that run: of all runs."""
+    """Returns the span of the successful runs after `run_id`. If the database lacks that run, the span covers all
+    successful runs."""
     (newest,) = _row(
         connection,
         "select coalesce(max(run_id), 0) from queue.metrics_run where finished_at is not null and error is null",
@@ -69,7 +72,7 @@ _EVERYTHING: Final = """
 def replaceable(
     dataset: Dataset, days: Collection[date], kept: Kept, today: date, there: Collection[Slot]
 ) -> tuple[list[Slot], list[Slot]]:
-    """(days to write, days to leave unchanged).
+    """Returns (days to write, days to leave unchanged).
 
     Some rows of days beyond the retention may be gone, so the files of these days are not replaced.
     """

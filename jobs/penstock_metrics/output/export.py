@@ -1,7 +1,7 @@
 """Writes the days that changed since the last export, registers them, and then removes the replaced files.
 
-An export that ends early leaves new files without an entry and old files without a use. It writes its note last, so the
-next export writes the same days again, finds equal files there, and removes the others.
+An export that ends early leaves unlisted new files and unused old files. It writes its note last, so the next export
+writes the same days again, finds equal files, and removes the others.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from .days import Kept, find_computed, replaceable
 from .place import Note, Place, Slot
 from .write import KEY, WRITTEN, Job, writer
 
-# Key of the advisory lock under which one export works at a time. The bytes of "exports".
+# This is the key of the advisory lock that lets one export work at a time. The number is the bytes of "exports".
 _LOCK_KEY: Final = 0x6578706F727473
 _CLOCKS: Final = timedelta(
     days=1
-)  # a row may be recorded this long before its times, after a change of a clock
-UNUSED_SECONDS: Final = 3600.0  # readers of an Iceberg table may need a replaced file for this long
+)  # A row may be recorded this long before its times, after a change of a clock.
+UNUSED_SECONDS: Final = 3600.0  # Readers of an Iceberg table may need a replaced file for this long.
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`register` makes Iceberg tables have exactly these files of each dataset; None: there are no tables."""
+    """`register` makes the Iceberg tables have exactly these files of each dataset. None means that there are no
+    tables."""
 
     place: Place
     register: Callable[[Mapping[str, Collection[str]]], None] | None = None
@@ -44,7 +45,7 @@ class Target:
 
 @dataclass(slots=True)
 class Exported:
-    """`left`: days beyond the retention of rows, whose files stay unchanged."""
+    """`left` lists the days beyond the retention of rows, whose files stay unchanged."""
 
     files: int = 0
     rows: int = 0
@@ -52,7 +53,8 @@ class Exported:
 
 
 def export(database: Database, target: Target, kept: Kept, report: Callable[[str], None]) -> Exported:
-    """Exports the results of runs since the last export; the first time, everything. Waits for another export."""
+    """Exports the results of the runs since the last export. The first export writes everything. Waits for another
+    export."""
     with _turn(database.address) as connection:
         note = target.place.read_note()
         computed = find_computed(connection, note.run_id)
@@ -128,7 +130,8 @@ def _write(
 
 
 def _pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequence[Slot]) -> Iterator[str]:
-    """Conditions, so that a reader has some ten thousand rows: of windows of a minute an hour, of others a day."""
+    """Yields conditions that each select about ten thousand rows: one hour of minute windows, or one day of other
+    rows."""
     if dataset is MESSAGES:
         days = sorted({slot.day for slot in slots})
         inside = " or ".join(f"({_between(dataset.time, *stretch)})" for stretch in _stretches(days))
@@ -140,14 +143,14 @@ def _pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequen
 
 
 def _read_span(slot: Slot) -> tuple[int, datetime, datetime]:
-    """(window_seconds, start, end)."""
+    """Returns (window_seconds, start, end)."""
     return slot.part, *_day(slot.day)
 
 
 def _with_rows(
     connection: psycopg.Connection[Any], dataset: Dataset, spans: Sequence[tuple[int, datetime, datetime]]
 ) -> Sequence[tuple[int, datetime, datetime]]:
-    """The hours (of windows of a minute) and days of these spans of which windows are stored."""
+    """Returns the hours (for minute windows) and the days of these spans that have stored windows."""
     rows = connection.execute(
         "select a.seconds, s.at, s.at + s.step from unnest(%s::int[], %s::timestamptz[], %s::timestamptz[])"
         " as a(seconds, low, high)"
@@ -161,7 +164,7 @@ def _with_rows(
 
 
 def _stretches(days: Sequence[date]) -> Iterator[tuple[datetime, datetime]]:
-    """(start, end) of each run of days that follow each other."""
+    """Yields (start, end) of each run of consecutive days."""
     starts = [day for day in days if day - timedelta(days=1) not in days]
     ends = [day for day in days if day + timedelta(days=1) not in days]
     yield from ((_day(first)[0], _day(last)[1]) for first, last in zip(starts, ends, strict=True))

@@ -1,9 +1,9 @@
-"""The files as Iceberg tables: `windows`, `latencies` and `messages` of a namespace, by pyiceberg.
+"""Registers the files as the Iceberg tables `windows`, `latencies` and `messages` of a namespace, through pyiceberg.
 
-The catalog is configured as for every program that uses pyiceberg: `~/.pyiceberg.yaml`, or variables such as
-PYICEBERG_CATALOG__LAKE__URI. Data files are registered as they are (`add_files`): they have no ids of columns, so the
-table's name mapping gives them theirs (Iceberg's specification, "Name Mapping Serialization"). A commit exchanges all
-files of the days that changed at once. Metadata is below PATH/_iceberg.
+The catalog has the usual configuration of pyiceberg: `~/.pyiceberg.yaml`, or variables such as
+PYICEBERG_CATALOG__LAKE__URI. The module registers data files unchanged (`add_files`). They have no column ids, so the
+table's name mapping gives them ids (Iceberg's specification, "Name Mapping Serialization"). One commit exchanges all
+files of the changed days. Metadata is below PATH/_iceberg.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _PROPERTIES: Final = {
     "write.metadata.previous-versions-max": "10",
 }
 _DAY: Final = "day"
-_SLOTS_A_DELETE: Final = 50  # pyiceberg walks a condition by recursion
+_SLOTS_A_DELETE: Final = 50  # pyiceberg walks a condition by recursion.
 
 
 class NoCatalogError(Exception):
-    """pyiceberg is not installed, or has no such catalog; the text names a remedy."""
+    """pyiceberg is not installed or does not have such a catalog. The text names a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a namespace."""
+    """Represents the tables of a namespace."""
 
     catalog: Any
     namespace: str
@@ -39,20 +39,20 @@ class Tables:
 
     @classmethod
     def of(cls, name: str, place: Place) -> Tables:
-        """`name`: CATALOG.NAMESPACE. Raises NoCatalogError, ValueError."""
+        """Opens the tables of `name`, which is CATALOG.NAMESPACE. Raises NoCatalogError or ValueError."""
         catalog, _, namespace = name.partition(".")
         if not (catalog and namespace):
             raise ValueError(f"--iceberg must be CATALOG.NAMESPACE, such as lake.penstock, not {name!r}")
         return cls(_catalog(catalog), namespace, place)
 
     def register(self, files: Mapping[str, Collection[str]]) -> None:
-        """Makes each table have exactly these files of its dataset; names are those of the place."""
+        """Makes each table have exactly these files of its dataset. The names are relative to the place."""
         self.catalog.create_namespace_if_not_exists(self.namespace)
         for dataset in DATASETS:
             exchange(self.table(dataset), dataset, self.place, files[dataset.name])
 
     def table(self, dataset: Dataset) -> Any:
-        """The table of a dataset, made where it is missing, with all columns of this release."""
+        """Returns the table of a dataset. Creates it if it is missing, and adds missing columns of this release."""
         from pyiceberg.transforms import DayTransform, IdentityTransform  # noqa: PLC0415
 
         location = self.place.address(f"_iceberg/{dataset.name}")
@@ -70,7 +70,7 @@ class Tables:
 
 
 def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -> None:
-    """Makes a table have exactly these files, in one commit; none when it has them already."""
+    """Makes a table have exactly these files in one commit. Does not commit if the table has them already."""
     wanted = _by_slot(place.address(name) for name in names)
     there = _by_slot(table.inspect.data_files()["file_path"].to_pylist())
     stale = [slot for slot, paths in there.items() if paths - wanted[slot]]
@@ -84,7 +84,7 @@ def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -
             transaction.delete(_match_rows(dataset, stale[first : first + _SLOTS_A_DELETE]))
         if added:
             transaction.add_files(sorted(added), check_duplicate_files=False)
-    # Files that were replaced go an hour later (see export), and snapshots that name them.
+    # The export removes replaced files, and the snapshots that name them, an hour later.
     table.maintenance.expire_snapshots().older_than(datetime.now(UTC) - timedelta(hours=1)).commit()
 
 
@@ -99,7 +99,8 @@ def _by_slot(paths: Iterable[str]) -> dict[Slot, set[str]]:
 
 
 def _match_rows(dataset: Dataset, slots: Iterable[Slot]) -> str:
-    """The condition for all rows of these slots: that of whole files, which are taken out and not rewritten."""
+    """Returns the condition for all rows of these slots. It selects whole files, which the commit removes without
+    rewriting them."""
     return " or ".join(_rows_of_slot(dataset, slot) for slot in slots)
 
 
@@ -117,7 +118,7 @@ def _catalog(name: str) -> Any:
         raise NoCatalogError("--iceberg needs the package pyiceberg: install penstock[iceberg]") from None
     try:
         return load_catalog(name)
-    except (ValueError, OSError) as error:  # it is not configured, or does not answer
+    except (ValueError, OSError) as error:  # The catalog is not configured, or it does not answer.
         variable = f"PYICEBERG_CATALOG__{name.upper()}__URI"
         raise NoCatalogError(
             f"no Iceberg catalog {name!r}: {error} Set {variable}, or ~/.pyiceberg.yaml."

@@ -1,4 +1,4 @@
-"""The options of the command line: where to export to."""
+"""Defines the export options of the command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def exporter(options: argparse.Namespace, settings: Settings) -> Callable[[Database, Report], None]:
-    """The export that follows a run. Raises ValueError, NoCatalogError before the run computes any windows."""
+    """Returns the export that follows a run. Raises ValueError or NoCatalogError before the run computes any
+    windows."""
     if options.parquet is None:
         if options.iceberg is not None:
             raise ValueError("--iceberg needs --parquet PATH, where its files are")

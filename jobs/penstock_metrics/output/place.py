@@ -1,10 +1,11 @@
-"""The place of the files: a folder, or a bucket that pyarrow reaches (s3://, gs://, abfs://, hdfs://).
+"""Represents the place of the files, which is a folder or a bucket that pyarrow reaches (s3://, gs://, abfs://,
+hdfs://).
 
     PATH/windows/day=2026-03-29/queue=orders/60-0000-0f3a….parquet
          dataset                             part, number, digest of the contents
 
 `_penstock.json` says up to which run everything was exported, and which files of Iceberg tables are no longer needed.
-Names that begin with `_` are no data to Spark, pyarrow and others.
+Spark, pyarrow and other readers ignore names that begin with `_`.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _FILE: Final = re.compile(
     r"(?P<dataset>[a-z]+)/day=(?P<day>\d{4}-\d\d-\d\d)/queue=(?P<queue>[^/]+)/(?P<part>\d+)-\d{4}-[0-9a-f]{32}\.parquet"
 )
 _NOTE: Final = "_penstock.json"
-_RENAMING: Final = frozenset({"local", "hdfs"})  # elsewhere an object appears when it is whole
+_RENAMING: Final = frozenset({"local", "hdfs"})  # On other filesystems an object appears when it is complete.
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slot:
-    """Files that an Iceberg table exchanges together: all files of a part of a dataset and a day."""
+    """Names the files that an Iceberg table exchanges together: all files of one part of a dataset and one day."""
 
     dataset: str
     day: date
@@ -37,9 +38,9 @@ class Slot:
 
 @dataclass(slots=True)
 class Note:
-    """`run_id`: all runs up to it were exported; 0: none.
+    """All runs up to `run_id` were exported. The number 0 means that no run was exported.
 
-    `unused`: files that were replaced, and when, in seconds since 1970.
+    `unused` lists replaced files and the times of their replacement, in seconds since 1970.
     """
 
     run_id: int = 0
@@ -48,7 +49,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`root`: within the filesystem. Names are relative to it."""
+    """`root` is a path within the filesystem. Names are relative to it."""
 
     uri: str
     files: Any
@@ -56,7 +57,7 @@ class Place:
 
     @classmethod
     def of(cls, path: str) -> Place:
-        """A path of this machine or a URI. Raises ValueError for a URI that pyarrow does not know."""
+        """Opens a path of this machine or a URI. Raises ValueError for a URI that pyarrow does not know."""
         uri = path.rstrip("/") if "://" in path else Path(path).absolute().as_uri()
         try:
             files, root = pafs.FileSystem.from_uri(uri)
@@ -68,11 +69,11 @@ class Place:
         return f"{self.root}/{name}"
 
     def address(self, name: str) -> str:
-        """The URI of a file, as Iceberg stores it."""
+        """Returns the URI of a file in the form that Iceberg stores."""
         return f"{self.uri}/{name}"
 
     def names(self, dataset: str, days: Iterable[date] | None = None) -> Iterator[tuple[Slot, str]]:
-        """The files of a dataset, of all days or of these."""
+        """Yields the files of a dataset, for all days or for these days."""
         folders = (
             [dataset] if days is None else [f"{dataset}/day={day.isoformat()}" for day in sorted(set(days))]
         )
@@ -82,19 +83,19 @@ class Place:
                     yield slot, name
 
     def folder(self, name: str) -> Iterator[str]:
-        """All names below a folder; none if it does not exist."""
+        """Yields all names below a folder. Yields nothing if the folder does not exist."""
         selector = pafs.FileSelector(self.inside(name), allow_not_found=True, recursive=True)
         for info in self.files.get_file_info(selector):
             yield info.path.removeprefix(f"{self.root}/")
 
     def remove(self, names: Iterable[str]) -> None:
-        """Removes files. A missing one is no error: an export that ended early may have removed it."""
+        """Removes files. A missing file is no error, because an export that ended early may have removed it."""
         for name in names:
             if self.files.get_file_info(self.inside(name)).type == pafs.FileType.File:
                 self.files.delete_file(self.inside(name))
 
     def write(self, name: str, contents: Any) -> None:
-        """Writes a file that becomes visible only when it is whole."""
+        """Writes a file that becomes visible when it is complete."""
         folder, _, last = name.rpartition("/")
         target = self.inside(name)
         renamed = self.files.type_name in _RENAMING
@@ -110,7 +111,7 @@ class Place:
         return bool(self.files.get_file_info(self.inside(name)).type == pafs.FileType.File)
 
     def read_note(self) -> Note:
-        """The note of the last export, or a new note."""
+        """Returns the note of the last export, or a new note."""
         if not self.exists(_NOTE):
             return Note()
         with self.files.open_input_stream(self.inside(_NOTE)) as stream:
@@ -122,11 +123,11 @@ class Place:
 
 
 def file_name(dataset: str, day: str, queue: str, part: int, number: int, digest: str) -> str:
-    """The name of a file in a place. Queue names have no special characters of paths."""
+    """Returns the name of a file in a place. Queue names contain no characters that are special in paths."""
     return f"{dataset}/day={day}/queue={queue}/{part}-{number:04}-{digest}.parquet"
 
 
 def parse_slot(name: str) -> Slot | None:
-    """The slot of a file; None for a file of another program."""
+    """Returns the slot of a file, or None for a file of another program."""
     found = _FILE.fullmatch(name)
     return found and Slot(found["dataset"], date.fromisoformat(found["day"]), int(found["part"]))

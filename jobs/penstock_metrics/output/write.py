@@ -1,7 +1,7 @@
-"""The work of executors with the rows of a dataset: a file a day, queue and part, or several of ROWS rows.
+"""Executors write the rows of a dataset as one file for each day, queue and part, or as several files of ROWS rows.
 
-All rows of a day and queue are in one partition, sorted. The task writes their files and then removes the replaced
-files: readers of the folder see both for milliseconds. With Iceberg the old files stay until readers no longer need
+One partition holds all rows of a day and queue, sorted. The task writes their files and then removes the replaced
+files, so readers of the folder see both for milliseconds. With Iceberg the old files stay until readers no longer need
 them. A task that Spark runs twice writes the same files under the same names.
 """
 
@@ -22,13 +22,13 @@ from .place import Place, Slot, file_name, parse_slot
 
 ROWS: Final = 250_000
 KEY: Final = "key"
-_SEPARATOR: Final = "/"  # in no day, queue name or number
+_SEPARATOR: Final = "/"  # No day, queue name or number contains this character.
 WRITTEN: Final = pa.schema([("name", pa.string()), ("rows", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The parameters of a task. `keep_replaced`: it does not remove replaced files."""
+    """Holds the parameters of a task. If `keep_replaced` is set, the task does not remove replaced files."""
 
     uri: str
     dataset: str
@@ -38,7 +38,8 @@ class Job:
 
 
 def writer(job: Job) -> Callable[[Batches], Batches]:
-    """The function from sorted batches, with the column KEY before those of the schema, to batches of WRITTEN."""
+    """Returns the function that turns sorted batches, with the column KEY before those of the schema, into batches of
+    WRITTEN."""
 
     def write_partition(batches: Batches) -> Batches:
         place, open_folder = Place.of(job.uri), _Folder("", "")
@@ -54,12 +55,12 @@ def writer(job: Job) -> Callable[[Batches], Batches]:
 
 
 def make_key(day: str, queue: str, part: int) -> str:
-    """The key of rows that go into the same file."""
+    """Returns the key of the rows that go into the same file."""
     return _SEPARATOR.join((day, queue, str(part)))
 
 
 def _runs(batches: Batches) -> Iterator[tuple[str, pa.Table]]:
-    """(key, rows): at most ROWS rows with the same key at a time."""
+    """Yields (key, rows) with at most ROWS rows of one key at a time."""
     held, key = list[pa.RecordBatch](), ""
     for batch in batches:
         ends, start = pc.run_end_encode(batch[KEY]), 0
@@ -82,7 +83,7 @@ def _runs(batches: Batches) -> Iterator[tuple[str, pa.Table]]:
 
 @dataclass(slots=True)
 class _Folder:
-    """The unfinished files of a day and queue."""
+    """Holds the unfinished files of a day and queue."""
 
     day: str
     queue: str
@@ -100,7 +101,7 @@ class _Folder:
         self.files[name] = rows.num_rows
 
     def close(self, place: Place, job: Job) -> Iterator[pa.RecordBatch]:
-        """Removes replaced files, and returns the present ones."""
+        """Removes replaced files and yields the present files."""
         if not self.files:
             return
         if not job.keep_replaced:
@@ -114,7 +115,7 @@ class _Folder:
 
 
 def encode_parquet(rows: pa.Table) -> pa.Buffer:
-    """A Parquet file: the same bytes for the same rows, from the same version of pyarrow."""
+    """Returns a Parquet file. The same version of pyarrow makes the same bytes from the same rows."""
     sink = pa.BufferOutputStream()
     pq.write_table(rows, sink, compression="zstd")
     return sink.getvalue()

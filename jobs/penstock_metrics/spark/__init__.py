@@ -1,1 +1,1 @@
-"""Java, the session of Spark, and the code for executors on other machines."""
+"""Provides Java, the Spark session, and the code for executors on other machines."""

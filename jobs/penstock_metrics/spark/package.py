@@ -1,4 +1,4 @@
-"""The code that executors on other machines need, as one archive: `python -m penstock_metrics.spark.package FILE`."""
+"""Packs the code that executors on other machines need: `python -m penstock_metrics.spark.package FILE`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ PACKAGES: Final = (penstock, penstock_web, penstock_metrics)
 
 
 def write_package(path: Path) -> Path:
-    """Writes the archive, for `--py-files` of spark-submit. What it imports is in requirements/metrics.lock."""
+    """Writes the archive for `--py-files` of spark-submit. requirements/metrics.lock lists the packages that the code
+    imports."""
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
         for name, source in sorted(sources()):
             archive.write(source, name)
@@ -24,13 +25,13 @@ def write_package(path: Path) -> Path:
 
 
 def sources() -> Iterator[tuple[str, Path]]:
-    """(name in the archive, file)."""
+    """Yields (name in the archive, file)."""
     for folder in folders():
         yield from ((str(path.relative_to(folder.parent)), path) for path in folder.rglob("*.py"))
 
 
 def folders() -> list[Path]:
-    """Where the packages are that executors import."""
+    """Returns the folders of the packages that executors import."""
     return [Path(str(package.__file__)).parent for package in PACKAGES]
 
 

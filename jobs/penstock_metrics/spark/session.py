@@ -1,4 +1,4 @@
-"""A session of Spark, on this machine unless spark-submit or `--master` says otherwise."""
+"""Opens a Spark session on this machine, unless spark-submit or `--master` says otherwise."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from .java import java_home
 from .package import folders, write_package
 
 LOCAL: Final = "local[*]"
-# The job relies on these settings, also under spark-submit, which decides all others.
+# The job relies on these settings, also under spark-submit. spark-submit decides all other settings.
 REQUIRED_SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.pyspark.enabled": "false",  # it would need pandas
+    "spark.sql.execution.arrow.pyspark.enabled": "false",  # This would need pandas.
 }
 DEFAULT_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
     "spark.sql.shuffle.partitions": "16",
     "spark.driver.memory": "2g",
-    # Stored rows are arrays of 1 MiB and some bytes. In G1 each takes two of the regions of a heap of this size.
+    # Stored rows are arrays of slightly more than 1 MiB. In G1 each array takes two regions of a heap of this size.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
 
 
 def open_session(master: str | None = None, jars: str = "", **more: str) -> SparkSession:
-    """The session. `master`: None means that of spark-submit, else this machine. Raises NoJavaError."""
+    """Returns the session. If `master` is None, spark-submit chooses the master, or else the session uses this machine.
+    Raises NoJavaError."""
     settings = dict(more)
     if not was_submitted():
         prepare_environment()
@@ -54,14 +55,17 @@ def open_session(master: str | None = None, jars: str = "", **more: str) -> Spar
 
 
 def was_submitted() -> bool:
-    """Whether spark-submit started this process, with its own environment and settings."""
+    """Returns whether spark-submit started this process. spark-submit provides the environment and settings of the
+    process."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def send_code(session: SparkSession) -> None:
     """Sends the job's modules to executors on other machines; spark-submit gets them with --py-files."""
     folder = tempfile.mkdtemp(prefix="penstock-metrics-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # until then executors fetch it from here
+    atexit.register(
+        shutil.rmtree, folder, ignore_errors=True
+    )  # Executors fetch the archive from here until then.
     session.sparkContext.addPyFile(str(write_package(Path(folder) / "penstock_metrics.zip")))
 
 

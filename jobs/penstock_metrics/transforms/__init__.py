@@ -1,1 +1,1 @@
-"""Computes metrics of windows from rows of the history: functions from DataFrames to DataFrames."""
+"""Computes metrics of windows from rows of the history, with functions from DataFrames to DataFrames."""

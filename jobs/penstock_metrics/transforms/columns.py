@@ -1,9 +1,10 @@
-"""Shared by the transforms: names of columns, times as whole microseconds, sums.
+"""Defines what the transforms share: names of columns, times as whole microseconds, and sums.
 
-A message is (queue_id, group_id, entered_us, received_us, finished_us, redelivered_us, receive_count, outcome);
-group_id is '' for none. entered_us: when it came into this queue: when it was sent, or moved into its dead-letter
-queue. received_us and finished_us are null until it is received and has ended. redelivered_us: an array of the times of
-receives after the first, as far as they are known, or null. Times are bigint microseconds since 1970, UTC.
+A message is (queue_id, group_id, entered_us, received_us, finished_us, redelivered_us, receive_count, outcome).
+group_id is '' for a message without a group. entered_us is the time when the message came into this queue: its sending,
+or its move into the dead-letter queue. received_us and finished_us are null until the message is received and ends.
+redelivered_us is an array of the known times of the receives after the first, or null. Times are bigint microseconds
+since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ COUNTS: Final = ("arrivals", "deliveries", "redeliveries", *ENDINGS.values())
 
 
 def floor_to(at: Column, step_us: int) -> Column:
-    """The last multiple of `step_us` that is not after `at`; whole numbers throughout."""
+    """Returns the last multiple of `step_us` that is not after `at`. All numbers are whole."""
     return at - F.pmod(at, F.lit(step_us))
 
 
@@ -49,7 +50,7 @@ def sums(names: Iterable[str]) -> list[Column]:
 
 
 def with_whole_queues(names: Iterable[str]) -> Transform:
-    """Adds rows of whole queues to rows of groups. Of the columns, only the group's and `names` are kept."""
+    """Adds rows of whole queues to rows of groups. Of the columns, the result keeps only the group's and `names`."""
 
     def transform(rows: DataFrame) -> DataFrame:
         kept = rows.select(*GROUP, *names)
@@ -60,7 +61,7 @@ def with_whole_queues(names: Iterable[str]) -> Transform:
 
 
 def select_messages(raw: DataFrame) -> DataFrame:
-    """Messages, with times in microseconds, from rows of the views, with timestamps."""
+    """Returns messages with times in microseconds, from rows of the views with timestamps."""
     return raw.select(
         "queue_id",
         F.coalesce("group_id", F.lit(WHOLE_QUEUE)).alias("group_id"),
@@ -75,5 +76,5 @@ def select_messages(raw: DataFrame) -> DataFrame:
 
 
 def map_batches(rows: DataFrame, function: Callable[[Batches], Batches], schema: pa.Schema) -> DataFrame:
-    """The rows that `function` makes from the batches of each partition."""
+    """Returns the rows that `function` makes from the batches of each partition."""
     return rows.mapInArrow(function, from_arrow_schema(schema))

@@ -1,20 +1,20 @@
-"""Changes since the last run, queue by queue: how much more the messages contribute to each minute than before.
+"""Finds the changes of each queue since the last run: how much more the messages contribute to each minute than before.
 
-Counts and changes of depth are sums over messages, so sums alone show the changes. A run counts what it
-sees: the rows that were recorded since the last run, and the open messages, those that are not in the history yet. From
-this it subtracts what the last run counted of the messages that were open then (queue.metrics_open); each of them is
-still open or among the new rows. The difference came since, whatever the order of commits:
+Counts and changes of depth are sums over messages, so sums alone show the changes. A run counts the rows that were
+recorded since the last run, and the open messages, which are not yet in the history. From this count it subtracts the
+stored count of the messages that were open at the last run (queue.metrics_open). Each of those messages is still open
+or is among the new rows. The difference is the change since the last run, whatever the order of commits was:
 
     new rows + open now - open then = messages that came, were received or ended since
 
-So a message that was there for 20 days and ends now contributes its end and nothing else: that it arrived, and that it
-was there at the end of each window since, had been counted while it was open. Only if the last run could not see it,
-because its sender had not committed, are its arrival and its days left over. The earliest minute in which something is
-left tells from where on the queue's windows are computed again; minutes in which sums agree have nothing new, since no
-message ever takes back what it contributed. Groups are left out: where a queue has nothing new, none of its groups has.
+A message that was in the queue for 20 days and ends now contributes only its end, because earlier runs counted its
+arrival and its presence at the end of each window. If the last run could not see the message, because its sender had
+not committed, the difference contains its arrival and its days too. The run computes the windows of a queue again from
+the earliest minute with a difference. Minutes with equal sums have no change, because a message never takes back a
+contribution. Groups are left out: if a queue has no change, none of its groups has one.
 
 A run does not add to windows: percentiles, the busiest groups and the oldest message do not follow from sums. It
-computes the windows of these queues from this minute on whole, and does not write unchanged ones.
+computes whole windows of these queues from this minute on, and does not write unchanged windows.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ _MINUTE: Final = ("queue_id", "minute_us")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A queue. `first_us`: the earliest minute with something new; None: nothing is new.
+    """Describes the change of a queue. `first_us` is the earliest minute with a change. None means that there is no
+    change.
 
-    `is_open`: messages of it are open. `changed`: they contribute something else than at the last run.
+    `is_open` says whether the queue has open messages. `changed` says whether their contribution differs from the last
+    run.
     """
 
     queue_id: int
@@ -50,7 +52,7 @@ class Change:
 
 
 def contributions(now_us: int) -> Transform:
-    """From messages, (queue_id, minute_us, *VALUES): what they contribute to the minutes of their queue."""
+    """Returns (queue_id, minute_us, *VALUES) for messages: their contribution to the minutes of their queue."""
 
     def transform(messages: DataFrame) -> DataFrame:
         cube = messages.withColumn("group_id", F.lit(WHOLE_QUEUE)).transform(group_by_minutes)
@@ -65,7 +67,8 @@ def contributions(now_us: int) -> Transform:
 
 
 def read_stored(rows: DataFrame) -> DataFrame:
-    """The same from rows of queue.metrics_open: (queue_id, minute_at, counts), counts being text like {1,2}."""
+    """Returns contributions from rows of queue.metrics_open (queue_id, minute_at, counts). The counts are text such as
+    {1,2}."""
     numbers = F.split(F.btrim("counts", F.lit("{}")), ",").cast("array<bigint>")
     return rows.select(
         "queue_id",
@@ -75,7 +78,7 @@ def read_stored(rows: DataFrame) -> DataFrame:
 
 
 def lines(zone: str, run_id: int) -> Transform:
-    """From contributions, rows of queue.metrics_open as lines for COPY."""
+    """Returns contributions as lines of queue.metrics_open for COPY."""
 
     def transform(rows: DataFrame) -> DataFrame:
         at = F.date_format(F.timestamp_micros("minute_us"), "yyyy-MM-dd HH:mm:ss'+00'")
@@ -89,7 +92,8 @@ def lines(zone: str, run_id: int) -> Transform:
 
 
 def find_changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> list[Change]:
-    """The queues of which something is new, is open, or was. All three: contributions."""
+    """Returns the queues that have a change, or have open messages, or had some. All three arguments are
+    contributions."""
     tagged = [
         _weight(new, all_=1, open_=0, is_open=0),
         _weight(open_now, all_=1, open_=1, is_open=1),

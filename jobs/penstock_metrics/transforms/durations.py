@@ -1,10 +1,10 @@
-"""Durations of a partition, in windows: whole windows of a minute and an hour, and pieces of others.
+"""Summarises the durations of a partition: whole minute and hour windows, and pieces of other windows.
 
-A partition has all durations of its hours, so it makes windows of minutes and hours at once. Three kinds of windows
-come in pieces, which `pieces` merges: days; those of an hour that is spread over partitions because its queue is too
-busy; and all windows of a partition that is read in several chunks, so that no process holds more than CHUNK durations.
-A piece with few durations includes them; for a piece with many, the sketch gives the buckets of the wanted ranks, and
-the job counts again only the durations in these.
+A partition has all durations of its hours, so it completes the windows of minutes and hours at once. Three kinds of
+windows come in pieces, which `pieces` merges: days; hours of a busy queue, which are spread over partitions; and all
+windows of a partition that is read in several chunks. Chunks ensure that no process holds more than CHUNK durations. A
+piece with few durations includes them. For a piece with many durations, the sketch gives the buckets of the wanted
+ranks, and the job counts only the durations in these buckets again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from .keys import DAY_SECONDS, LENGTHS, Coding, GroupNumbers, Windows, join_batc
 from .sketch import PERCENTILES, Ints
 from .summary import ADDED, Lists, Summary, summarise
 
-FEW: Final = 1000  # durations that a piece includes at most: 8 kB
-CHUNK: Final = 500_000  # durations that are summarised at once: some 150 MB of a Python process, with groups
+FEW: Final = 1000  # A piece includes at most this many durations, which are 8 kB.
+# The job summarises at most this many durations at once. With groups they take about 150 MB of a Python process.
+CHUNK: Final = 500_000
 MEASURED: Final = pa.schema(
     [
         ("queue_id", pa.int32()),
@@ -34,7 +35,7 @@ MEASURED: Final = pa.schema(
         ("us", pa.int64()),
     ]
 )
-# part: 0, or which part of its queue's hour this is, when the hour is spread over partitions.
+# part numbers the parts of a queue's hour that is spread over partitions. It is 0 for an hour in one part.
 PARTED: Final = MEASURED.append(pa.field("part", pa.int32()))
 KEY: Final = (
     ("window_seconds", pa.int32()),
@@ -51,15 +52,16 @@ SUMMARY: Final = pa.schema(
         *((name, pa.int64()) for name in _SINGLE),
         ("sketch_buckets", pa.list_(pa.int32())),
         ("sketch_counts", pa.list_(pa.int64())),
-        ("ordered", pa.list_(pa.int64())),  # all durations, of a piece with few
-        ("whole", pa.bool_()),  # a window rather than a piece
+        ("ordered", pa.list_(pa.int64())),  # This column has all durations of a piece with few.
+        ("whole", pa.bool_()),  # This column says whether the row is a whole window.
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Rows of a partition, each once for its queue and once for its group. `row`: the index of its duration in `us`."""
+    """Holds rows of a partition, once for the queue and once for the group. `row` is the index of the duration in
+    `us`."""
 
     numbers: GroupNumbers
     row: Ints
@@ -78,7 +80,7 @@ class Durations:
         return cls(numbers, np.append(every_row, grouped), group, *columns)
 
     def in_windows(self, windows: Windows) -> tuple[Coding, Ints, Ints]:
-        """The rows within windows: their codes, and their indexes in at_us and us."""
+        """Returns the rows within windows, as their codes and their indexes in at_us and us."""
         number = windows.number(self.at_us)[self.row]
         inside = number >= 0
         row, coding = self.row[inside], Coding(self.numbers, windows)
@@ -87,7 +89,8 @@ class Durations:
 
 
 def make_summarizer(span: Span, few: int = FEW, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
-    """The function from a partition's batches of PARTED to batches of SUMMARY. `few`, `chunk`: as FEW and CHUNK."""
+    """Returns the function that turns a partition's batches of PARTED into batches of SUMMARY. `few` and `chunk`
+    replace FEW and CHUNK."""
     lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
 
     def summarise_partition(batches: Batches) -> Batches:
@@ -102,7 +105,7 @@ def make_summarizer(span: Span, few: int = FEW, chunk: int = CHUNK) -> Callable[
 
 
 def split_chunks(batches: Batches, schema: pa.Schema, size: int) -> Iterator[tuple[pa.Table, bool]]:
-    """(rows, whether these are all) until the batches end: tables of about `size` rows."""
+    """Yields (rows, whether these are all) until the batches end. The tables have about `size` rows."""
     held: list[pa.RecordBatch] = []
     is_first = True
     for batch in batches:
@@ -124,7 +127,7 @@ def _summaries(measured: Durations, windows: Windows, few: int, *, whole: bool) 
 
 
 def to_arrow(coding: Coding, summary: Summary, ordered: pa.Array, *, whole: bool) -> pa.Table:
-    """A summary as a table of SUMMARY."""
+    """Returns a summary as a table of SUMMARY."""
     columns = {
         **coding.columns(summary.codes),
         **{name: pa.array(summary.columns[name]) for name in _SINGLE},
@@ -137,7 +140,7 @@ def to_arrow(coding: Coding, summary: Summary, ordered: pa.Array, *, whole: bool
 
 
 def _only(lists: Lists, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Array:
-    """The lists with null for those that are not kept."""
+    """Returns the lists, with null in place of those that are not kept."""
     lengths = np.where(kept, np.diff(lists.offsets), 0)
     offsets = np.append(0, np.cumsum(lengths))
     values = lists.values[np.repeat(kept, np.diff(lists.offsets))]

@@ -1,13 +1,13 @@
-"""Counts of windows: arrivals, deliveries, ends of messages; and how unevenly groups sent.
+"""Counts the events in windows: arrivals, deliveries and ends of messages, and how unevenly the groups sent.
 
     messages.transform(grouped_by_minutes)          counts by the minutes of arrival, receipt and end: much fewer rows
             .transform(counts_by_minute(now_us))    counts by queue, group and minute
             .transform(in_windows(days, span))
             .transform(totals)                      counts by window, queue and group
 
-The times of deliveries after the first are stored up to a number (queue.add_redelivery).
-Deliveries whose time is not known count in the window in which the message ended, or, if it has not ended, in the
-window of the run.
+A message stores a limited number of times of deliveries after the first (queue.add_redelivery). Deliveries with an
+unknown time count in the window in which the message ended. If the message has not ended, they count in the window of
+the run.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _SAME_WINDOW: Final = ("window_seconds", "queue_id", "starts_us", "ends_us")
 
 
 def group_by_minutes(messages: DataFrame) -> DataFrame:
-    """Messages that came, were received and ended in the same minutes, in one row. Exact: windows are whole minutes.
+    """Merges messages that arrived, were received and ended in the same minutes into one row. This is exact, because
+    windows are whole minutes.
 
-    again: the deliveries after the first whose times are not known.
+    `again` counts the deliveries after the first with unknown times.
     """
     minutes = {
         "entered_us": floor_to_minute(F.col("entered_us")),
@@ -56,7 +57,7 @@ def group_by_minutes(messages: DataFrame) -> DataFrame:
 
 
 def sum_by_minutes(cube: DataFrame) -> DataFrame:
-    """Merges rows of the same minutes, which those of a whole queue have for each of its groups, into one."""
+    """Merges rows of the same minutes into one row. A whole queue has such rows for each of its groups."""
     minutes = ("entered_us", "received_us", "finished_us", "redelivered_us", "outcome")
     return cube.groupBy(*GROUP, *minutes).agg(
         F.sum("messages").alias("messages"),
@@ -66,7 +67,7 @@ def sum_by_minutes(cube: DataFrame) -> DataFrame:
 
 
 def counts_by_minute(now_us: int) -> Transform:
-    """Counts of a minute (at_us), a row for each group and minute."""
+    """Returns the counts of a minute (at_us), with one row for each group and minute."""
 
     def transform(cube: DataFrame) -> DataFrame:
         n, finished = F.col("messages"), F.col("finished_us")
@@ -89,19 +90,21 @@ def counts_by_minute(now_us: int) -> Transform:
 
 
 def totals(happened: DataFrame) -> DataFrame:
-    """Sums of counts: one row for each window, queue and group."""
+    """Returns sums of counts, with one row for each window, queue and group."""
     return happened.groupBy(*WINDOW).agg(*sums(COUNTS))
 
 
 def busiest(counts: DataFrame) -> DataFrame:
-    """The groups with most arrivals in each window, at most BUSIEST_GROUPS; equal ones in the order of their bytes."""
+    """Returns at most BUSIEST_GROUPS groups with the most arrivals in each window. Equal groups are in the order of
+    their bytes."""
     order = Window.partitionBy(*_SAME_WINDOW).orderBy(F.col("arrivals").desc(), F.col("group_id"))
     ranked = counts.where(_is_sending_group()).withColumn("rank", F.row_number().over(order))
     return ranked.where(F.col("rank") <= BUSIEST_GROUPS).drop("rank")
 
 
 def skew(counts: DataFrame) -> DataFrame:
-    """For each window: the number of groups that sent, the busiest one's share of arrivals, the Gini coefficient."""
+    """Returns for each window the number of groups that sent, the busiest group's share of arrivals, and the Gini
+    coefficient."""
     order = Window.partitionBy(*_SAME_WINDOW).orderBy("arrivals")
     groups = counts.where(_is_sending_group()).withColumn("place", F.row_number().over(order))
     added = groups.groupBy(*_SAME_WINDOW).agg(
@@ -124,13 +127,13 @@ def skew(counts: DataFrame) -> DataFrame:
 
 
 def states(live: DataFrame) -> DataFrame:
-    """For each queue and group: how many messages are visible, in flight and delayed now."""
+    """Returns for each queue and group how many messages are visible, in flight and delayed now."""
     each = live.select(*GROUP, *((F.col("state") == name).cast("bigint").alias(name) for name in STATES))
     return each.transform(with_whole_queues(STATES)).groupBy(*GROUP).agg(*sums(STATES))
 
 
 def with_states(counted: DataFrame, now_us: int) -> Transform:
-    """Adds the three counts of `states` to the windows that contain `now_us`, and null to all others."""
+    """Adds the three counts of `states` to the windows that contain `now_us`, and null to all other windows."""
 
     def transform(windows: DataFrame) -> DataFrame:
         now = (F.col("starts_us") <= now_us) & (F.col("ends_us") > now_us)

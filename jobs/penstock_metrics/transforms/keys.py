@@ -1,4 +1,4 @@
-"""Windows as numbers: (queue, group, measure, window) in one integer, which sorts and compares fast."""
+"""Encodes (queue, group, measure, window) as one integer, which sorts and compares fast."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LENGTHS: Final = (60, 3600, DAY_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of one length that belong to a span and have begun, numbered in the order of time."""
+    """Numbers the windows of one length that belong to a span and have begun, in the order of time."""
 
     seconds: int
     edges: Ints
@@ -35,7 +35,7 @@ class Windows:
         return cls(seconds, edges[: begun + 1].astype(np.int64))
 
     def number(self, at: Ints) -> Ints:
-        """The number of the window that contains each moment; -1: none does."""
+        """Returns the number of the window that contains each moment, or -1 if no window contains it."""
         found = np.searchsorted(self.edges, at, "right") - 1
         return np.where(found < len(self.edges) - 1, found, -1)
 
@@ -46,7 +46,7 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class GroupNumbers:
-    """The queues and groups of some rows, as numbers. Group 0 is the whole queue."""
+    """Numbers the queues and groups of some rows. Group 0 is the whole queue."""
 
     queue_ids: Ints
     group_ids: pa.StringArray
@@ -68,7 +68,7 @@ class GroupNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """code = ((queue * groups + group) * measures + measure) * windows + window."""
+    """A code is ((queue * groups + group) * measures + measure) * windows + window."""
 
     numbers: GroupNumbers
     windows: Windows
@@ -78,7 +78,7 @@ class Coding:
         return (pair * len(MEASURES) + measure) * self.windows.count + window
 
     def columns(self, codes: Ints) -> dict[str, pa.Array]:
-        """The key of metrics_latency for each code."""
+        """Returns the key of metrics_latency for each code."""
         rest, window = np.divmod(codes, self.windows.count)
         pair, measure = np.divmod(rest, len(MEASURES))
         queue, group = np.divmod(pair, len(self.numbers.group_ids))
@@ -93,7 +93,7 @@ class Coding:
 
 
 def integers(column: pa.Array) -> Ints:
-    """A column without nulls as an array of integers."""
+    """Returns a column without nulls as an array of integers."""
     return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
 
 
@@ -102,7 +102,7 @@ def read_column(rows: pa.Table, name: str) -> Ints:
 
 
 def join_batches(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """All batches as one table; without batches an empty one."""
+    """Returns all batches as one table, which is empty if there are no batches."""
     return (
         pa.Table.from_batches(batches).select(schema.names).cast(schema) if batches else schema.empty_table()
     )

@@ -1,14 +1,15 @@
-"""Latencies of windows: count, sum, exact percentiles, and sketches with which windows can be merged.
+"""Computes latencies of windows: count, sum, exact percentiles, and sketches that allow windows to be merged.
 
-A percentile is that of nearest rank, as percentile_disc of SQL. Spark puts the durations of a queue's hour into one
-partition; numpy sorts and counts them (`durations`), and merges what comes in pieces (`pieces`).
+A percentile is the nearest rank, as in percentile_disc of SQL. Spark puts the durations of a queue's hour into one
+partition. There numpy sorts and counts the durations (`durations`) and merges pieces (`pieces`).
 
     measured ─ by queue and hour ─ summaries ─┬─ whole windows
         │                                     └─ pieces ─ by window ─ merged ─┬─ few durations: complete
         └─ those in the buckets of the wanted ranks, counted by value ─ ranked ─┴─ many
 
-No process holds all durations of a window: a queue's hour with more than BUSY_HOUR is spread over partitions, a
-partition is read in chunks, and Spark ranks windows with too many values to transfer, from how often each value occurs.
+No process holds all durations of a window. A queue's hour with more than BUSY_HOUR durations is spread over partitions,
+and a partition is read in chunks. For windows with too many values to transfer, Spark finds the ranks from the
+frequency of each value.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ from .keys import MEASURES
 from .pieces import FOUND, MERGED, WANTED, candidates_in, merge_pieces
 from .sketch import PERCENTILES
 
-BUSY_HOUR: Final = CHUNK // 2  # durations of a queue in an hour that one partition takes
-_PARTITION_DURATIONS: Final = CHUNK // 2  # on average, so that most partitions are one chunk
-_EACH: Final = 3  # durations that a message has at most
+BUSY_HOUR: Final = CHUNK // 2  # One partition takes this many durations of a queue in an hour.
+_PARTITION_DURATIONS: Final = CHUNK // 2  # This is an average, chosen so that most partitions are one chunk.
+_EACH: Final = 3  # A message has at most this many durations.
 _KEY: Final = ("window_seconds", "queue_id", "group_id", "measure", "starts_us")
 _PERCENTILES: Final = tuple(f"p{percent}_us" for percent in PERCENTILES)
 
 
 def durations(messages: DataFrame) -> DataFrame:
-    """(queue_id, group_id, measure, at_us, us) for each message: wait, processing, lag. us may be negative."""
+    """Returns (queue_id, group_id, measure, at_us, us) for each message. The measures are wait, processing and lag. us
+    may be negative."""
     entered, received, finished = (F.col(name) for name in ("entered_us", "received_us", "finished_us"))
     deleted = F.when(F.col("outcome") == "deleted", finished)
     measured = F.array(
@@ -50,7 +52,7 @@ def durations(messages: DataFrame) -> DataFrame:
 
 
 def of_installation(rows: DataFrame) -> DataFrame:
-    """Durations from rows (measure, began_at, ended_at) that belong to no queue: fire, delivery."""
+    """Returns the durations of rows (measure, began_at, ended_at) that belong to no queue: fire and delivery."""
     end, begin = F.unix_micros("ended_at"), F.unix_micros("began_at")
     queue, group = F.lit(0).alias("queue_id"), F.lit(WHOLE_QUEUE).alias("group_id")
     measure = F.when(F.col("measure") == "fire", _number("fire")).otherwise(_number("delivery"))
@@ -58,7 +60,8 @@ def of_installation(rows: DataFrame) -> DataFrame:
 
 
 def busy_hours(rows: DataFrame, most: int = BUSY_HOUR) -> list[tuple[int, int, int]]:
-    """(queue, start of the hour, parts) of the hours with more than `most` durations, from rows of metrics_window."""
+    """Returns (queue, start of the hour, parts) of the hours with more than `most` durations, from rows of
+    metrics_window."""
     first = F.col("deliveries") - F.col("redeliveries")
     number = (first + (_EACH - 1) * F.col("deletions")).alias("number")
     hours = rows.where((F.col("window_seconds") == 3600) & (F.col("group_id") == WHOLE_QUEUE))
@@ -69,9 +72,9 @@ def busy_hours(rows: DataFrame, most: int = BUSY_HOUR) -> list[tuple[int, int, i
 def summaries(
     measured: DataFrame, span: Span, messages: int, busy: Sequence[tuple[int, int, int]] = ()
 ) -> DataFrame:
-    """SUMMARY of windows of a minute and an hour, and of pieces. `messages`: their approximate number.
+    """Returns SUMMARY rows of minute and hour windows, and of pieces. `messages` is their approximate number.
 
-    `busy`: the hours whose durations are spread over several partitions.
+    `busy` lists the hours whose durations are spread over several partitions.
     """
     low, high = min(span.bounds(3600)[0], span.start_us), max(span.bounds(3600)[1], span.end_us)
     near = measured.where((F.col("at_us") >= low) & (F.col("at_us") < high))
@@ -86,7 +89,7 @@ def _partitions(rows: DataFrame, messages: int) -> int:
 
 
 def _with_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
-    """Adds part: 0, or in a busy hour a number from 1 on, the same for equal rows."""
+    """Adds the column part. It is 0, or a number from 1 on in a busy hour. Equal rows have the same number."""
 
     def transform(rows: DataFrame) -> DataFrame:
         if not busy:
@@ -102,7 +105,8 @@ def _with_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
 def complete(
     found: DataFrame, measured: DataFrame, span: Span, messages: int, checkpoint: Checkpoint
 ) -> DataFrame:
-    """All windows, from SUMMARY of windows and pieces. `checkpoint`: computes and stores rows that are used twice."""
+    """Returns all windows from SUMMARY rows of windows and pieces. `checkpoint` computes and stores rows that are used
+    twice."""
     pieces = found.where("not whole").repartition(_partitions(found, messages), *_KEY)
     windows = checkpoint(map_batches(pieces, merge_pieces(span), MERGED))
     many = windows.where("rank_buckets is not null")
@@ -122,7 +126,8 @@ def complete(
 
 
 def _percentiles_in(found: DataFrame) -> Transform:
-    """For windows with ranks in buckets: their key, and found_p50_us … from `found`, the values in these buckets."""
+    """Returns, for windows with ranks in buckets, their key and found_p50_us …. `found` has the values in these
+    buckets."""
     values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(
         F.sum("number").alias("number")
     )
@@ -142,7 +147,7 @@ def _percentiles_in(found: DataFrame) -> Transform:
 
 
 def name_columns(summaries_: DataFrame) -> DataFrame:
-    """Rows of metrics_latency."""
+    """Returns rows of metrics_latency."""
     measure = F.element_at(F.array(*map(F.lit, MEASURES)), F.col("measure") + 1)
     total = F.col("seconds").cast("decimal(20,0)") * 1_000_000 + F.col("rest_us")
     return summaries_.withColumns({"measure": measure, "sum_us": total})

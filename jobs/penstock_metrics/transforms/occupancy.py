@@ -1,7 +1,7 @@
-"""The number of messages in a queue at the end of each window, and the age of the oldest.
+"""Computes the number of messages in a queue at the end of each window, and the age of the oldest message.
 
-Windows end at whole minutes: a message is in the queue at E when the minute in which it came is before E and the
-minute of its end is not. A message that ended before it came (clocks differ) never counts.
+Windows end at whole minutes. A message is in the queue at E if the minute of its arrival is before E and the minute of
+its end is not. A message that ended before its arrival, because clocks differ, never counts.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from penstock_metrics.span import HOUR, MINUTE, Span
 
 from .columns import COUNTS, GROUP, WHOLE_QUEUE, Transform, floor_to, sums
 
-NEVER: Final = 2**62  # stands for the end of a message that has not ended
+NEVER: Final = 2**62  # This marks the end of a message that has not ended.
 LEVELS: Final = ("depth", "waiting")
 _SO_FAR: Final = (Window.unboundedPreceding, Window.currentRow)
 
 
 def changes(cube: DataFrame) -> DataFrame:
-    """Changes of depth and waiting (messages not yet received), from the moment at_us on."""
+    """Returns the changes of depth and of waiting (messages not yet received), which apply from the moment at_us on."""
     n, entered, finished = F.col("messages"), F.col("entered_us"), F.col("finished_us")
     touched = F.least("received_us", finished)
     events = F.array(
@@ -36,7 +36,7 @@ def changes(cube: DataFrame) -> DataFrame:
 
 
 def levels(moments: DataFrame) -> Transform:
-    """From changes, depth and waiting at `moments` (queue_id, group_id, ends_us)."""
+    """Returns depth and waiting at `moments` (queue_id, group_id, ends_us), from changes."""
 
     def transform(changed: DataFrame) -> DataFrame:
         asked = moments.select(*GROUP, F.col("ends_us").alias("at_us"), F.lit(True).alias("asked"))
@@ -53,7 +53,8 @@ def levels(moments: DataFrame) -> Transform:
 
 
 def from_then_on(since: DataFrame) -> Transform:
-    """From changes of queues in `since` (queue_id, since_us), the earlier changes as one change at that time."""
+    """Returns the changes of the queues in `since` (queue_id, since_us). Earlier changes become one change at that
+    time."""
 
     def transform(changed: DataFrame) -> DataFrame:
         later = F.greatest("at_us", "since_us").alias("at_us")
@@ -68,7 +69,8 @@ def from_then_on(since: DataFrame) -> Transform:
 
 
 def windows_with_messages(days: DataFrame, span: Span) -> Transform:
-    """Windows of whole queues with messages at their end, with counts of 0: windows without events need a row too."""
+    """Returns windows of whole queues that have messages at their end, with counts of 0. A window without events needs
+    a row too."""
 
     def transform(changed: DataFrame) -> DataFrame:
         order = Window.partitionBy(*GROUP).orderBy("at_us")
@@ -93,10 +95,10 @@ def windows_with_messages(days: DataFrame, span: Span) -> Transform:
 
 
 def oldest(moments: DataFrame) -> Transform:
-    """oldest_us: when the oldest message at each of `moments` came; null without one.
+    """Returns oldest_us: when the oldest message at each of `moments` arrived. It is null without a message.
 
-    In the order of arrival, only a message that ends later than all earlier ones can ever be the oldest. The ends of
-    these rise, and the oldest at a moment is the first of them that ends at the moment or later.
+    In the order of arrival, a message can be the oldest only if it ends later than all earlier messages. The ends of
+    such messages rise. The oldest message at a moment is the first of them that ends at that moment or later.
     """
 
     def transform(cube: DataFrame) -> DataFrame:
@@ -127,7 +129,7 @@ def oldest(moments: DataFrame) -> Transform:
 
 
 def _change(minute: Column, depth: Column, waiting: Column) -> Column:
-    """An event changes depth and waiting at the end of its minute."""
+    """Returns the change of depth and waiting by an event, at the end of the minute of the event."""
     levels_ = (depth.cast("bigint").alias("depth"), waiting.cast("bigint").alias("waiting"))
     return F.struct((minute + MINUTE).alias("at_us"), *levels_)
 

@@ -1,4 +1,5 @@
-"""Windows from their pieces: sums and sketches are added. Few durations are ranked at once, many by their sketch."""
+"""Merges windows from their pieces by adding sums and sketches. It ranks few durations at once, and many by their
+sketch."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from .keys import LENGTHS, Coding, GroupNumbers, Windows, integers, join_batches
 from .sketch import PERCENTILES, Ints, find_bucket, find_rank, measure_runs, starts_of_runs, sum_runs
 from .summary import ADDED, LISTS, Lists, Summary, sketch_lists, summarise
 
-# rank_buckets and rank_places: for a window with too many durations, each wanted rank is the place-th least duration of
-# its bucket.
+# rank_buckets and rank_places are set for a window with too many durations. A wanted rank is the place-th least
+# duration of its bucket.
 MERGED: Final = pa.schema(
     [
         *(field for field in SUMMARY if field.name not in ("ordered", "whole")),
@@ -37,13 +38,13 @@ WANTED: Final = pa.schema(
         ("bucket", pa.int32()),
     ]
 )
-# How many durations of a wanted bucket have the same number of microseconds.
+# This counts the durations of a wanted bucket that have the same number of microseconds.
 FOUND: Final = pa.schema([*WANTED, ("us", pa.int64()), ("number", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Pieces in the order of their windows. `starts`: the first row of each window."""
+    """Holds pieces in the order of their windows. `starts` has the first row of each window."""
 
     rows: pa.Table
     codes: Ints
@@ -53,7 +54,7 @@ class Pieces:
         return sum_runs(read_column(self.rows, name), self.starts)
 
     def flat(self, name: str) -> tuple[Ints, Ints]:
-        """The elements of all lists, and the window of each."""
+        """Returns the elements of all lists and the window of each element."""
         lists = self.rows[name].combine_chunks()
         return np.repeat(self.codes, integers(pc.fill_null(pc.list_value_length(lists), 0))), integers(
             lists.flatten()
@@ -61,7 +62,8 @@ class Pieces:
 
 
 def merge_pieces(span: Span) -> Callable[[Batches], Batches]:
-    """The function from pieces (SUMMARY) to batches of MERGED. A partition has all pieces of its windows."""
+    """Returns the function that turns pieces (SUMMARY) into batches of MERGED. A partition has all pieces of its
+    windows."""
     lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
 
     def merge_partition(batches: Batches) -> Batches:
@@ -94,7 +96,7 @@ def _merge(rows: pa.Table, windows: Windows) -> pa.Table:
 
 
 def _add(pieces: Pieces) -> Summary:
-    """The summary of each window, with sums and sketches; its percentiles are 0 so far."""
+    """Returns the summary of each window with sums and sketches. Its percentiles are still 0."""
     greatest = np.maximum.reduceat(read_column(pieces.rows, "max_us"), pieces.starts)
     nothing = np.zeros(len(pieces.starts), np.int64)
     columns = {name: pieces.sums(name) for name in ADDED} | {"max_us": greatest}
@@ -111,7 +113,7 @@ def _add(pieces: Pieces) -> Summary:
 
 
 def _percentiles(pieces: Pieces, is_many: np.ndarray) -> dict[str, Ints]:
-    """The percentiles of windows whose pieces have all durations; 0 for other windows."""
+    """Returns the percentiles of windows whose pieces have all durations, and 0 for other windows."""
     window, us = pieces.flat("ordered")
     few = pieces.codes[pieces.starts][~is_many]
     known = np.isin(window, few)
@@ -134,7 +136,8 @@ class _Ranks:
 
     @classmethod
     def of(cls, summary: Summary, wanted: np.ndarray) -> _Ranks:
-        """Bucket and place of the percentiles, in the order of PERCENTILES; null for windows that are not wanted."""
+        """Returns bucket and place of the percentiles in the order of PERCENTILES. They are null for windows that are
+        not wanted."""
         buckets: list[list[int] | None] = [None] * len(wanted)
         places = list(buckets)
         for window in np.flatnonzero(wanted).tolist():
@@ -152,9 +155,11 @@ def _list(lists: Lists, number: int) -> Ints:
 
 
 def candidates_in(span: Span, wanted: pa.Table, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
-    """The function from batches of MEASURED to batches of FOUND: the durations in the wanted buckets, counted by value.
+    """Returns the function that turns batches of MEASURED into batches of FOUND.
 
-    `wanted`: a table of WANTED. `chunk`: as CHUNK.
+    It counts the durations in the wanted buckets by value.
+
+    `wanted` is a table of WANTED. `chunk` replaces CHUNK.
     """
     lengths = [
         (Windows.of(span, seconds), wanted.filter(pc.equal(wanted["window_seconds"], seconds)))
@@ -193,13 +198,14 @@ def _found(rows: pa.Table, windows: Windows, wanted: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _WantedBuckets:
-    """Wanted buckets, by the codes of a partition's rows: a pair of code and bucket is one number."""
+    """Holds the wanted buckets by the codes of a partition's rows. A pair of code and bucket is one number."""
 
     pairs: Ints
 
     @staticmethod
     def _pair(codes: Ints, bucket: Ints) -> Ints:
-        """The number of a pair. The bucket of a positive 64-bit duration is in (-1, 1092]; that of 0 is far below."""
+        """Returns the number of a pair. The bucket of a positive 64-bit duration is in (-1, 1092]. The bucket of 0 is
+        far below."""
         return codes * 2048 + np.maximum(bucket, -1) + 1
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The rows of queue.metrics_* as DataFrames, computed from messages by the transforms."""
+"""Computes the rows of queue.metrics_* as DataFrames from messages, with the transforms."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _CUBE = (
 
 @dataclass(frozen=True, slots=True)
 class ResultInputs:
-    """Inputs of all results. `checkpoint`: stores rows that are used twice. `messages`: their approximate number.
+    """Holds the inputs of all results. `checkpoint` stores rows that are used twice. `messages` is their approximate
+    number.
 
-    `since`: (queue_id, since_us), the windows to compute: those of a queue that start at its time or later.
+    `since` (queue_id, since_us) says which windows to compute: the windows of a queue that start at its time or later.
     """
 
     days: DataFrame
@@ -34,7 +35,7 @@ class ResultInputs:
 
 
 def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataFrame:
-    """Rows of metrics_window: whole queues, and their busiest groups."""
+    """Returns rows of metrics_window for whole queues and their busiest groups."""
     cube = messages.transform(events.group_by_minutes).transform(with_whole_queues(_CUBE))
     cube = inputs.checkpoint(cube.transform(events.sum_by_minutes))
     changed = inputs.checkpoint(cube.transform(occupancy.changes))
@@ -67,7 +68,8 @@ def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataF
 
 
 def latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: ResultInputs) -> DataFrame:
-    """Rows of metrics_latency. `others`: durations of the installation; `rows`: those of metrics_window."""
+    """Returns rows of metrics_latency. `others` are durations of the installation. `rows` are rows of
+    metrics_window."""
     span = inputs.span
     every = messages.transform(latency.durations).unionByName(others)
     measured = every.join(inputs.since, "queue_id").where("at_us >= since_us").drop("since_us")
@@ -81,7 +83,7 @@ def latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: R
 
 
 def _drop_early(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
-    """Leaves out windows that start before their queue's time: not all of their messages were read."""
+    """Drops windows that start before the time of their queue, because the run did not read all of their messages."""
 
     def transform(rows: DataFrame) -> DataFrame:
         return (
@@ -92,12 +94,12 @@ def _drop_early(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
 
 
 def select_groups(rows: DataFrame) -> DataFrame:
-    """The windows of groups that are in metrics_window."""
+    """Returns the windows of groups that are in metrics_window."""
     return rows.where(F.col("group_id") != WHOLE_QUEUE).select(*WINDOW)
 
 
 def _only(groups: DataFrame) -> Callable[[DataFrame], DataFrame]:
-    """Whole queues, and these windows of groups, in one pass over rows that are expensive to compute."""
+    """Returns whole queues and these windows of groups, in one pass over rows that are expensive to compute."""
 
     def transform(rows: DataFrame) -> DataFrame:
         joined = rows.join(groups.withColumn("is_kept", F.lit(True)), [*WINDOW], "left")

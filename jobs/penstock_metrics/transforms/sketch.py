@@ -1,4 +1,5 @@
-"""DDSketch (Masson, Rim, Lee 2019) on arrays: the bucket of a duration, and ranks and sums of runs of equal rows."""
+"""Implements DDSketch (Masson, Rim, Lee 2019) on arrays: the buckets of durations, and ranks and sums of runs of equal
+rows."""
 
 from __future__ import annotations
 
@@ -10,24 +11,25 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
-GAMMA: Final = 1.02 / 0.98  # a relative error of 2 %
-BELOW_ALL: Final = -(2**31)  # the bucket of 0
+GAMMA: Final = 1.02 / 0.98  # The relative error is 2 %.
+BELOW_ALL: Final = -(2**31)  # This is the bucket of 0.
 PERCENTILES: Final = (50, 90, 95, 99)
 
 
 def find_bucket(us: Ints) -> Ints:
-    """The bucket i with gamma^(i-1) < us <= gamma^i, of durations that are not negative."""
+    """Returns the bucket i with gamma^(i-1) < us <= gamma^i. The durations must not be negative."""
     index = np.ceil(np.log(np.maximum(us, 1)) / math.log(GAMMA)).astype(np.int64)
     return np.where(us > 0, index, BELOW_ALL)
 
 
 def find_rank(counts: Ints, percent: int) -> Ints:
-    """Nearest rank, as percentile_disc of SQL: the first of n values is 1."""
+    """Returns the nearest rank, as percentile_disc of SQL does. The first of n values has rank 1."""
     return (counts * percent + 99) // 100
 
 
 def starts_of_runs(*columns: Ints) -> Ints:
-    """The rows that differ from the row before in at least one column; the first is 0, when there are rows."""
+    """Returns the rows that differ from the previous row in at least one column. The first such row is 0, if there are
+    rows."""
     if not len(columns[0]):
         return np.zeros(0, np.int64)
     differs = np.zeros(len(columns[0]), np.bool_)
@@ -38,10 +40,10 @@ def starts_of_runs(*columns: Ints) -> Ints:
 
 
 def measure_runs(starts: Ints, rows: int) -> Ints:
-    """The lengths of runs that begin at `starts` and together have `rows` rows."""
+    """Returns the lengths of the runs that begin at `starts` and together have `rows` rows."""
     return np.diff(starts, append=rows)
 
 
 def sum_runs(values: Ints, starts: Ints) -> Ints:
-    """The sum of the values of each run."""
+    """Returns the sum of the values of each run."""
     return np.add.reduceat(values, starts) if len(starts) else np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""One row for each window and measure, from the durations in it: count, sum, exact percentiles, a sketch."""
+"""Makes one row for each window and measure from its durations: count, sum, exact percentiles and a sketch."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pyarrow as pa
 from .sketch import PERCENTILES, Ints, find_bucket, find_rank, measure_runs, starts_of_runs, sum_runs
 
 _SECOND: Final = 1_000_000
-# A sum of microseconds can exceed 64 bits: whole seconds and the remaining microseconds are added separately.
+# A sum of microseconds can exceed 64 bits, so whole seconds and the remaining microseconds are added separately.
 ADDED: Final = ("count", "seconds", "rest_us", "negative_count")
 LISTS: Final = ("sketch_buckets", "sketch_counts")
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Lists of different lengths, one after the other: list k is values[offsets[k]:offsets[k + 1]]."""
+    """Holds lists of different lengths, one after the other: list k is values[offsets[k]:offsets[k + 1]]."""
 
     offsets: Ints
     values: Ints
@@ -30,7 +30,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A row for each of `codes`, in their order. `ordered`: all durations of a row, sorted."""
+    """Holds one row for each of `codes`, in their order. `ordered` has all durations of a row, sorted."""
 
     codes: Ints
     columns: Mapping[str, Ints]
@@ -39,7 +39,8 @@ class Summary:
 
 
 def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
-    """Summarises durations. `codes`: the row of each duration. `us`: none is negative. `negative`: 1 if it was."""
+    """Summarises durations. `codes` has the row of each duration. No value of `us` is negative. `negative` is 1 if the
+    original was."""
     order = np.lexsort((us, codes))
     row, value = codes[order], us[order]
     starts = starts_of_runs(row)
@@ -58,13 +59,13 @@ def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
 
 
 def _sketches(row: Ints, value: Ints, starts: Ints) -> dict[str, Lists]:
-    """The sketch of each row. Its values are sorted, so those of a bucket are adjacent."""
+    """Returns the sketch of each row. The values of a row are sorted, so the values of a bucket are adjacent."""
     bucket = find_bucket(value)
     runs = starts_of_runs(row, bucket)
     return sketch_lists(bucket[runs], measure_runs(runs, len(row)), np.searchsorted(runs, starts))
 
 
 def sketch_lists(buckets: Ints, counts: Ints, starts: Ints) -> dict[str, Lists]:
-    """The columns of sketches; that of row k begins at starts[k]."""
+    """Returns the columns of sketches. The column of row k begins at starts[k]."""
     offsets = np.append(starts, len(buckets))
     return dict(zip(LISTS, (Lists(offsets, buckets), Lists(offsets, counts)), strict=True))

@@ -1,4 +1,4 @@
-"""Assigns rows with a time to the windows that contain it: of a minute, an hour and a calendar day."""
+"""Assigns rows with a time to the windows that contain it, which are a minute, an hour and a calendar day."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ _CALENDAR = "slot_us bigint, day_starts_us bigint, day_ends_us bigint"
 
 
 def calendar(session: SparkSession, span: Span) -> DataFrame:
-    """The day of each slot of time: some hundred rows a day at most, small enough for every executor."""
+    """Returns the day of each slot of time. It has at most about a hundred rows for each day, few enough for every
+    executor."""
     return F.broadcast(session.createDataFrame(list(span.slots()), _CALENDAR))
 
 
 def in_windows(days: DataFrame, span: Span, at: str = "at_us") -> Transform:
-    """Each row once for each window that contains its time, with window_seconds, starts_us, ends_us.
+    """Returns each row once for each window that contains its time, with window_seconds, starts_us and ends_us.
 
     Rows outside the windows of the span are left out.
     """
@@ -39,7 +40,7 @@ def in_windows(days: DataFrame, span: Span, at: str = "at_us") -> Transform:
 
 
 def is_computed(span: Span) -> Column:
-    """Whether the window belongs to the span and has begun."""
+    """Returns whether the window belongs to the span and has begun."""
     starts, conditions = F.col("starts_us"), []
     for seconds in (60, 3600, 86400):
         low, high = span.bounds(seconds)

@@ -1,4 +1,4 @@
-"""The forecast of a queue's backlog for the next hour, only where it beats "it stays as it is" on the queue's own past.
+"""Forecasts the backlog of a queue for the next hour, if the forecast beats "it stays as it is" on the queue's past.
 
     series      the past of a queue: depths every five minutes, and by the hour for four weeks
     methods     the candidates: trends, and the values an hour, a day or a week before
@@ -8,5 +8,5 @@
     outlook     all of this for one queue: its row of queue.metrics_forecast
     growth      warnings: retention is reached, the consumers never catch up
 
-All but `outlook.rows_of_partition` are functions of numpy arrays; nothing reads a clock or the database.
+All functions except `outlook.rows_of_partition` take numpy arrays. No function reads a clock or the database.
 """

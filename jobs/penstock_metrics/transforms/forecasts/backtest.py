@@ -1,9 +1,9 @@
-"""A rolling backtest: what each method would have said at every step of the last day, and whether that beats no change.
+"""Tests every method on the last day: compares its forecast at every step with the forecast "no change".
 
-An origin counts once the whole hour after it is known. Losses are mean absolute errors over the twelve points. A method
-is taken when it is at least a tenth better than "it stays as it is", no point is worse, the recent third is not worse,
-and the difference is more than chance: the test of Diebold and Mariano (1995), whose variance is that of a mean of
-correlated values (Newey and West 1987), since the hours after neighbouring origins overlap.
+An origin counts when the whole hour after it is known. A loss is the mean absolute error over the twelve points. A
+method wins if it is at least a tenth better than "it stays as it is", no point is worse, the recent third is not worse,
+and the difference is more than chance. The last condition is the test of Diebold and Mariano (1995) with the variance
+of a mean of correlated values (Newey and West 1987), because the hours after neighbouring origins overlap.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from .methods import Method, repeat_last
 from .series import DAY_STEPS, POINTS, Floats, Ints, Series
 
 ORIGINS: Final = DAY_STEPS
-LEAST_ORIGINS: Final = DAY_STEPS - 2 * POINTS  # with the hour before the first and that after the last: a day
+# This makes a day with the hour before the first origin and the hour after the last.
+LEAST_ORIGINS: Final = DAY_STEPS - 2 * POINTS
 LEAST_GAIN: Final = 0.1
 _HALF: Final = 0.5
-# One-sided 5 %: for the best of eleven methods (Bonferroni), and for one method that halves the error, which is no
-# matter of choosing among many.
+# The tests are one-sided at 5 %: one for the best of eleven methods (Bonferroni), and one for a single method that
+# halves the error, where no choice among many is involved.
 LEAST_STATISTIC: Final = 2.6
 HALVING_STATISTIC: Final = 1.645
 _ABOUT_AS_GOOD: Final = 0.02
@@ -31,7 +32,8 @@ _ABOUT_AS_GOOD: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """What a method said in the past: a row an origin, the oldest first. Errors are actual less predicted depths."""
+    """Holds the past forecasts of a method, with one row for each origin, the oldest first. An error is the actual less
+    the predicted depth."""
 
     method: str
     origins: Ints
@@ -49,23 +51,23 @@ class Backtest:
 
     @property
     def ratio(self) -> float:
-        """The loss, over that of no change."""
+        """Returns the loss divided by the loss of no change."""
         return self.loss / self.unchanged_loss
 
     @property
     def gains(self) -> Floats:
-        """By how much it was better than no change, at each origin."""
+        """Returns by how much the method was better than no change, at each origin."""
         return np.asarray((np.abs(self.unchanged_errors) - np.abs(self.errors)).mean(axis=1))
 
 
 def list_origins(series: Series) -> Ints:
-    """The lags of the origins, the oldest first. Empty when too little is known."""
+    """Returns the lags of the origins, the oldest first. The list is empty if too little is known."""
     oldest = min(POINTS + ORIGINS, series.known_steps - POINTS)
     return np.arange(oldest - 1, POINTS - 1, -1)
 
 
 def backtest(series: Series, name: str, method: Method) -> Backtest | None:
-    """The backtest of a method; None: it has too little past, or says nothing now."""
+    """Returns the backtest of a method. Returns None if its past is too short or it forecasts nothing now."""
     origins = list_origins(series)
     if len(origins) < LEAST_ORIGINS or not np.isfinite(method(series, np.zeros(1, np.int64))).all():
         return None
@@ -79,7 +81,8 @@ def backtest(series: Series, name: str, method: Method) -> Backtest | None:
 
 
 def best(series: Series, methods: Mapping[str, Method]) -> Backtest | None:
-    """Of the methods that win, the first whose loss is about the least beside that of no change; None: none wins."""
+    """Returns the first winning method whose loss, relative to no change, is about the least. Returns None if no method
+    wins."""
     found = (backtest(series, name, method) for name, method in methods.items())
     winners = [test for test in found if test and wins(test)]
     least = min((test.ratio for test in winners), default=0.0)
@@ -87,7 +90,7 @@ def best(series: Series, methods: Mapping[str, Method]) -> Backtest | None:
 
 
 def wins(test: Backtest) -> bool:
-    """Whether a method was better than no change: by enough, at each point, lately, and not by chance."""
+    """Returns whether a method was better than no change: by enough, at each point, lately, and not by chance."""
     if test.unchanged_loss == 0 or test.ratio > 1 - LEAST_GAIN:
         return False
     points = np.abs(test.errors).mean(axis=0) <= np.abs(test.unchanged_errors).mean(axis=0)
@@ -97,7 +100,7 @@ def wins(test: Backtest) -> bool:
 
 
 def statistic(gains: Floats) -> float:
-    """The mean over its standard error, for values that are correlated over POINTS steps."""
+    """Returns the mean divided by its standard error, for values that are correlated over POINTS steps."""
     mean, centred, number = gains.mean(), gains - gains.mean(), len(gains)
     variance = float(centred @ centred) / number
     for lag in range(1, min(POINTS, number - 1) + 1):

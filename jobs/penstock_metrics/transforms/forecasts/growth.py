@@ -1,4 +1,4 @@
-"""Warnings about days rather than minutes: messages will reach the retention period, the consumers never catch up."""
+"""Warns about the next days: messages will reach the retention period, or the consumers will never catch up."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from .methods import slopes
 from .series import Floats
 
-RETENTION_DAYS: Final = 3  # a message that is deleted unread in so many days is worth a warning
-_LEAST_SLOPE: Final = 0.02  # seconds of age a second; what grows more slowly may be chance
+RETENTION_DAYS: Final = 3  # A warning is due if a message will be deleted unread within this many days.
+_LEAST_SLOPE: Final = 0.02  # This is growth in seconds of age for each second. Slower growth may be chance.
 _LEAST_HOURS: Final = 6
 HOURS_COMPARED: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """Arrived and drained messages in each of the last full clock hours in which the queue existed."""
+    """Holds the arrived and drained messages of each of the last full clock hours in which the queue existed."""
 
     arrivals: Floats
     drained: Floats
@@ -26,8 +26,8 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """The oldest message's age in seconds: over the last hour in steps of five minutes, and at the ends of the hours
-    before; the newest last, NaN where it is unknown, 0 where nothing was there."""
+    """Holds the ages of the oldest message in seconds: over the last hour in steps of five minutes, and at the ends of
+    the hours before. The newest is last. An unknown age is NaN, and an empty queue has the age 0."""
 
     steps: Floats
     hours: Floats
@@ -35,9 +35,10 @@ class Ages:
 
 @dataclass(frozen=True, slots=True)
 class Warnings:
-    """`retention_seconds`: until the oldest message reaches the retention period, and is deleted unread; None: it does
-    not within RETENTION_DAYS. `fastest_rate`: drained messages a second in the best hour, if even that is less than the
-    average arrivals (`mean_rate`); None: the consumers can catch up, or it is unknown."""
+    """`retention_seconds` is the time until the oldest message reaches the retention period and is deleted unread. None
+    means that it will not do so within RETENTION_DAYS. `fastest_rate` is the number of drained messages for each second
+    of the best hour, if it is less than the average arrivals (`mean_rate`). None means that the consumers can catch up,
+    or that the rate is unknown."""
 
     retention_seconds: float | None = None
     fastest_rate: float | None = None
@@ -45,7 +46,7 @@ class Warnings:
 
 
 def warnings(backlog: int, ages: Ages, hours: Hours, retention_seconds: float) -> Warnings:
-    """The warnings for a queue with this backlog; none for an empty one."""
+    """Returns the warnings for a queue with this backlog. An empty queue has no warnings."""
     if not backlog:
         return Warnings()
     until = until_retention(ages, retention_seconds)
@@ -54,7 +55,8 @@ def warnings(backlog: int, ages: Ages, hours: Hours, retention_seconds: float) -
 
 
 def until_retention(ages: Ages, retention_seconds: float) -> float | None:
-    """Seconds until the oldest message reaches the retention period, at the slower growth of an hour and a day."""
+    """Returns the seconds until the oldest message reaches the retention period, at the slower growth of the last hour
+    and day."""
     found = [
         slope
         for values, seconds in ((ages.steps, 300.0), (ages.hours, 3600.0))
@@ -73,9 +75,9 @@ def _growth(values: Floats, seconds: float) -> float | None:
 
 
 def fastest_hour(hours: Hours) -> tuple[float, float] | None:
-    """(rate of the fastest hour, mean rate of arrivals), if the first is less; otherwise None.
+    """Returns (rate of the fastest hour, mean rate of arrivals) if the first is less, and otherwise None.
 
-    Also None if no message was drained: the queue has no consumers, which is another fault.
+    Also returns None if no message was drained. The queue then has no consumers, which is a different problem.
     """
     if len(hours.drained) < _LEAST_HOURS or not hours.drained.any():
         return None

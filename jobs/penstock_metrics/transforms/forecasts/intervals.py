@@ -1,10 +1,10 @@
-"""Intervals of a forecast, out of the errors that its method made in the backtest, and how many of them held.
+"""Computes the intervals of a forecast from the errors of its method in the backtest, and how many intervals held.
 
 The interval of a point goes from one quantile of the past errors of that horizon to another (conformal prediction, Vovk
-and others 2005): it assumes no distribution. Errors are divided by how much the queue moved in the hour before their
-origin, as quiet hours say little about busy ones. When the intervals of the past held too seldom or too often, the
-quantiles are moved (adaptive conformal inference, Gibbs and Candès 2021). The coverage that is reported is that of
-the intervals which this rule would have given in the past, each out of errors that were known then.
+and others 2005). It assumes no distribution. Errors are divided by the movement of the queue in the hour before their
+origin, because quiet hours say little about busy ones. If past intervals held too seldom or too often, the quantiles
+are moved (adaptive conformal inference, Gibbs and Candès 2021). The reported coverage is that of the intervals that
+this rule would have given in the past, each from the errors that were known then.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from .series import POINTS, STEPS_AN_HOUR, Floats, Ints, Series
 
 LEVEL: Final = 0.8
 _LEARNING: Final = 0.02
-_WARM_UP: Final = 24  # an interval needs so many errors
+_WARM_UP: Final = 24  # An interval needs this many errors.
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """`low` and `high` of each point, and the share of the intervals of the backtest that held; None: none."""
+    """`low` and `high` bound each point. The coverage is the share of backtest intervals that held. None means that
+    there are no intervals."""
 
     low: Floats
     high: Floats
@@ -34,7 +35,7 @@ class Intervals:
 
 
 def intervals(series: Series, test: Backtest, expected: Floats) -> Intervals:
-    """The intervals around `expected`, the forecast of the last complete minute."""
+    """Returns the intervals around `expected`, the forecast of the last complete minute."""
     scales = activity(series, test.origins)
     now = float(activity(series, np.zeros(1, np.int64))[0])
     low, high, held = np.empty(POINTS), np.empty(POINTS), list[bool]()
@@ -48,21 +49,21 @@ def intervals(series: Series, test: Backtest, expected: Floats) -> Intervals:
 
 
 def activity(series: Series, origins: Ints) -> Floats:
-    """How much the depth moved in a step, in the hour before each origin; at least one message."""
+    """Returns how much the depth moved in a step in the hour before each origin. The result is at least one message."""
     recent = series.ago(origins[:, None] + np.arange(STEPS_AN_HOUR, -1, -1))
     return np.asarray(1.0 + np.abs(np.diff(recent, axis=1)).mean(axis=1))
 
 
 @dataclass(frozen=True, slots=True)
 class _Rolled:
-    """The intervals of the past for one horizon: which held, and the share that may now be missed."""
+    """Holds the past intervals for one horizon: which of them held, and the share that may be missed now."""
 
     held: Sequence[bool]
     miss: float
 
 
 def _roll(test: Backtest, scales: Floats, point: int) -> _Rolled:
-    """An origin's interval comes from the errors, and from the hits and misses, that were known at that origin."""
+    """Makes the interval of an origin from the errors, hits and misses that were known at that origin."""
     errors = (test.errors[:, point] / scales).tolist()
     known: list[float] = sorted(errors[:_WARM_UP])
     miss, held = 1 - LEVEL, list[bool]()
@@ -81,14 +82,15 @@ def _correction(held: bool) -> float:
 
 
 def _inside(test: Backtest, place: int, point: int, around: tuple[float, float]) -> bool:
-    """Whether the actual depth was in the interval, which holds the forecast and nothing below 0."""
+    """Returns whether the actual depth was in the interval. The interval contains the forecast and nothing below 0."""
     expected = float(test.predicted[place, point])
     actual = expected + float(test.errors[place, point])
     return min(max(expected + around[0], 0), expected) <= actual <= max(expected + around[1], expected)
 
 
 def quantiles(ordered: Sequence[float], miss: float) -> tuple[float, float]:
-    """The values below and above which lies half of `miss` each, on straight lines between those that are there."""
+    """Returns the values with `miss` / 2 of the errors below and above them, interpolated linearly between known
+    errors."""
     half = min(max(miss / 2, 0.0), 0.5)
     return _at(ordered, half), _at(ordered, 1 - half)
 

@@ -1,11 +1,12 @@
-"""The candidates for a forecast. Each says, from a series and lags of origins, the depths 5, 10 … 60 minutes later.
+"""Defines the candidates for a forecast. Each forecasts the depths 5, 10 … 60 minutes later from a series and lags of
+origins.
 
-Trends use the median of the slopes between all pairs of points (Theil 1950, Sen 1968), which a burst hardly bends. A
-damped trend loses a tenth of its slope in every step (Gardner and McKenzie 1985). The usual level is the mean of a day,
-to which the depth returns, as queues do whose consumers mostly keep up. A season is the mean of the values that
-followed the same time in up to three earlier hours, days or weeks; how far the queue is from it now either lasts or
-fades. Days and weeks are 24 and 168 hours of UTC: a change of clocks makes them wrong for a day, and the backtest
-leaves them out then.
+Trends use the median of the slopes between all pairs of points (Theil 1950, Sen 1968), which a burst hardly changes. A
+damped trend loses a tenth of its slope in every step (Gardner and McKenzie 1985). The usual level is the mean of a day.
+The depth of a queue returns to it if the consumers mostly keep up. A season is the mean of the values that followed the
+same time in up to three earlier hours, days or weeks. The queue's distance from that mean either lasts or fades. Days
+and weeks are 24 and 168 hours of UTC. A change of clocks makes them wrong for a day, and the backtest excludes them
+then.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ Method = Callable[[Series, Ints], Floats]
 
 _AHEAD: Final = np.arange(1, POINTS + 1)
 _DAMPING: Final = 0.9
-_FADING: Final = 0.85  # half of a deviation is left after 21 minutes
+_FADING: Final = 0.85  # Half of a deviation is left after 21 minutes.
 
 
 def repeat_last(series: Series, origins: Ints) -> Floats:
-    """It stays as it is: what every other method has to beat."""
+    """Forecasts that the depth stays as it is. Every other method has to beat this forecast."""
     return np.repeat(series.ago(origins)[:, None], POINTS, axis=1)
 
 
 def trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
-    """The slope of the last `steps` goes on; of more than an hour, not each step is looked at."""
+    """Continues the slope of the last `steps`. For more than an hour it skips some steps."""
     growth = np.cumsum(damping ** (_AHEAD - 1)) / every
 
     def predict(series: Series, origins: Ints) -> Floats:
@@ -41,7 +42,7 @@ def trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
 
 
 def usual(steps: int, fading: float) -> Method:
-    """The depth returns to its mean of the last `steps`."""
+    """Returns the depth to its mean of the last `steps`."""
 
     def predict(series: Series, origins: Ints) -> Floats:
         recent = series.ago(origins[:, None] + np.arange(steps, -1, -1))
@@ -52,7 +53,7 @@ def usual(steps: int, fading: float) -> Method:
 
 
 def season(period: int, seasons: int, fading: float = 1.0) -> Method:
-    """As after the same time, `period` steps ago and up to `seasons` times as long."""
+    """Repeats the values after the same time, `period` steps ago and up to `seasons` periods ago."""
 
     def predict(series: Series, origins: Ints) -> Floats:
         back = origins[:, None, None] + period * np.arange(1, seasons + 1)[:, None]
@@ -68,12 +69,12 @@ def season(period: int, seasons: int, fading: float = 1.0) -> Method:
 
 
 def slopes(values: Floats) -> Floats:
-    """Of each row of values at equal distances: the change per step, the median over all pairs."""
+    """Returns the change in one step for each row of equally spaced values: the median slope over all pairs."""
     first, second = np.triu_indices(values.shape[1], 1)
     return np.asarray(np.median((values[:, second] - values[:, first]) / (second - first), axis=1))
 
 
-# The simplest first: of methods that are about as good, the first is taken.
+# The simplest method is first, because the first of about equally good methods wins.
 METHODS: Final[Mapping[str, Method]] = {
     "trend_6h": trend(6 * STEPS_AN_HOUR, 6),
     "trend_1h": trend(STEPS_AN_HOUR),

@@ -1,4 +1,5 @@
-"""The outlook of one queue, out of its stored windows: rates, time to drain, forecast with intervals, warnings."""
+"""Computes the outlook of one queue from its stored windows: rates, time to drain, forecast with intervals,
+warnings."""
 
 from __future__ import annotations
 
@@ -25,23 +26,23 @@ _NOW: Final = np.zeros(1, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows of one length, in any order: their ends, and what happened in them."""
+    """Holds windows of one length in any order: their ends and their counts."""
 
     ends_us: Ints
     arrivals: Ints
     drained: Ints
     depth: Ints
-    oldest_age_us: Ints  # 0: nothing was there
+    oldest_age_us: Ints  # The value 0 means that the queue was empty.
 
     def since(self, at_us: int) -> Windows:
-        """Those that end after this time."""
+        """Returns the windows that end after this time."""
         held = self.ends_us > at_us
         return Windows(*(getattr(self, name)[held] for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The known facts of a queue. `begins_us`: the first known time. Windows end at `last_us` or before."""
+    """Holds the known facts of a queue. `begins_us` is the first known time. Windows end at `last_us` or earlier."""
 
     minutes: Windows
     hours: Windows
@@ -53,7 +54,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The depths of the next hour, and how good such forecasts were."""
+    """Holds the depths of the next hour and the quality of such forecasts."""
 
     expected: Floats
     intervals: Intervals
@@ -62,7 +63,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """`reason`: why there is no forecast; None when there is one."""
+    """`reason` says why there is no forecast. It is None if there is a forecast."""
 
     rates: Rates
     drain_seconds: float | None
@@ -72,7 +73,7 @@ class Outlook:
 
 
 def outlook(queue: Queue) -> Outlook:
-    """The outlook of a queue in which something is, or happened in the last hour."""
+    """Returns the outlook of a queue that holds messages or had an event in the last hour."""
     recent = queue.minutes.since(queue.last_us - RATE_MINUTES * MINUTE)
     rate = rates(int(recent.arrivals.sum()), int(recent.drained.sum()), queue.last_us, queue.begins_us)
     series = Series.of(_depths(queue.minutes), _depths(queue.hours), queue.last_us, queue.begins_us)
@@ -84,7 +85,7 @@ def outlook(queue: Queue) -> Outlook:
 
 
 def choose_forecast(series: Series) -> Forecast | str:
-    """The forecast by the best method, or the reason why it is missing."""
+    """Returns the forecast of the best method, or the reason why there is no forecast."""
     if len(list_origins(series)) < LEAST_ORIGINS:
         return TOO_LITTLE_PAST
     test = best(series, METHODS)
@@ -114,6 +115,6 @@ def _warnings(queue: Queue) -> Warnings:
 
 
 def _at(windows: Windows, ends: Ints, name: str) -> Floats:
-    """The values of the windows that end at these times, 0 where none is stored."""
+    """Returns the values of the windows that end at these times. The value is 0 if no window is stored."""
     found = dict(zip(windows.ends_us.tolist(), getattr(windows, name).tolist(), strict=True))
     return np.asarray([found.get(end, 0) for end in ends.tolist()], np.float64)

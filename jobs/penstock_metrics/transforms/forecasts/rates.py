@@ -1,7 +1,7 @@
-"""Rates of arrivals and drains of a queue, in messages a second, and the time until it is empty.
+"""Computes the rates of arrivals and drains of a queue, in messages per second, and the time until it is empty.
 
-The rates are those of the last quarter of an hour: over an hour, a queue that began to drain 20 minutes ago seems never
-to become empty. For a younger queue they cover its life.
+The rates cover the last quarter of an hour. Over a whole hour, a queue that began to drain 20 minutes ago would seem
+never to become empty. The rates of a younger queue cover its life.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ _LEAST_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Messages a second."""
+    """The rates are in messages per second."""
 
     arrivals: float
     drained: float
 
 
 def rates(arrived: int, drained: int, last_us: int, begins_us: int) -> Rates:
-    """Of the messages of the last RATE_MINUTES before `last_us`, of a queue that exists since `begins_us`."""
+    """Returns the rates over the last RATE_MINUTES before `last_us`, for a queue that exists since `begins_us`."""
     lived = (last_us - max(begins_us, last_us - RATE_MINUTES * MINUTE)) / 1_000_000
     seconds = max(lived, _LEAST_SECONDS)
     return Rates(arrived / seconds, drained / seconds)
 
 
 def drain_seconds(backlog: int, rate: Rates) -> float | None:
-    """Seconds until the queue is empty, at these rates; None: never."""
+    """Returns the seconds until the queue is empty at these rates, or None if it never becomes empty."""
     if backlog == 0:
         return 0.0
     return backlog / (rate.drained - rate.arrivals) if rate.drained > rate.arrivals else None

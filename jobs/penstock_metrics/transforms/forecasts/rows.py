@@ -1,6 +1,7 @@
-"""Rows of queue.metrics_forecast out of stored windows, one queue at a time: for `groupBy("queue_id").applyInArrow`.
+"""Makes rows of queue.metrics_forecast from stored windows, one queue at a time, for
+`groupBy("queue_id").applyInArrow`.
 
-A queue has at most 700 windows of a minute and 600 of an hour here, whatever its traffic.
+The input of a queue is at most 700 minute windows and 600 hour windows, whatever its traffic is.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ FORECAST: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the windows of a queue do not tell. `created_us` may be before its first window."""
+    """Holds facts about a queue that its windows do not contain. `created_us` may be before its first window."""
 
     created_us: int
     retention_seconds: int
@@ -63,7 +64,8 @@ class Facts:
 
 
 def forecasts(facts: Mapping[int, Facts], last_us: int) -> Callable[[pa.Table], pa.Table]:
-    """The function from the windows (WINDOWS) of a queue in `facts`, up to `last_us`, to its row (FORECAST)."""
+    """Returns the function that turns the windows (WINDOWS) of a queue in `facts`, up to `last_us`, into its row
+    (FORECAST)."""
 
     def forecast_queue(windows: pa.Table) -> pa.Table:
         queue_id = windows["queue_id"][0].as_py()
@@ -73,13 +75,13 @@ def forecasts(facts: Mapping[int, Facts], last_us: int) -> Callable[[pa.Table], 
 
 
 def forecast_row(queue_id: int, windows: pa.Table, facts: Facts, last_us: int) -> dict[str, Any]:
-    """The row of a queue, with the names of FORECAST."""
+    """Returns the row of a queue with the names of FORECAST."""
     queue = read_queue(windows, facts, last_us)
     return {"queue_id": queue_id, "backlog": facts.backlog, **_columns(outlook(queue), last_us)}
 
 
 def read_queue(windows: pa.Table, facts: Facts, last_us: int) -> Queue:
-    """A queue begins when it was made, or with its first window, if that is later."""
+    """Returns a queue. It begins when it was created, or with its first window if that is later."""
     minutes, hours = (_windows(windows, seconds) for seconds in (60, 3600))
     starts = [
         int(held.ends_us.min()) - seconds * 1_000_000

@@ -1,7 +1,8 @@
-"""The past of one queue, as the forecast reads it: its depth every five minutes, and at the ends of hours before that.
+"""Holds the past of one queue for the forecast: its depth every five minutes, and hourly depths before that.
 
-Times are lags: a number of steps of five minutes before the end of the last complete minute. Values from before the
-queue existed are unknown (NaN), not 0. If it existed and no window is stored, it was empty: its depth was 0.
+Times are lags, which count steps of five minutes before the end of the last complete minute. Values from before the
+queue existed are unknown (NaN) and not 0. If the queue existed and no window is stored, the queue was empty and its
+depth was 0.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 STEP: Final = 5 * MINUTE
-POINTS: Final = 12  # the forecast is for 5, 10 … 60 minutes
+POINTS: Final = 12  # The forecast is for 5, 10 … 60 minutes.
 STEPS_AN_HOUR: Final = HOUR // STEP
 DAY_STEPS: Final = 24 * STEPS_AN_HOUR
 WEEK_STEPS: Final = 7 * DAY_STEPS
 FINE_STEPS: Final = (
     50 * STEPS_AN_HOUR
-)  # a day to test, the day before it, and two hours that trends look back
+)  # These are a day to test, the day before it, and two hours that trends need.
 WEEKS: Final = 3
 HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_AN_HOUR + 3
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """`fine[k]` is the depth k steps ago, `hourly[k]` that at the end of the k-th last hour of the clock.
+    """`fine[k]` is the depth k steps ago. `hourly[k]` is the depth at the end of the k-th last hour of the clock.
 
-    `hour_lag`: how many steps ago the last hour of the clock ended, a fraction at most times.
+    `hour_lag` is the number of steps since the last hour of the clock ended. It is usually a fraction.
     """
 
     fine: Floats
@@ -41,7 +42,8 @@ class Series:
     hour_lag: float
 
     def ago(self, lags: Ints) -> Floats:
-        """The depths at these lags; between the ends of hours on a straight line. NaN where it is unknown."""
+        """Returns the depths at these lags, interpolated linearly between the ends of hours. An unknown depth is
+        NaN."""
         near = lags < len(self.fine)
         found = self.fine[np.where(near, lags, 0)]
         return found if near.all() else np.where(near, found, self._between_hours(lags))
@@ -57,7 +59,7 @@ class Series:
 
     @classmethod
     def of(cls, fine: Points, hourly: Points, last_us: int, begins_us: int) -> Series:
-        """Depths at times, as series of lags before `last_us`, unknown before `begins_us`."""
+        """Makes a series of depths at times, as lags before `last_us`. Depths before `begins_us` are unknown."""
         hour_us = last_us // HOUR * HOUR
         return cls(
             _lag(fine, last_us, begins_us, STEP, FINE_STEPS + 1),
@@ -67,14 +69,14 @@ class Series:
 
     @property
     def known_steps(self) -> int:
-        """For how many steps back the depth is known, within the five-minute series."""
+        """Returns for how many past steps the five-minute series knows the depth."""
         unknown = np.flatnonzero(np.isnan(self.fine))
         return int(unknown[0]) if len(unknown) else len(self.fine)
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Values at times, in any order; a time that is not there has the value 0."""
+    """Holds values at times in any order. A missing time has the value 0."""
 
     at_us: Ints
     value: Floats
