@@ -1,4 +1,4 @@
-"""Is the program for spark-submit: `spark-submit --py-files penstock_metrics.zip jobs/penstock_metrics/submit.py`."""
+"""Runs the job under spark-submit: `spark-submit --py-files penstock_metrics.zip jobs/penstock_metrics/submit.py`."""
 
 from penstock_metrics.main import main
 

@@ -195,7 +195,7 @@ def faults(it: Installation, word: str) -> Iterator[int]:
             yield int(connection.recv(65_536).split(b" ")[1])
 
 
-NOT_HTTP = "a client sent what is not HTTP"
+NOT_HTTP = "a client sent data that is not HTTP"
 KINDS = (messages, handles, credentials, documents, names, faults)
 
 

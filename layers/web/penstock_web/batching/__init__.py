@@ -1,1 +1,1 @@
-"""The calls of concurrent requests are merged into one database call."""
+"""Merges the calls of concurrent requests into one database call."""

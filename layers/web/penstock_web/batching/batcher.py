@@ -1,17 +1,18 @@
-"""Merges the effects of concurrent requests: while one call is under way, the next effects collect and share a call.
+"""Merges the effects of concurrent requests. While one call is under way, the next effects collect and then share a
+call.
 
     submit(effect) ─► pending batch ─► flush ─► one SQL call ─► each request's own rows
 
-A pending batch holds effects that may share a call: equal statement, options and merge key, or equal queue and
-visibility timeout. Long messages go into separate batches, so that short ones do not wait for their bytes. When
-no call is under way the batcher flushes an effect at once: an idle process adds no delay, a busier one makes larger
-flushes. Each flush runs in a separate task, so a cancelled request cannot cancel it. The batcher removes empty pending
-batches.
+A pending batch holds effects that may share a call: they have an equal statement, options and merge key, or an equal
+queue and visibility timeout. Long messages go into separate batches, so that short messages do not wait for their
+bytes. If no call is under way, the batcher flushes an effect at once: an idle process adds no delay, and a busier
+process makes larger flushes. Each flush runs in a separate task, so a cancelled request cannot cancel it. The batcher
+removes empty pending batches.
 
-A failure affects only the requests that caused it. When the database refuses the data of a flush, the batcher halves
-the flush until the bad entry is alone; it does the same with transactions of which one is refused, and with calls that
-meet a lock of another open transaction: entries that need it wait alone (`locked_keys`). Messages that were
-received for a request whose client has disconnected go to the other requests of the flush or back to the queue.
+A failure affects only the requests that caused it. If the database refuses the data of a flush, the batcher halves the
+flush until the bad entry is alone. It also halves a flush of transactions if one of them is refused, and a flush that
+meets a lock of another open transaction. Entries that need the lock then wait alone (`locked_keys`). If a client
+disconnects while its request receives messages, they go to the other requests of the flush or back to the queue.
 """
 
 import asyncio
@@ -59,15 +60,16 @@ from .pending_batch import BYTES_PER_ENTRY, LONG_WEIGHT, Entry, PendingBatch, Ro
 from .queue_shares import QueueShares
 from .write_backpressure import WriteBackpressure
 
-# After so long without a flush no other requests are arriving: the batcher flushes a new effect at once.
+# After this time without a flush no other requests are arriving, so the batcher flushes a new effect at once.
 IDLE_SECONDS = 0.003
-# The batcher repeats these once when their outcome is unknown: a repetition changes nothing. A repeated send would be
-# stored twice.
+# The batcher repeats these calls once if their outcome is unknown, because a repetition changes nothing. It does not
+# repeat a send, which would be stored twice.
 IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset(
     (DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES)
 )
 
-# It repeats no call for a request that has waited longer: two calls that hang would take all of its time (408).
+# The batcher repeats no call for a request that has waited longer. Two calls that hang would take all of its time
+# (408).
 LATEST_REPETITION_SECONDS = 5.0
 
 ExecuteEntries = Callable[[Sequence[Entry]], Awaitable[Sequence[Sequence[Row]]]]
@@ -78,10 +80,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """How calls are made that meet locks of others, or would take every connection.
+    """Says how to make calls that meet locks of other transactions, or would take every connection.
 
-    `execute_hurriedly` makes calls that wait only briefly for locks; `execute_waiting`, on few connections, those that
-    are known to wait. `queue_share`: how many receives of one queue may be under way at once.
+    `execute_hurriedly` makes calls that wait only briefly for locks. `execute_waiting` makes calls that are known to
+    wait, on few connections. `queue_share` is the number of receives of one queue that may be under way at once.
     """
 
     execute_hurriedly: ExecuteStatement
@@ -90,12 +92,12 @@ class Contention:
 
 
 class Batcher:
-    """All pending batches of a process.
+    """Holds all pending batches of a process.
 
-    `limit`: most entries that may wait; `linger_seconds`: how long a send waits for others. `on_answer` is called with
-    the statement and the number of rows of each call, headers of receives excepted. `direct_handoff` stores messages
-    and serves waiting receives.
-    `write_backpressure`: receives of long messages wait for it.
+    `limit` is the number of entries that may wait. `linger_seconds` says how long a send waits for others. The batcher
+    calls `on_answer` with the statement and the number of rows of each call, except headers of receives.
+    `direct_handoff` stores messages and serves waiting receives. Receives of long messages wait for
+    `write_backpressure`.
     """
 
     def __init__(
@@ -127,12 +129,14 @@ class Batcher:
         self._batches: dict[Hashable, PendingBatch] = {}
         self._pending_entries = 0
         self._lengths = MessageLengths()
-        self._last_flush_ended_at = 0.0  # of all pending batches
+        self._last_flush_ended_at = 0.0  # This counts the entries of all pending batches.
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None  # found once, not for each effect
+        self._loop: asyncio.AbstractEventLoop | None = (
+            None  # The method is looked up once, not for each effect.
+        )
 
     def submit(self, effect: Mergeable) -> RowsFuture:
-        """A future of this effect's rows. Raises ServiceUnavailable when too many entries wait already."""
+        """Returns a future of the rows of this effect. Raises ServiceUnavailable if too many entries wait already."""
         if self._pending_entries >= self._limit:
             raise ServiceUnavailable
         loop = self._loop = self._loop or asyncio.get_running_loop()
@@ -160,9 +164,9 @@ class Batcher:
         queue: ResolvedQueue | None,
         locked_key: Hashable | None,
     ) -> PendingBatch:
-        """The pending batch of effects with this key, which a task flushes. `queue`: of receives.
+        """Returns the pending batch of effects with this key, which a task flushes. `queue` is set for receives.
 
-        `locked_key`: what its effects need and somebody else's open transaction has locked.
+        `locked_key` is a key that the effects need and that another open transaction has locked.
         """
         if locked_key is not None:
             key = (key, locked_key)
@@ -229,11 +233,11 @@ class Batcher:
             self._on_answer(statement, sum(map(len, results)) - headers)
             self._locked_keys.remove(entry.effect for entry in entries)
             for entry, rows in zip(entries, results, strict=True):
-                if not entry.future.done():  # its request still waits
+                if not entry.future.done():  # The request of this entry still waits.
                     entry.future.set_result(rows)
 
     async def _flush_apart(self, entries: Sequence[Entry], execute: ExecuteEntries, error: Exception) -> None:
-        """Makes a call that failed again, in halves, if one entry may be the cause."""
+        """Makes a failed call again, in halves, if one entry may be the cause."""
         if isinstance(error, LongMessageFound):
             self._receive_again(entries)
         elif len(entries) > 1 and may_be_data_error(error):
@@ -246,7 +250,8 @@ class Batcher:
             fail_entries(entries, InternalFailure)
 
     def _receive_again(self, entries: Sequence[Entry]) -> None:
-        """Receives for these before all others, with fewer in a call: the messages are longer than was assumed."""
+        """Receives for these entries before all others, with fewer entries in a call, because the messages are longer
+        than expected."""
         effect = cast("Receive[ReceivedRow]", entries[0].effect)
         locked_key = self._locked_keys.find(effect) if self._locked_keys else None
         batch = self._batch(effect.statement, effect.batch_key, effect.queue, locked_key)
@@ -254,8 +259,9 @@ class Batcher:
         self._pending_entries += len(entries)
 
     def _isolate(self, entries: Sequence[Entry], execute: ExecuteEntries) -> None:
-        """Repeats a call that met a lock, in halves, until only the locked entries are left; others are not delayed."""
-        if execute == self._execute_locked:  # all of them need what is locked
+        """Repeats a call that met a lock, in halves, until only the locked entries are left. Other entries are not
+        delayed."""
+        if execute == self._execute_locked:  # All of them need the lock.
             fail_entries(entries, ServiceUnavailable)
             return
         if len(entries) > 1:
@@ -323,9 +329,9 @@ class Batcher:
 
 
 def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since: float) -> bool:
-    """Whether a call that failed took no effect, or takes none when it is made again.
+    """Returns whether a failed call had no effect, or has none if it is made again.
 
-    `since`: when its first request began to wait; there has to be time left for it.
+    `since` is the time when the first request of the call began to wait. The request must have time left.
     """
     if monotonic() - since > LATEST_REPETITION_SECONDS:
         return False
@@ -335,12 +341,12 @@ def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since:
 
 
 def may_be_data_error(error: Exception) -> bool:
-    """Whether one entry may be the cause. A missing function or privilege fails for all."""
+    """Returns whether one entry may be the cause. A missing function or privilege fails for all entries."""
     return meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
 
 
 def fail_entries(entries: Sequence[Entry], error: type[AwsError]) -> None:
-    """Gives each remaining request a separate error object: a shared one would collect all their tracebacks."""
+    """Gives each remaining request a separate error object, because a shared one would collect all their tracebacks."""
     for entry in entries:
         if not entry.future.done():
             entry.future.set_exception(error())

@@ -1,10 +1,10 @@
-"""Hands new messages to waiting receives: one transaction, with one commit, stores and receives them.
+"""Hands new messages to waiting receives. One transaction, with one commit, stores and receives them.
 
     flush of sends ─► send_messages, receive_messages ─► the senders, and the waiting receives
 
-A waiting receive gets the messages that `receive_messages` finds, which need not be those just sent. A waiting receive
-that gets none is woken and receives by itself. Receives from FIFO queues are always only woken: messages of one group
-must not go to two of them at once.
+A waiting receive gets the messages that `receive_messages` finds, which may differ from the messages just sent. A
+waiting receive that gets no messages is woken and receives for itself. Receives from FIFO queues are always only woken,
+because messages of one group must not go to two of them at once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,20 +25,21 @@ from .merge import Batch, distribute_messages, merge_calls, rows_by_effect
 from .pending_batch import Entry
 from .write_backpressure import WriteBackpressure
 
-# Queues of one flush whose waiting receives are served with it. Each adds a receive to a transaction that locks shards.
+# A flush serves the waiting receives of at most this many queues. Each queue adds a receive to a transaction that locks
+# shards.
 MAX_WAITER_GROUPS = 3
 
 ReturnMessages = Callable[[ResolvedQueue, Sequence[ReceivedRow]], None]
 
 
 class Pipeline(Protocol):
-    """The method of a pipeline connection that the handoff uses."""
+    """Describes the method of a pipeline connection that the handoff uses."""
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> Awaitable[list[list[Row]]]: ...
 
 
 class HandoffDatabase(Protocol):
-    """The methods of the pool that the handoff uses."""
+    """Describes the methods of the pool that the handoff uses."""
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> Awaitable[list[RowT]]: ...
 
@@ -46,7 +47,8 @@ class HandoffDatabase(Protocol):
 
 
 class WaiterGroup:
-    """The waiting receives of one queue that may share a call. `hidden`: ids of the messages that they took and hid."""
+    """Holds the waiting receives of one queue that may share a call. `hidden` has the ids of the messages that they
+    took and hid."""
 
     def __init__(self, waiters: list[Waiter]) -> None:
         self._waiters = waiters
@@ -57,11 +59,12 @@ class WaiterGroup:
 
     @property
     def call(self) -> StatementCall:
-        """One receive for all of them, in a transaction with the sends."""
+        """Returns one receive for all of them, for the transaction of the sends."""
         return merge_calls(self._receives, own_transaction=False)
 
     def serve(self, rows: Sequence[ReceivedRow], return_messages: ReturnMessages) -> int:
-        """Gives each waiter as many messages as it asked for, while they last. Returns how many messages there were."""
+        """Gives each waiter up to the requested number of messages while they last. Returns how many messages there
+        were."""
         connected = [not waiter.future.done() for waiter in self._waiters]
         results, left_over = distribute_messages(self._receives, connected, rows)
         for waiter, messages in zip(self._waiters, results, strict=True):
@@ -72,19 +75,19 @@ class WaiterGroup:
             message.message_id
             for _, *messages in results
             for message in messages
-            if message.visible_at_ms > message.first_received_at_ms  # else the visibility timeout is 0
+            if message.visible_at_ms > message.first_received_at_ms  # Otherwise the visibility timeout is 0.
         }
         return len(rows) - 1
 
     def wake_unserved(self) -> int:
-        """Wakes the waiters that got no messages, which receive by themselves. Returns how many these are."""
+        """Wakes the waiters that got no messages, and they receive for themselves. Returns their number."""
         return sum(waiter.wake() for waiter in self._waiters)
 
 
 class DirectHandoff:
     """Stores messages and serves the waiters of `long_polls`.
 
-    While `write_backpressure` is high it serves none of them: they are woken and receive by themselves.
+    While `write_backpressure` is high it serves no waiters. It wakes them, and they receive for themselves.
     """
 
     def __init__(
@@ -97,11 +100,13 @@ class DirectHandoff:
     async def send(self, entries: Sequence[Entry], return_messages: ReturnMessages) -> list[list[Row]]:
         """Stores the messages of all these entries in one call. Returns the rows of each entry.
 
-        Raises the pool's errors: then no waiter got any message.
+        Raises the pool's errors. In that case no waiter got a message.
         """
         effects = [cast("Batch", entry.effect) for entry in entries]
         call = merge_calls(effects)
-        counts: dict[str, int] = {}  # of messages sent to each queue, less those that were handed to waiters
+        counts: dict[
+            str, int
+        ] = {}  # This counts the messages sent to each queue, less those that waiters got.
         for effect in effects:
             counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)
         missed_wakeups = self._long_polls.missed_wakeups
@@ -116,7 +121,8 @@ class DirectHandoff:
                 with lease as pipeline:
                     results = await pipeline.call_in_transaction(calls)
             rows, *received = results
-            for group, group_rows in zip(groups, received, strict=False):  # shorter when no waiter was served
+            # The list is shorter if no waiter was served.
+            for group, group_rows in zip(groups, received, strict=False):
                 counts[group.queue_arn] -= group.serve(cast("list[ReceivedRow]", group_rows), return_messages)
                 if counts[group.queue_arn] == 0 and group.hidden == list_ids(effects, group.queue_arn):
                     emptied.append(group.queue_arn)
@@ -147,6 +153,6 @@ class DirectHandoff:
 
 
 def list_ids(effects: Sequence[Batch], queue_arn: str) -> set[str]:
-    """The ids of the messages that the effects send to a queue."""
+    """Returns the ids of the messages that the effects send to a queue."""
     entries = [effect.entries for effect in effects if effect.queue_arn == queue_arn]
     return {as_text(cast("SendEntry", entry).message_id) for entry in chain.from_iterable(entries)}

@@ -1,7 +1,7 @@
-"""Rows that somebody else's open transaction has locked, as far as calls have found out.
+"""Remembers rows that another open transaction has locked, as far as calls have found out.
 
-A call waits for a lock as long as the role's `lock_timeout` says. A key whose wait timed out is remembered for a while:
-effects that need it go into separate batches, so that they do not delay others.
+A call waits for a lock up to the role's `lock_timeout`. A key whose wait timed out is remembered for a while. Effects
+that need it go into separate batches, so that they do not delay others.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from penstock.postgres.statements.messages import (
 
 from .merge import Mergeable
 
-# After so long a lock is assumed to be gone; the next call that meets it waits again.
+# After this time a lock is assumed to be released. The next call that meets it waits again.
 REMEMBER_SECONDS = 10.0
 MOST_KEYS = 10_000
 
@@ -27,7 +27,7 @@ _HANDLES = (DELETE_MESSAGES, CHANGE_VISIBILITIES)
 
 
 class LockedKeys:
-    """The keys that are locked: message groups of FIFO queues, leases, messages of FIFO queues."""
+    """Holds the locked keys: message groups of FIFO queues, leases, and messages of FIFO queues."""
 
     def __init__(self) -> None:
         self._until: dict[Hashable, float] = {}
@@ -36,7 +36,7 @@ class LockedKeys:
         return bool(self._until)
 
     def find(self, effect: Mergeable) -> Hashable | None:
-        """The first key that an effect needs and somebody has locked."""
+        """Returns the first locked key that an effect needs."""
         now = asyncio.get_running_loop().time()
         for key in list_keys(effect):
             until = self._until.get(key)
@@ -47,7 +47,7 @@ class LockedKeys:
         return None
 
     def add(self, effect: Mergeable) -> Hashable | None:
-        """Remembers that the wait of an effect timed out: any of its keys may be the reason. Returns the first one."""
+        """Remembers that the wait of an effect timed out. Any of its keys may be the reason. Returns the first key."""
         now = asyncio.get_running_loop().time()
         if len(self._until) >= MOST_KEYS:
             self._until = {key: until for key, until in self._until.items() if until > now}
@@ -65,8 +65,8 @@ class LockedKeys:
 
 
 def list_keys(effect: Mergeable) -> Iterator[Hashable]:
-    """What an effect locks: (queue, group) of a message sent to a FIFO queue; (queue, shard, lease) of a handle, and of
-    one of a FIFO queue, whose group is not known, (queue, shard, message).
+    """Yields the keys that an effect locks. A message sent to a FIFO queue locks (queue, group). A handle locks (queue,
+    shard, lease). A handle of a FIFO queue, whose group is not known, also locks (queue, shard, message).
     """
     if not isinstance(effect, BatchCall):
         return

@@ -1,4 +1,4 @@
-"""How effects of several requests become one call, and how its rows are split among them. Pure functions."""
+"""Merges the effects of several requests into one call and splits its rows among them, with pure functions."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -20,7 +20,7 @@ Mergeable: TypeAlias = Batch | Transact[TransactedRow] | Receive[ReceivedRow]
 
 
 class NumberedRow(Protocol):
-    """A row that says which entry of the call it is about, from 1."""
+    """Describes a row that names its entry of the call by a number from 1."""
 
     @property
     def n(self) -> int: ...
@@ -29,9 +29,10 @@ class NumberedRow(Protocol):
 def merge_calls(
     effects: Sequence[Mergeable], *, own_transaction: bool = True, assume_short: bool = False
 ) -> tuple[Statement[Row], list[object]]:
-    """The statement and arguments that serve all these effects, which have the same batch key.
+    """Returns the statement and arguments that serve all these effects, which have the same batch key.
 
-    `own_transaction`: the call is a separate transaction. `assume_short`: as `receive_call`.
+    With `own_transaction` the call is a separate transaction. `assume_short` has the meaning that it has in
+    `receive_call`.
     """
     first = effects[0]
     if isinstance(first, Receive):
@@ -59,11 +60,12 @@ def merge_calls(
 
 
 class NotMergeable(Exception):  # noqa: N818 - nothing failed
-    """These transactions cannot be one; nothing was done."""
+    """These transactions cannot be merged. Nothing was done."""
 
 
 def check_distinct(transactions: Sequence[Transact[TransactedRow]]) -> None:
-    """Raises NotMergeable if two acknowledge the same message: only the first may, and one call would let both."""
+    """Raises NotMergeable if two transactions acknowledge the same message. Only the first may do so, and one call
+    would let both."""
     seen: set[Row] = set()
     for each in transactions:
         handles = set(each.handles)
@@ -79,7 +81,8 @@ def check_not_refused(rows: Sequence[TransactedRow]) -> None:
 
 
 def rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows of each effect. `lengths`: how many entries each has. Their `n` stays the entry's number in the call."""
+    """Returns the rows of each effect. `lengths` has the number of entries of each effect. `n` stays the number of the
+    entry in the call."""
     if len(lengths) == 1:
         return [list(rows)]
     owners = [index for index, length in enumerate(lengths) for _ in range(length)]
@@ -92,7 +95,7 @@ def rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[list[Row
 def rows_by_transaction(
     transactions: Sequence[Transact[TransactedRow]], rows: Sequence[TransactedRow]
 ) -> list[list[TransactedRow]]:
-    """The rows of each transaction, which are about its messages; `n` is counted from 1 within them."""
+    """Returns the rows of each transaction, which are about its messages. `n` counts from 1 within them."""
     if len(transactions) == 1:
         return [list(rows)]
     owners = [(index, n) for index, each in enumerate(transactions) for n, _ in enumerate(each.messages, 1)]
@@ -106,11 +109,12 @@ def rows_by_transaction(
 def distribute_messages(
     receives: Sequence[Receive[ReceivedRow]], connected: Sequence[bool], rows: Sequence[ReceivedRow]
 ) -> tuple[list[list[ReceivedRow]], list[ReceivedRow]]:
-    """Each request's rows (the header, then messages in order) and the messages that no request is left to take.
+    """Returns each request's rows (the header, then messages in order), and the messages that no request is left to
+    take.
 
-    A request whose client has disconnected gets no messages: the other requests get them first, up to their counts.
-    On a FIFO queue they stay apart: each request's share has separate message groups, and another request's share
-    may not hold messages of the same group.
+    A request whose client has disconnected gets no messages. The other requests get them first, up to their counts. On
+    a FIFO queue the shares stay separate: each request's share has different message groups, and another request's
+    share may not hold messages of the same group.
     """
     header, *messages = rows
     results: list[list[ReceivedRow]] = []
@@ -128,6 +132,6 @@ def distribute_messages(
 def make_visible_effect(
     queue: ResolvedQueue, messages: Sequence[ReceivedRow]
 ) -> BatchCall[VisibilityEntry, ChangedRow]:
-    """The effect that makes received messages visible again."""
+    """Returns the effect that makes received messages visible again."""
     entries = [VisibilityEntry._make((*message.handle, 0)) for message in messages]
     return BatchCall(CHANGE_VISIBILITIES, entries, merge_key=queue.merge_key)

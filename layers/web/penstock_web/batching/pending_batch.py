@@ -1,6 +1,6 @@
-"""A pending batch: effects that wait for a call that they may share, and how many of them one call takes.
+"""Holds effects that wait for a shared call, and decides how many of them one call takes.
 
-Entries, messages and bytes bound a call: sharing it pays for many short messages, not for long ones.
+Entries, messages and bytes bound a call, because sharing helps many short messages and not long ones.
 """
 
 import asyncio
@@ -16,25 +16,27 @@ from penstock.message_lengths import LARGEST_RECEIVE, MessageLengths
 
 from .merge import Mergeable
 
-# In entries; an effect counts one more for each KiB, so a call carries a MiB and the last request's bytes.
-# A call's bytes are in memory several times, and libpq keeps a buffer of the longest one that a connection has sent.
+# The unit is entries. An effect counts one more for each KiB, so a call carries a MiB and the bytes of the last
+# request. The bytes of a call are in memory several times, and libpq keeps a buffer of the longest call that a
+# connection has sent.
 MAX_FLUSH_WEIGHT = 1000
 BYTES_PER_ENTRY = 1024
-# From which on a send shares no call with shorter ones: our choice.
+# A send of this length shares no call with shorter ones. The number is our choice.
 LONG_WEIGHT = 64
-# By weight. A batch stops collecting here: with all waiting entries in one call, the service would idle during commit.
+# The unit is weight. A batch stops collecting at this limit: with all waiting entries in one call, the service would
+# idle during the commit.
 ENOUGH_WEIGHT = 60
-# After so many turns of the event loop without a new entry, the batch assumes that no more are arriving.
+# After this many turns of the event loop without a new entry, the batch assumes that no more are arriving.
 IDLE_TURNS = 3
 
 RowsFuture = asyncio.Future[Sequence[Row]]
-"""The rows of one request's effect; only its operation knows their type."""
+"""Holds the rows of one request's effect. Only its operation knows their type."""
 
 
 class Entry(Struct, eq=False):
-    """One request's effect and the future of its rows.
+    """Holds one request's effect and the future of its rows.
 
-    `weight`: how much of a flush it fills. `since`: when it began to wait, by the monotonic clock.
+    `weight` is the part of a flush that it fills. `since` is the time when it began to wait, by the monotonic clock.
     """
 
     effect: Mergeable
@@ -50,9 +52,10 @@ class Entry(Struct, eq=False):
 
 
 class PendingBatch:
-    """Effects that may share a call. They wait for the one call under way: with two, each call would carry fewer.
+    """Holds effects that may share a call. They wait for the one call under way, because two calls would carry fewer
+    entries each.
 
-    `queue`: from which they receive, if they do.
+    `queue` is the queue from which they receive, if they do.
     """
 
     __slots__ = ("_lengths", "linger_seconds", "pending", "queue")
@@ -64,10 +67,10 @@ class PendingBatch:
         self.linger_seconds = linger_seconds
 
     async def collect(self) -> None:
-        """Waits for entries that are arriving: until a few turns of the event loop add none.
+        """Waits for entries that are arriving, until several turns of the event loop add none.
 
-        The server reads requests that arrived together one by one, and the first of them would be flushed alone. A turn
-        that adds none costs 10 µs, a call several hundred.
+        The server reads requests that arrived together one by one, and would otherwise flush the first of them alone. A
+        turn that adds no entry costs 10 µs. A call costs several hundred.
         """
         if self.linger_seconds:
             await asyncio.sleep(self.linger_seconds)
@@ -79,16 +82,16 @@ class PendingBatch:
 
     @property
     def weight(self) -> int:
-        """The weight of all waiting entries."""
+        """Returns the weight of all waiting entries."""
         return sum(entry.weight for entry in self.pending)
 
     @property
     def receives_long_messages(self) -> bool:
-        """Whether it receives messages so long that one request must get fewer than it may ask for."""
+        """Returns whether its messages are so long that one request must get fewer than it may request."""
         return self.queue is not None and self._lengths.most_for_one(self.queue) < LARGEST_RECEIVE
 
     def next_flush(self) -> list[Entry]:
-        """The entries of the next flush, without those whose request has ended."""
+        """Returns the entries of the next flush, without those whose request has ended."""
         entries: list[Entry] = []
         weight = 0
         max_weight = MAX_FLUSH_WEIGHT if self.queue is None else self._lengths.largest_receive(self.queue)

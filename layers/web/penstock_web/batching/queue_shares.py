@@ -1,6 +1,7 @@
-"""How many receives of one queue may be under way at once: a share of the connections, so that others get some too.
+"""Limits how many receives of one queue may be under way at once, so that other queues get connections too.
 
-Receives of a queue share calls, but only those with equal visibility timeouts. All else of a queue shares one call.
+Receives of a queue share calls only if their visibility timeouts are equal. All other effects of a queue share one
+call.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from penstock.aws.arn import ResolvedQueue
 
 
 class QueueShares:
-    """At most `most` calls at a time for each queue; the others wait for their turn."""
+    """Allows at most `most` calls at a time for each queue. Other calls wait for their turn."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -27,7 +28,7 @@ class QueueShares:
         self._running[queue_arn] = self._running.get(queue_arn, 0) + 1
 
     def end(self, queue: ResolvedQueue) -> None:
-        """A call has ended: the next one may start."""
+        """Ends a call, so that the next one may start."""
         queue_arn = queue.arn
         self._running[queue_arn] -= 1
         if not self._running[queue_arn]:

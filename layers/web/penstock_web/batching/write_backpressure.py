@@ -1,11 +1,11 @@
-"""Responses that clients have not read yet: receives of long messages wait until clients read, for a bounded time.
+"""Makes receives of long messages wait, for a bounded time, while clients have not read earlier responses.
 
     receive ─► are few bytes unread? ─► SQL call ─► responses ─► transports ─► clients
 
-A response is in memory until its client has read it, and may have MiBs. Without a limit, clients that receive faster
-than they read would fill the memory. The wait is bounded, too: a slow client must not keep others from receiving. The
-service closes the connection of a client that reads nothing at all; the messages become visible again when their
-visibility timeout ends.
+A response is in memory until its client has read it, and may have several MiB. Without a limit, clients that receive
+faster than they read would fill the memory. The wait is bounded because a slow client must not keep others from
+receiving. The service closes the connection of a client that reads nothing at all. Its messages become visible again
+when their visibility timeout ends.
 """
 
 import asyncio
@@ -14,40 +14,42 @@ from typing import Protocol
 
 HIGH_WATER_BYTES = 8 * 1_048_576
 MAX_WAIT_SECONDS = 0.5
-# Without a byte read: the idle timeout of AWS's load balancers ("Application Load Balancers").
+# A connection is closed after this time without a byte read. It is the idle timeout of AWS's load balancers
+# ("Application Load Balancers").
 STALLED_SECONDS = 60.0
 
 
 class Transport(Protocol):
-    """The methods of asyncio's transport that are needed here."""
+    """Describes the methods of asyncio's transport that are needed here."""
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that the kernel has not taken."""
+        """Returns the number of bytes that the kernel has not taken."""
 
     def abort(self) -> None:
         """Closes the connection at once."""
 
 
 class WriteBackpressure:
-    """The transports of a process whose clients read slower than the service writes."""
+    """Holds the transports of a process whose clients read slower than the service writes."""
 
     def __init__(self) -> None:
-        self._bytes: dict[Transport, int] = {}  # includes bytes that were read: asyncio shrinks a buffer last
+        # This includes bytes that were read, because asyncio shrinks a buffer late.
+        self._bytes: dict[Transport, int] = {}
         self._timers: dict[Transport, asyncio.TimerHandle] = {}
         self._decreased = asyncio.Event()
 
     @property
     def is_high(self) -> bool:
-        """Whether receives of long messages should wait."""
+        """Returns whether receives of long messages should wait."""
         return sum(self._bytes.values()) > HIGH_WATER_BYTES
 
     def add(self, transport: Transport) -> None:
-        """Notes a transport whose client does not read as fast as the service writes."""
+        """Adds a transport whose client does not read as fast as the service writes."""
         size = self._bytes[transport] = transport.get_write_buffer_size()
         self._watch(transport, size)
 
     def remove(self, transport: Transport) -> None:
-        """Forgets a transport whose client has read nearly everything, or has disconnected."""
+        """Removes a transport whose client has read nearly everything, or has disconnected."""
         if transport in self._bytes:
             del self._bytes[transport]
             self._timers.pop(transport).cancel()

@@ -1,9 +1,10 @@
-"""One request and its response by ASGI 3 ("HTTP & WebSocket ASGI Message Format"): what the fast path does not answer.
+"""Runs one request and its response by ASGI 3 ("HTTP & WebSocket ASGI Message Format") if the fast path does not answer
+it.
 
     HttpConnection ─► body ─► receive ─► application ─► send ─► head and body in one write ─► HttpConnection
 
-The head is held back until the first part of the body: most responses become one write, and an application that fails
-before it can still be answered with 500.
+The exchange holds the head back until the first part of the body. Most responses then become one write, and an
+application that fails earlier can still be answered with 500.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from penstock.http import LONG_BODY_BYTES
 from .responses import CLOSE, CONTINUE, STATUS_LINES, refusal
 from .server_state import ServerState
 
-# RFC 9110, 5.1 and 5.5: a token; no control characters except the tab.
+# RFC 9110, 5.1 and 5.5, require a token and allow no control characters except the tab.
 NOT_A_NAME = re.compile(rb"[^!#$%&'*+\-.^_`|~0-9A-Za-z]|^$")
 NOT_A_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -26,11 +27,11 @@ _log = logging.getLogger(__name__)
 
 
 class ResponseWriter(Protocol):
-    """What an exchange needs of its connection."""
+    """Describes what an exchange needs of its connection."""
 
     @property
     def is_writable(self) -> bool:
-        """Whether the client reads as fast as the server writes."""
+        """Returns whether the client reads as fast as the server writes."""
 
     async def drain(self) -> None:
         """Returns when the connection is writable."""
@@ -39,20 +40,20 @@ class ResponseWriter(Protocol):
         """Writes bytes to the client."""
 
     def update_reading(self) -> None:
-        """Reads on, if the application has taken what was read."""
+        """Continues reading if the application has taken the bytes that were read."""
 
     def end_response(self, keep_alive: bool) -> None:
-        """The response is written: the next request begins, or the connection is closed."""
+        """Ends the written response. The next request begins, or the connection is closed."""
 
     def close(self) -> None:
-        """Closes the connection once everything is sent."""
+        """Closes the connection when everything is sent."""
 
 
 class AsgiExchange:
-    """A request whose application runs in a task.
+    """Represents a request whose application runs in a task.
 
-    `is_written`: the head of the response was written. `response_complete`: all of it was. `keep_alive`: the
-    connection serves further requests after it.
+    `is_written` says whether the head of the response was written, and `response_complete` whether all of it was.
+    `keep_alive` says whether the connection serves further requests after it.
     """
 
     __slots__ = (
@@ -75,12 +76,14 @@ class AsgiExchange:
         self._expects_continue = expects_continue
         self._body = bytearray()
         self._body_is_whole = False
-        self._changed = asyncio.Event()  # more of the body has arrived, or the exchange is over
+        self._changed = (
+            asyncio.Event()
+        )  # It is set when more of the body has arrived, or when the exchange is over.
         self._disconnected = False
-        self._head: list[bytes] = []  # held back
-        self._is_started = False  # the application has sent http.response.start
-        self.is_written = False  # the head was written
-        self._missing_bytes: int | None = None  # of a body with Content-Length
+        self._head: list[bytes] = []  # The head is held back.
+        self._is_started = False  # The application has sent http.response.start.
+        self.is_written = False  # The head was written.
+        self._missing_bytes: int | None = None  # It belongs to a body with Content-Length.
         self._bodiless = scope["method"] == "HEAD"
         self._chunked = False
         self.keep_alive = keep_alive
@@ -89,7 +92,7 @@ class AsgiExchange:
     # --- called by the connection ------------------------------------------------------------------------------------
     @property
     def unread_bytes(self) -> int:
-        """Bytes of the body that the application has not taken."""
+        """Returns the number of bytes of the body that the application has not taken."""
         return len(self._body)
 
     def start(self) -> None:
@@ -97,14 +100,14 @@ class AsgiExchange:
         self._state.start_task(self._run())
 
     def add_body(self, data: bytes) -> None:
-        """Takes a part of the body."""
+        """Adds a part of the body."""
         self._expects_continue = False
         if not self.response_complete and not self._disconnected:
             self._body += data
             self._changed.set()
 
     def end_body(self) -> None:
-        """The body has arrived."""
+        """Notes that the body has arrived."""
         self._expects_continue = False
         self._body_is_whole = True
         self._changed.set()
@@ -119,7 +122,7 @@ class AsgiExchange:
     async def _run(self) -> None:
         try:
             await self._state.application(self._scope, self._receive, self._send)
-        except asyncio.CancelledError:  # at the end of the process
+        except asyncio.CancelledError:  # The process is ending.
             self._fail(503)
         except Exception:  # noqa: BLE001 - every error gets a response
             _log.exception("the application failed")
@@ -130,7 +133,7 @@ class AsgiExchange:
                 self._fail(500)
 
     def _fail(self, status: int) -> None:
-        """Answers instead of the application, or closes the connection in the middle of its response."""
+        """Answers in place of the application, or closes the connection in the middle of its response."""
         if self.response_complete or self._disconnected:
             return
         self.response_complete = True
@@ -178,7 +181,7 @@ class AsgiExchange:
             lower_name = name.lower()
             if lower_name == b"connection":
                 self.keep_alive = self.keep_alive and b"close" not in value.lower()
-            elif lower_name != b"transfer-encoding":  # which is the server's
+            elif lower_name != b"transfer-encoding":  # The server sets this header itself.
                 head += (lower_name, b": ", value, b"\r\n")
                 if lower_name == b"content-length":
                     self._missing_bytes = int(value)
@@ -191,18 +194,19 @@ class AsgiExchange:
             head = self._end_head(None if more else len(body))
         part = self._frame(body, more)
         self.is_written = True
-        if len(part) > LONG_BODY_BYTES:  # not copied
+        if len(part) > LONG_BODY_BYTES:  # The bytes are not copied.
             self._connection.write(head, part)
         else:
             self._connection.write(head + part)
         if not more:
             self.response_complete = True
-            self._body.clear()  # the client is gone: drop the rest of the response
+            self._body.clear()  # The client has disconnected, so the rest of the response is dropped.
             self._changed.set()
             self._connection.end_response(self.keep_alive)
 
     def _end_head(self, body_bytes: int | None) -> bytes:
-        """The head, with the end of the body: its length where the whole is known, chunks (RFC 9112, 6), or the end."""
+        """Returns the head with the framing of the body: its length if the whole is known, or chunks (RFC 9112, 6), or
+        the end."""
         head = self._head
         if not self._bodiless and self._missing_bytes is None:
             if body_bytes is not None:
@@ -211,14 +215,15 @@ class AsgiExchange:
             elif self._scope["http_version"] == "1.1":
                 self._chunked = True
                 head.append(b"transfer-encoding: chunked\r\n")
-        if self._expects_continue:  # the client may or may not send the body
+        if self._expects_continue:  # The client may or may not send the body.
             self.keep_alive = False
         if not self.keep_alive:
             head.append(CLOSE)
         return b"".join((*head, b"\r\n"))
 
     def _frame(self, body: bytes, more: bool) -> bytes:
-        """The bytes that carry a part of the body. Raises RuntimeError if it is not as long as Content-Length says."""
+        """Returns the bytes that carry a part of the body. Raises RuntimeError if the body is not as long as
+        Content-Length says."""
         if self._bodiless:
             return b""
         if self._chunked:

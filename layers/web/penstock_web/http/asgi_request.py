@@ -1,4 +1,4 @@
-"""A request of AWS's protocols that ASGI brings: one that arrives in parts, is long, or is the last of its connection.
+"""Answers a request of AWS's protocols that comes through ASGI: it arrives in parts, is long, or ends its connection.
 
 receive ─► body ─► decode (a long one in a thread) ─► the answer of AwsRequest ─► send
 """
@@ -22,7 +22,8 @@ class ClientDisconnected(Exception):  # noqa: N818 - nothing failed
 
 
 class HeldResponse:
-    """The response of a request until its task sends it. `is_set`: the request is over, with a response or without."""
+    """Keeps the response of a request until its task sends it. `is_set` says whether the request is over, with a
+    response or without."""
 
     __slots__ = ("is_set", "peer", "response")
 
@@ -39,7 +40,7 @@ class HeldResponse:
 
 
 class AsgiRequest(AwsRequest):
-    """One request of an ASGI server, answered in the current task. `tracing/requests.py` ends its span."""
+    """Represents one request of an ASGI server, answered in the current task. `tracing/requests.py` ends its span."""
 
     __slots__ = ("_held", "_receive", "_scope", "_task", "_watch")
 
@@ -58,7 +59,7 @@ class AsgiRequest(AwsRequest):
         application.deadlines.add(self)
 
     async def answer(self) -> HttpResponse | None:
-        """The response, or None when the client has disconnected."""
+        """Returns the response, or None if the client has disconnected."""
         try:
             await self._start()
             await self._held.is_set.wait()
@@ -68,7 +69,7 @@ class AsgiRequest(AwsRequest):
             self._respond(None)
         finally:
             self._watch.close()
-            if not self.response_complete:  # an error that the server logs
+            if not self.response_complete:  # The server logs this error.
                 self._respond(None)
         return self._held.response
 
@@ -107,7 +108,8 @@ class AsgiRequest(AwsRequest):
 
     # --- the response ------------------------------------------------------------------------------------------------
     async def _end_cancelled(self) -> None:
-        """Answers a request whose task is cancelled: its time is over, its client has gone, or the process ends."""
+        """Answers a request whose task is cancelled because its time is over, its client has disconnected, or the
+        process ends."""
         if self._run is not None:
             self.end(EndReason.SHUTDOWN)
             await self._held.is_set.wait()
@@ -121,7 +123,7 @@ class AsgiRequest(AwsRequest):
             super()._fail(error)
 
     def _fail_unread(self, error: AwsError) -> None:
-        """Answers a request of which the rest is not read."""
+        """Answers a request without reading the rest of it."""
         self.keep_alive = False
         self._note(error)
         scope = self._scope
@@ -133,12 +135,12 @@ class AsgiRequest(AwsRequest):
 
     # --- a pending request -------------------------------------------------------------------------------------------
     def pause(self) -> None:
-        """Stops counting the time, and watches for a disconnect. The body has been read by now."""
+        """Stops counting the time and watches for a disconnect. The body has been read by now."""
         super().pause()
         self._watch.start(self._on_disconnect)
 
     def end(self, reason: EndReason) -> None:
-        """Ends the request early; while its body is read or decoded by its task."""
+        """Ends the request early. While its body is read or decoded, its task ends it."""
         is_running = self._run is not None
         first = self._end_reason is None
         super().end(reason)
@@ -146,14 +148,15 @@ class AsgiRequest(AwsRequest):
             self._task.cancel()
 
     def stop(self) -> None:
-        """Does nothing: the server cancels the task."""
+        """Does nothing, because the server cancels the task."""
 
     def _on_disconnect(self) -> None:
         self.end(EndReason.DISCONNECTED)
 
 
 async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
-    """The whole body. Raises RequestEntityTooLarge (6.25 MiB), as soon as it is known, and ClientDisconnected."""
+    """Returns the whole body. Raises RequestEntityTooLarge (6.25 MiB) as soon as the length is known, and
+    ClientDisconnected."""
     if int(headers.get(b"content-length", b"0")) > MAXIMUM_BODY_BYTES:
         raise RequestEntityTooLarge
     message = await receive()
@@ -181,7 +184,7 @@ async def serve_request(application: AwsApplication, scope: Scope, receive: Rece
 
 
 async def send_response(send: Send, response: HttpResponse) -> None:
-    """Sends status, headers with the length, and body."""
+    """Sends the status, the headers with the length, and the body."""
     headers = [*response.headers, (b"content-length", b"%d" % len(response.body))]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": response.body})

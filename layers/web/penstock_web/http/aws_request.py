@@ -1,11 +1,11 @@
-"""One request of AWS's protocols and its answer, traced or not: mostly without ASGI and without a task.
+"""Runs one request of AWS's protocols and answers it, traced or not, mostly without ASGI and without a task.
 
     HttpConnection ─► start ─► decode ─► operation ─► encode ─► _respond ─► HttpConnection
                                         (OperationRun)  └─ error ─┘
 
-The operation goes on in the callbacks of its effects' futures (`driver`). A request is told about a disconnect and
-about the end of the process; `Deadlines` treats it as a `PendingRequest`. What ASGI brings is a `AsgiRequest`: it
-is read first, and then goes the same way.
+The operation continues in the callbacks of its effects' futures (`driver`). The connection tells a request about a
+disconnect and about the end of the process. `Deadlines` treats it as a `PendingRequest`. An `AsgiRequest` is read first
+and then takes the same way.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ NO_TRACE: Final[AbstractContextManager[object]] = nullcontext()
 
 
 class ResponseWriter(Protocol):
-    """What a request needs of its connection. `peer`: the address that it came from."""
+    """Describes what a request needs of its connection. `peer` is the address of the client."""
 
     @property
     def peer(self) -> str: ...
@@ -39,10 +39,10 @@ class ResponseWriter(Protocol):
 
 
 class AwsRequest:
-    """A request under way: its operation is run, and its response is written, counted and logged.
+    """Represents a request under way: runs its operation, and writes, counts and logs its response.
 
-    `keep_alive`: the connection serves further requests. `may_wait`: the body is short, so a receive may wait for
-    messages. `_notes`: for the span of a request that is recorded. `_trace`: ends with the request.
+    `keep_alive` says whether the connection serves further requests. `may_wait` says that the body is short, so a
+    receive may wait for messages. `_notes` are for the span of a recorded request. `_trace` ends with the request.
     """
 
     __slots__ = (
@@ -57,7 +57,9 @@ class AwsRequest:
         self._run: OperationRun[Any] | None = None
         self._call: ActionCall | None = None
         self._end_reason: EndReason | None = None
-        self._logged: tuple[HttpRequest, int] | None = None  # for the access log, with the size of the body
+        self._logged: tuple[HttpRequest, int] | None = (
+            None  # The access log has this time and the size of the body.
+        )
         self._notes: RequestNotes | None = None
         self._trace: RequestTrace | None = None
         self.disconnected = False
@@ -70,7 +72,7 @@ class AwsRequest:
     def start(
         self, method: str, path: str, query: bytes, header_pairs: Sequence[tuple[bytes, bytes]], body: bytes
     ) -> None:
-        """Begins a request that arrived whole; the response is written at once or later."""
+        """Begins a request that arrived whole. The response is written at once or later."""
         application = self._application
         self._method = method
         http = HttpRequest(method, path, query, application.headers(header_pairs), body, self._writer.peer)
@@ -96,7 +98,7 @@ class AwsRequest:
         self._run.go_on()
 
     def _on_end(self, run: OperationRun[Any]) -> None:
-        self._run = None  # it refers to this request, too: a cycle that the collector would have to free
+        self._run = None  # The error refers to this request too, so a cycle would remain for the collector.
         if run.is_cancelled:
             self._respond_cancelled()
             return
@@ -132,7 +134,7 @@ class AwsRequest:
             self._fail(RequestTimeout() if self._end_reason is EndReason.TIMED_OUT else ServiceUnavailable())
 
     def _respond(self, response: HttpResponse | None) -> None:
-        """Ends the request. No response: the client has disconnected."""
+        """Ends the request. Without a response, the client has disconnected."""
         self.response_complete = True
         application = self._application
         application.deadlines.due.pop(self, None)
@@ -153,7 +155,7 @@ class AwsRequest:
         return UNKNOWN_ACTION if action is UNDECODED else action.label
 
     def _log(self, response: HttpResponse | None) -> None:
-        """Notes the request in the access log, if there is one. No response: the client has disconnected."""
+        """Notes the request in the access log, if there is one. Without a response, the client has disconnected."""
         log, logged = self._application.resources.access_log, self._logged
         if log is not None and logged is not None:
             seconds, settings = perf_counter() - self._started_at, self._application.environment.settings
@@ -162,18 +164,18 @@ class AwsRequest:
 
     # --- called by the connection ------------------------------------------------------------------------------------
     def disconnect(self) -> None:
-        """Ends the request, whose client has disconnected; it gets no response."""
+        """Ends the request without a response after its client has disconnected."""
         if not self.response_complete:
             self.disconnected = True
             self.end(EndReason.DISCONNECTED)
 
     # --- a pending request -------------------------------------------------------------------------------------------
     def pause(self) -> None:
-        """Stops counting the time: a wait begins."""
+        """Stops counting the time because a wait begins."""
         self._application.deadlines.due.pop(self, None)
 
     def resume(self) -> None:
-        """Counts the time from zero: the wait is over."""
+        """Counts the time from zero because the wait is over."""
         self._application.deadlines.add(self)
 
     def end(self, reason: EndReason) -> None:

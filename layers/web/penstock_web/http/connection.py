@@ -1,4 +1,4 @@
-"""One connection of a client, on asyncio's callbacks: its requests are answered one at a time, in their order.
+"""Serves one connection of a client with asyncio's callbacks. It answers requests one at a time and in order.
 
 data_received ─► RequestReader ─┬─ an AWS request that arrived whole ─► AwsRequest ─┬─► write
                                 └─ any other ─► wait for its turn ─► AsgiExchange ──┘
@@ -25,36 +25,36 @@ from .server_state import ServerState
 
 
 class HttpConnection(asyncio.Protocol):
-    """A connection, as asyncio, its reader, its requests and the server see it."""
+    """Represents a connection to asyncio, the reader, the requests and the server."""
 
     _flow: FlowControl
     _transport: asyncio.Transport
-    peer = ""  # the address of the other side
+    peer = ""  # This is the address of the other side.
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
         self._timer = ConnectionTimer(asyncio.get_running_loop(), self._on_time_out)
         self._reader = RequestReader(self, state, self._timer)
-        self._request: AwsRequest | AsgiExchange | None = None  # the last one that was begun
+        self._request: AwsRequest | AsgiExchange | None = None  # This is the last request that began.
         self._waiting: deque[AsgiExchange] = deque()
-        self._refusal = 0  # the status with which the server itself ends the connection, after all responses
-        self._held = False  # until the client has read the last response
-        self._lingers = False  # reads and drops data, so that the client can read its answer
+        self._refusal = 0  # The server ends the connection with this status after all responses.
+        self._held = False  # It is set until the client has read the last response.
+        self._lingers = False  # It reads and drops data, so that the client can read its answer.
 
     # --- called by asyncio -------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
+        self._transport = cast("asyncio.Transport", transport)  # The transport of uvloop is no subclass.
         self.peer, _ = self._address("peername") or ("", 0)
         self._flow = FlowControl(self._transport, self._state.write_backpressure)
         if self._state.admit(self):
             self._timer.start(self._state.limits.idle_seconds)
         else:
             self._transport.write(refusal(503, self._state.date.line or self._state.date.renew()))
-            self.close()  # there are too many connections already
+            self.close()  # There are too many connections already.
 
     @property
     def data_received(self) -> Callable[[bytes], None]:
-        """The reader's: it reads what the client sends."""
+        """Returns the method of the reader that takes data from the client."""
         return self._reader.data_received
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
@@ -79,7 +79,7 @@ class HttpConnection(asyncio.Protocol):
 
     # --- called by the server ----------------------------------------------------------------------------------------
     def stop(self) -> None:
-        """Closes the connection, after the response to the request that is being answered."""
+        """Closes the connection after the response to the current request."""
         request = self._request
         if self._lingers:
             self._transport.close()
@@ -91,23 +91,23 @@ class HttpConnection(asyncio.Protocol):
     # --- called by the reader ----------------------------------------------------------------------------------------
     @property
     def is_free(self) -> bool:
-        """Whether no request is being answered and none waits."""
+        """Returns whether no request is being answered and none waits."""
         request = self._request
         return (request is None or request.response_complete) and not self._waiting and not self._held
 
     @property
     def is_read(self) -> bool:
-        """Whether the server reads what the client sends."""
+        """Returns whether the server reads data from the client."""
         return not self._flow.read_paused
 
     def add_fast_path_request(self) -> AwsRequest:
-        """A request of an AWS protocol that arrived whole, which the reader starts at once."""
+        """Adds a request of an AWS protocol that arrived whole. The reader starts it at once."""
         request = AwsRequest(self, cast("AwsApplication", self._state.aws_application))
         self._request = request
         return request
 
     def add_exchange(self, scope: Scope, keep_alive: bool, expects_continue: bool) -> AsgiExchange:
-        """Lets a request wait until ASGI answers it. Raises RefusedRequestError when too many wait."""
+        """Lets a request wait until ASGI answers it. Raises RefusedRequestError if too many wait."""
         if len(self._waiting) > self._state.limits.max_waiting_requests:
             raise RefusedRequestError(503)
         scope["server"], scope["client"] = self._address("sockname"), self._address("peername")
@@ -116,12 +116,12 @@ class HttpConnection(asyncio.Protocol):
         return exchange
 
     def end_read(self) -> None:
-        """All requests of one read have been taken: the first of those that wait begins."""
+        """Starts the first waiting request after the reader has taken all requests of one read."""
         if self._waiting:
             self._start_next()
 
     def update_reading(self) -> None:
-        """Reads on, or not while the application or the client has yet to take what was read or written."""
+        """Reads on, or stops reading until the application or the client has taken earlier bytes."""
         exchange = self._reader.exchange
         unread = 0 if exchange is None else exchange.unread_bytes
         wanted = not self._held and unread <= self._state.limits.max_unread_body_bytes
@@ -133,12 +133,12 @@ class HttpConnection(asyncio.Protocol):
             self._timer.stop()
 
     def end_request(self, exchange: AsgiExchange) -> None:
-        """The whole request has arrived; it may have been answered before."""
+        """Notes that the whole request has arrived. It may have been answered earlier."""
         if exchange.response_complete:
             self._go_on()
 
     def refuse(self, status: int, broken: AsgiExchange | None) -> None:
-        """Refuses what cannot be read, after the earlier requests. `broken`: the request whose body cannot be read."""
+        """Refuses unreadable data after the earlier requests. `broken` is the request whose body cannot be read."""
         if broken is not None and broken is self._request:
             is_written = broken.is_written
             broken.disconnect()
@@ -155,7 +155,7 @@ class HttpConnection(asyncio.Protocol):
     # --- called by requests ------------------------------------------------------------------------------------------
     @property
     def is_writable(self) -> bool:
-        """Whether the client reads as fast as the server writes."""
+        """Returns whether the client reads as fast as the server writes."""
         return not self._flow.write_paused
 
     async def drain(self) -> None:
@@ -169,7 +169,7 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.write(part)
 
     def write_response(self, response: HttpResponse, keep_alive: bool) -> None:
-        """Writes a whole response, and goes on. A slow client gets the next response when it has read this one."""
+        """Writes a whole response and continues. A slow client gets the next response when it has read this one."""
         date = self._state.date
         parts = [STATUS_LINES[response.status], date.line or date.renew()]
         for name, value in response.headers:
@@ -177,7 +177,7 @@ class HttpConnection(asyncio.Protocol):
         if not keep_alive:
             parts.append(CLOSE)
         parts.append(b"content-length: %d\r\n\r\n" % len(response.body))
-        if len(response.body) > LONG_BODY_BYTES:  # not copied
+        if len(response.body) > LONG_BODY_BYTES:  # The bytes are not copied.
             self._transport.write(b"".join(parts))
             self._transport.write(response.body)
         else:
@@ -186,7 +186,7 @@ class HttpConnection(asyncio.Protocol):
         self.end_response(keep_alive)
 
     def end_response(self, keep_alive: bool) -> None:
-        """The response is written: the next request begins, or the connection is closed."""
+        """Ends the written response. The next request begins, or the connection is closed."""
         if not keep_alive:
             self.close()
         elif self._flow.write_paused:
@@ -198,7 +198,7 @@ class HttpConnection(asyncio.Protocol):
             self._go_on()
 
     def close(self) -> None:
-        """Closes the connection once everything is sent; what the client still sends is not used."""
+        """Closes the connection when everything is sent. Later data from the client is not used."""
         still_sends = self._reader.in_request
         self._reader.close()
         self._waiting.clear()
@@ -216,7 +216,7 @@ class HttpConnection(asyncio.Protocol):
 
     # --- order -------------------------------------------------------------------------------------------------------
     def _go_on(self) -> None:
-        """Begins the next request; without one the connection is closed, or idle."""
+        """Begins the next request. Without one, the connection is closed or becomes idle."""
         if self._waiting:
             self._start_next()
         elif self._refusal and self.is_free:
@@ -232,7 +232,7 @@ class HttpConnection(asyncio.Protocol):
         exchange.start()
 
     def _write_refusal(self, status: int) -> None:
-        """Refuses what follows. The reader has given up a request in its middle."""
+        """Refuses the rest. The reader has given up a request in the middle."""
         self._transport.write(refusal(status, self._state.date.line or self._state.date.renew()))
         self._reader.close()
         self._waiting.clear()
@@ -245,6 +245,6 @@ class HttpConnection(asyncio.Protocol):
             self.close()
 
     def _address(self, name: str) -> tuple[str, int] | None:
-        """The host and port of one side, as ASGI's scope has it."""
+        """Returns the host and port of one side in the form of ASGI's scope."""
         address = self._transport.get_extra_info(name)
         return (str(address[0]), int(address[1])) if isinstance(address, tuple) else None

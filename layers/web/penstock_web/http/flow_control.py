@@ -1,4 +1,4 @@
-"""Reading and writing of one connection, each paused while the other side is slower."""
+"""Controls reading and writing of one connection. Each is paused while the other side is slower."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from penstock_web.batching.write_backpressure import WriteBackpressure
 
 
 class FlowControl:
-    """Whether a connection is read, and whether its client reads."""
+    """Records whether a connection is read and whether its client reads."""
 
     __slots__ = ("_transport", "_writable", "_write_backpressure", "read_paused", "write_paused")
 
@@ -18,7 +18,7 @@ class FlowControl:
         self.write_paused = False
 
     def read(self, wanted: bool) -> bool:
-        """Reads from the socket, or leaves in it what comes. Returns whether this is a change."""
+        """Reads from the socket, or leaves new data in it. Returns whether this is a change."""
         if wanted is not self.read_paused or self._transport.is_closing():
             return False
         self.read_paused = not wanted
@@ -29,13 +29,13 @@ class FlowControl:
         return True
 
     def pause_writing(self) -> None:
-        """The client reads slower than the server writes."""
+        """Notes that the client reads slower than the server writes."""
         self.write_paused = True
         self._writable.clear()
         self._write_backpressure.add(self._transport)
 
     def resume_writing(self) -> None:
-        """The client has read nearly everything, or has disconnected."""
+        """Notes that the client has read nearly everything, or has disconnected."""
         self.write_paused = False
         self._writable.set()
         self._write_backpressure.remove(self._transport)

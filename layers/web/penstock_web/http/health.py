@@ -1,4 +1,4 @@
-"""Liveness and readiness, for Kubernetes, load balancers and people. Neither needs credentials.
+"""Reports liveness and readiness to Kubernetes, load balancers and people. Neither check needs credentials.
 
 GET /livez    200, also while the database is away: a restart would not help. 503 when database calls do not end,
               although they are long past their deadline and the database accepts a new connection
@@ -22,12 +22,12 @@ from penstock_web.routing.openapi import Responses, json_answers
 from penstock_web.routing.routes import json_response
 
 CHECK_TIMEOUT_SECONDS = 2.0
-# True on a standby, and while an operator has made the database read-only.
+# The result is true on a standby, and while an operator has made the database read-only.
 READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
 class Life(msgspec.Struct):
-    """The answer of /livez. `region`: whose queues REST, SQL and the console show (QUEUE_REGION)."""
+    """Represents the answer of /livez. `region` is the region whose queues REST, SQL and the console show (QUEUE_REGION)."""
 
     status: Literal["ok", "stuck"]
     version: str
@@ -35,20 +35,20 @@ class Life(msgspec.Struct):
 
 
 class HealthState(msgspec.Struct):
-    """The answer of /readyz."""
+    """Represents the answer of /readyz."""
 
     status: Literal["ok", "degraded"]
 
 
 class Readiness:
-    """Checks whether the database can be written to: one query at a time, however many clients ask."""
+    """Checks whether the database can be written to, with one query at a time for any number of clients."""
 
     def __init__(self, fetch: Callable[[str], Awaitable[list[Row]]]) -> None:
         self._fetch = fetch
         self._check: asyncio.Task[bool] | None = None
 
     async def __call__(self) -> bool:
-        """The result, after at most 2 s. A query that hangs is left to end by itself."""
+        """Returns the result after at most 2 s. A query that hangs ends by itself."""
         if self._check is None or self._check.done():
             self._check = asyncio.get_running_loop().create_task(self._writable())
         await asyncio.wait([self._check], timeout=CHECK_TIMEOUT_SECONDS)
@@ -69,7 +69,7 @@ def health_router(
     region: str,
     localstack: bool,
 ) -> APIRouter:
-    """The routes. `fetch` runs a query on a pooled connection; `is_stuck`: whether only a restart helps."""
+    """Returns the routes. `fetch` runs a query on a pooled connection. `is_stuck` says whether only a restart helps."""
     router = APIRouter(tags=["health"])
     is_ready = Readiness(fetch)
 
@@ -97,7 +97,8 @@ def health_router(
 
         @router.get("/_localstack/health")
         async def services() -> dict[str, Any]:
-            """The services and their state. The document names Penstock, and imitates nothing else of LocalStack."""
+            """Lists the services and their state. The document names Penstock and imitates nothing else of
+            LocalStack."""
             state = "running" if await is_ready() else "error"
             return {
                 "services": dict.fromkeys(SERVICES, state),
@@ -109,7 +110,7 @@ def health_router(
 
 
 def describe_states(kind: type[msgspec.Struct], unavailable: str) -> Responses:
-    """Both answers for the OpenAPI document. `unavailable`: what the status 503 means."""
+    """Describes both answers for the OpenAPI document. `unavailable` explains the status 503."""
     answers = json_answers(kind, statuses=(200, 503))
     answers[503]["description"] = unavailable
     return answers

@@ -1,6 +1,6 @@
-"""Serves an ASGI application over HTTP/1.1: accepts connections, and ends with the requests that are under way.
+"""Serves an ASGI application over HTTP/1.1. It accepts connections, and it stops when the current requests have ended.
 
-A load balancer does TLS. ACCESS_LOG, `/metrics` and traces tell what was asked.
+A load balancer handles TLS. ACCESS_LOG, `/metrics` and traces record the requests.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from .server_state import ServerState
 
 
 class HttpServer:
-    """A server on one listening socket. `aws_application`: the application's fast path, if there is one."""
+    """Represents a server on one listening socket. `aws_application` is the fast path of the application, if it has one."""
 
     def __init__(
         self,
@@ -32,15 +32,15 @@ class HttpServer:
         self._server: asyncio.Server | None = None
 
     async def start(self, listener: socket.socket) -> None:
-        """Accepts connections from a bound socket, which the server closes when it stops."""
+        """Accepts connections from a bound socket. The server closes the socket when it stops."""
         self._server = await asyncio.get_running_loop().create_server(
             lambda: HttpConnection(self._state), sock=listener, backlog=self._state.limits.backlog
         )
 
     async def stop(self, seconds: float, at_once: asyncio.Event | None = None) -> None:
-        """Accepts no more, closes idle connections, and gives requests `seconds`, or until `at_once` is set.
+        """Accepts no more connections, closes idle ones, and gives requests `seconds`, or until `at_once` is set.
 
-        The tasks of requests that are still under way are cancelled, so that their application answers 503.
+        It then cancels the tasks of the remaining requests, so that their application answers 503.
         """
         if self._server is not None:
             self._server.close()

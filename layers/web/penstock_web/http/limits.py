@@ -1,8 +1,8 @@
-"""What a client may take of a connection: every limit of size, number and time of the HTTP server, and its timer.
+"""Limits what a client may take of a connection: holds every size, number and time limit of the HTTP server, and its
+timer.
 
-Other limits are elsewhere: the length of a body (`penstock.gateway`), the time that a request may take
-(`deadlines.py`), the memory of long requests (`request_memory.py`), responses that clients leave unread
-(`batching/write_backpressure.py`).
+Other modules hold the other limits: the length of a body (`penstock.gateway`), the time of a request (`deadlines.py`),
+the memory of long requests (`request_memory.py`), and unread responses (`batching/write_backpressure.py`).
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 
 from penstock.http import LONG_BODY_BYTES
 
-# Files that a process needs besides its clients' connections: databases, deliveries, logs.
+# A process needs this many files besides its clients' connections: databases, deliveries and logs.
 RESERVED_FILES = 64
-# More would take more than some 500 MB, though they do nothing.
+# More idle connections would take more than about 500 MB.
 MOST_CONNECTIONS = 65_536
 
 
 def connections_of_process() -> int:
-    """As many connections as the process may open files (`ulimit -n`), less those that it needs itself."""
+    """Returns the number of files that the process may open (`ulimit -n`), less those that it needs itself."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
@@ -28,38 +28,43 @@ def connections_of_process() -> int:
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """The limits of one server."""
+    """Holds the limits of one server."""
 
     max_head_bytes: int = 65_536
-    """Request line and headers; then 431 (RFC 6585). AWS's load balancers pass on as many ("Quotas for your Application
-    Load Balancers"). As many bytes may come in a row without a byte of a body: extensions of chunks, trailers."""
+    """Limits the bytes of the request line and headers. A longer head gets 431 (RFC 6585). AWS's load balancers pass on
+    as many ("Quotas for your Application Load Balancers"). The limit also applies to consecutive bytes without a byte
+    of a body, such as extensions of chunks and trailers."""
     max_headers: int = 1_000
-    """Headers of a request; then 431."""
+    """Limits the headers of a request. More headers get 431."""
     head_seconds: float = 60.0
-    """From the first byte of a head to its last; then 408."""
+    """Limits the time from the first byte of a head to its last. A slower head gets 408."""
     body_seconds: float = 60.0
-    """Without a further byte of a body while the server reads; then 408. A request has less time in all."""
+    """Limits the time without a further byte of a body while the server reads. A slower body gets 408. The whole
+    request has a separate limit."""
     idle_seconds: float = 75.0
-    """Without a request. Longer than that of load balancers (60 s on an ALB), which must be the ones that close."""
+    """Limits the time without a request. It is longer than the limit of load balancers (60 s on an ALB), because they
+    must close first."""
     linger_seconds: float = 30.0
-    """After an answer to a request whose client is still sending: for so long the rest is read, and not used."""
+    """After an answer to a client that is still sending, the server reads and drops the rest for this time."""
     linger_idle_seconds: float = 5.0
-    """Likewise, without a further byte."""
+    """The server also stops after this time without a further byte."""
     max_waiting_requests: int = 100
-    """Pipelined requests that may wait for the current one; further ones are not read."""
+    """Limits the pipelined requests that wait for the current one. Further requests are not read."""
     max_unread_body_bytes: int = LONG_BODY_BYTES
-    """Bytes of a body that are read before the application asks for them, besides one read from the socket."""
+    """Limits the bytes of a body that are read before the application requests them, besides one read from the
+    socket."""
     max_connections: int = field(default_factory=connections_of_process)
-    """Connections at once; further ones get 503."""
+    """Limits the connections at once. Further ones get 503."""
     max_share_of_an_address: float = 0.75
-    """Of these connections, what those from one address may be (a load balancer has several): one client cannot take
-    all; its further ones get 503."""
+    """Limits the share of these connections for one address (a load balancer has several). One client cannot take all
+    connections, and its further ones get 503."""
     backlog: int = 2_048
-    """Connections that wait to be accepted."""
+    """Limits the connections that wait to be accepted."""
 
 
 class ConnectionTimer:
-    """The timer of a connection. It is moved when it fires: to start it anew, as each response does, costs little."""
+    """Represents the timer of a connection. It is moved when it fires, so that starting it again for each response costs
+    little."""
 
     __slots__ = ("_expires_at", "_fires_at", "_handle", "_loop", "_on_expired")
 
@@ -71,7 +76,7 @@ class ConnectionTimer:
         self._expires_at: float | None = None
 
     def start(self, seconds: float) -> None:
-        """Calls `on_expired` in so many seconds, unless it is started again or stopped."""
+        """Calls `on_expired` after this many seconds, unless the timer is started again or stopped."""
         expires_at = self._expires_at = self._loop.time() + seconds
         if self._handle is None:
             self._schedule(expires_at)
@@ -80,7 +85,7 @@ class ConnectionTimer:
             self._schedule(expires_at)
 
     def stop(self) -> None:
-        """Forgets the time."""
+        """Stops the timer. It can be started again."""
         self._expires_at = None
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""The end of a connection whose client is still sending: its answer would be lost in a reset of the connection.
+"""Ends a connection whose client is still sending. Otherwise a reset of the connection would lose the answer.
 
-A socket that is closed with unread bytes resets the connection, and the client, whose write fails, never reads that its
-request is too long: SDKs then send it again. So the server ends its own side, reads and drops data for a while,
-and closes when the client has closed its side (RFC 9112, 9.6).
+Closing a socket with unread bytes resets the connection. The client's write then fails, and the client never reads that
+its request is too long. SDKs then send the request again. The server therefore ends its side, reads and drops data for
+a while, and closes when the client has closed its side (RFC 9112, 9.6).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from .limits import HttpLimits
 
 
 class LingeringClose(asyncio.Protocol):
-    """The protocol of a connection from then on. `on_lost` is the former protocol's `connection_lost`."""
+    """Represents the protocol of a connection from then on. `on_lost` is the `connection_lost` of the former protocol."""
 
     def __init__(
         self, transport: asyncio.Transport, limits: HttpLimits, on_lost: Callable[[Exception | None], None]

@@ -1,14 +1,16 @@
-"""Bounds the memory of long requests: the rest waits in its socket.
+"""Bounds the memory of long requests. Other requests stay in their sockets.
 
     socket ─► 20 MiB that are being read ─► 6.25 MiB that are being processed ─► response
 
-The service holds a body of a MiB up to four times while it checks it, merges it and writes it to the database; for a
-hundred requests at once that would be half a GB. So it processes long requests that arrived whole, as far as the budget
-allows, and a client that sends slowly takes no part of this budget. A body that is still being read is held once.
+The service holds a body of a MiB up to four times while it checks it, merges it and writes it to the database. For a
+hundred requests at once that would be half a GB. The service therefore processes long requests that arrived whole as
+far as the budget allows, and a client that sends slowly takes no part of this budget. A body that is still being read
+is held once.
 
-No caller is authenticated before the body has arrived, so memory is shared by address: addresses take turns, one has
-at most half of the memory, a request counts once its first 16 KiB have arrived, and while others wait, one that
-arrives slower than 64 KiB a second is refused with 408. A request that has memory does not wait for messages.
+The service cannot authenticate a caller before the body has arrived, so addresses share the memory. Addresses take
+turns, and one address has at most half of the memory. A request counts when its first 16 KiB have arrived. While other
+requests wait, a request that arrives slower than 64 KiB a second is refused with 408. A request that has memory does
+not wait for messages.
 """
 
 import asyncio
@@ -23,19 +25,19 @@ from penstock.gateway import MAXIMUM_BODY_BYTES
 from penstock.http import LONG_BODY_BYTES
 
 READING_BYTES = 20 * 1_048_576
-PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # less would make the longest request wait forever
+PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # With less, the longest request would wait forever.
 READING_SHARE = 0.5
-"""Of an address; it may have one request in any case."""
+"""This is the share of an address, which may have one request in any case."""
 FIRST_BYTES = 16_384
 """This many bytes of a body arrive before it gets memory."""
 SLOW_BYTES_A_SECOND = 65_536
 SLOW_SECONDS = 1.0
-"""Grace period before a slow upload loses its memory."""
+"""A slow upload loses its memory after this grace period."""
 CHECK_SECONDS = 0.25
 
 
 class Claimant(Protocol):
-    """A request that wants memory. `address`: whose share it takes."""
+    """Describes a request that needs memory. `address` names the address whose share it takes."""
 
     @property
     def size(self) -> int: ...
@@ -44,14 +46,14 @@ class Claimant(Protocol):
     def address(self) -> str: ...
 
     def end_if_slow(self) -> None:
-        """Gives its memory back, if the client sends too slowly."""
+        """Releases its memory if the client sends too slowly."""
 
 
 class MemoryBudget:
-    """At most `max_bytes`. A request that waits for longer than `timeout_seconds` gets ServiceUnavailable.
+    """Grants at most `max_bytes`. A request that waits for longer than `timeout_seconds` gets ServiceUnavailable.
 
-    `share`: of them, what one address may have. Addresses take turns; a large request lets no smaller one of another
-    address pass, which might go on forever.
+    `share` is the part that one address may have. Addresses take turns. A large request does not let smaller requests
+    of other addresses pass, because that might continue forever.
     """
 
     def __init__(self, max_bytes: int, timeout_seconds: float, share: float = 1.0) -> None:
@@ -60,13 +62,13 @@ class MemoryBudget:
         self._most_of_an_address = int(max_bytes * share)
         self._admitted: set[Claimant] = set()
         self._check_at = 0.0
-        self._bytes_of: Counter[str] = Counter()  # by address
+        self._bytes_of: Counter[str] = Counter()  # The keys are addresses.
         self._waiters: dict[
             str, deque[tuple[Claimant, asyncio.Future[None]]]
-        ] = {}  # in the order of their turns
+        ] = {}  # The requests are in the order of their turns.
 
     async def acquire(self, request: Claimant) -> None:
-        """Returns when the request's bytes are free. It has them until it releases them."""
+        """Returns when the request's bytes are free. The request has them until it releases them."""
         admitted = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(request.address, deque()).append((request, admitted))
         self._admit_waiters()
@@ -77,16 +79,16 @@ class MemoryBudget:
                     await asyncio.wait((admitted,), timeout=CHECK_SECONDS)
         except BaseException as error:
             if admitted.done():
-                self.release(request)  # it had just been admitted
+                self.release(request)  # The request had just been admitted.
             else:
                 admitted.cancel()
-                self._admit_waiters()  # it may have been the first, and the next one may be smaller
+                self._admit_waiters()  # It may have been the first, and the next one may be smaller.
             if isinstance(error, TimeoutError):
                 raise ServiceUnavailable from error
             raise
 
     def release(self, request: Claimant) -> None:
-        """Frees the request's bytes, and admits the requests that waited for them."""
+        """Frees the request's bytes and admits the requests that waited for them."""
         self._admitted.remove(request)
         self._free += request.size
         self._bytes_of[request.address] -= request.size
@@ -108,14 +110,14 @@ class MemoryBudget:
             if request.size > self._free:
                 break
             waiting.popleft()
-            self._waiters[address] = self._waiters.pop(address)  # its next turn is the last
+            self._waiters[address] = self._waiters.pop(address)  # Its next turn is the last.
             self._free -= request.size
             self._bytes_of[address] += request.size
             self._admitted.add(request)
             admitted.set_result(None)
 
     def _next_address(self) -> str | None:
-        """Whose turn it is, of those that wait and do not have their share."""
+        """Returns the address whose turn it is, among those that wait and do not have their share."""
         for address, waiting in list(self._waiters.items()):
             while waiting and waiting[0][1].cancelled():
                 waiting.popleft()
@@ -129,7 +131,7 @@ class MemoryBudget:
 
 
 class LongRequest:
-    """A request with a long body, which is read, and then processed, when there is memory for it."""
+    """Represents a request with a long body, which is read and then processed when there is memory for it."""
 
     def __init__(
         self, reading: MemoryBudget, processing: MemoryBudget, size: int, address: str, receive: Receive
@@ -143,28 +145,28 @@ class LongRequest:
         self._received_bytes = 0
         self._is_whole = False
         self._began_at = 0.0
-        self._timeout: asyncio.Timeout | None = None  # while a part of the body is awaited
+        self._timeout: asyncio.Timeout | None = None  # It is set while a part of the body is awaited.
 
     async def receive(self) -> Message:
-        """ASGI's receive. Raises ServiceUnavailable when the budget is used up for too long, RequestTimeout."""
+        """Implements ASGI's receive. Raises ServiceUnavailable if the budget is used up for too long, and RequestTimeout."""
         if self._is_whole:
-            return await self._receive()  # watches for the client's disconnect
+            return await self._receive()  # It watches for the client's disconnect.
         message = await self._next_part() if self._acquired else await self._first_part()
         if message["type"] == "http.request" and not message.get("more_body", False):
             self._is_whole = True
             if self._received_bytes > LONG_BODY_BYTES:
                 await self._acquire(self._processing)
             else:
-                self.release()  # its length was unknown before
+                self.release()  # Its length was unknown before.
         return message
 
     def release(self) -> None:
-        """Frees the memory of the request, which has been answered."""
+        """Frees the memory of the answered request."""
         while self._acquired:
             self._acquired.pop().release(self)
 
     def end_if_slow(self) -> None:
-        """Lets `receive` raise RequestTimeout, if the client sends too slowly."""
+        """Makes `receive` raise RequestTimeout if the client sends too slowly."""
         loop = asyncio.get_running_loop()
         seconds = loop.time() - self._began_at
         is_slow = seconds >= SLOW_SECONDS and self._received_bytes < seconds * SLOW_BYTES_A_SECOND
@@ -172,7 +174,7 @@ class LongRequest:
             self._timeout.reschedule(loop.time())
 
     async def _first_part(self) -> Message:
-        """The first FIRST_BYTES, or all of it; a client that does not send even these takes no memory."""
+        """Returns the first FIRST_BYTES, or the whole body. A client that does not send even these takes no memory."""
         message = await self._receive()
         parts = [message.get("body", b"")]
         while message.get("more_body", False) and sum(map(len, parts)) < FIRST_BYTES:
@@ -203,7 +205,7 @@ class LongRequest:
 
 
 def bytes_to_reserve(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """The bytes that a request's body may take; 0 for a short body, which needs no budget."""
+    """Returns the bytes that a request's body may take. A short body needs no budget and has 0."""
     headers_by_name = dict(headers)
     if b"transfer-encoding" in headers_by_name:
         return MAXIMUM_BODY_BYTES

@@ -1,4 +1,4 @@
-"""Facts of an AWS request at its end, for its span: collected only while the request is recorded."""
+"""Collects facts of an AWS request for its span, while the request is recorded."""
 
 from collections.abc import Callable, MutableMapping, Sequence
 from types import TracebackType
@@ -13,11 +13,12 @@ from penstock.gateway import ActionCall, DecodedRequest, GuardedActionCall, Reje
 from penstock.http import HttpResponse
 
 KEY: Final = "penstock.request_trace"
-"""Of an ASGI scope: the RequestTrace of a request that has one."""
+"""An ASGI scope has the RequestTrace of its request under this key."""
 
 
 class RequestNotes:
-    """`action`: None where none could be decoded. `request`: its members. `error`: the code of the error, or ""."""
+    """`action` is None if none could be decoded. `request` has the members of the request. `error` is the code of the
+    error, or ""."""
 
     __slots__ = ("action", "error", "queue_url", "topic_arn")
 
@@ -27,21 +28,22 @@ class RequestNotes:
         self.queue_url = self.topic_arn = ""
 
     def watch(self, call: ActionCall) -> None:
-        """Notes what the call is about: at once, or when it is decoded after its signature was verified."""
+        """Notes what the call is about. It does so at once, or when the call is decoded after the check of its
+        signature."""
         if isinstance(call, GuardedActionCall) and call.decoder is not None:
             call.decoder = self._noting(call.decoder)
         elif call.action is not UNDECODED:
             self._note(call.action, call.request)
 
     def fail(self, error: BaseException) -> None:
-        """Notes the error that the request ends with."""
+        """Notes the error that ends the request."""
         known = error.error if isinstance(error, RejectedRequest) else error
         kind = known if isinstance(known, AwsError) else InternalFailure
         self.error = kind.json_type.rpartition("#")[2]
 
     @property
     def destination(self) -> str:
-        """The name of the queue or topic; "" where the request names none."""
+        """Returns the name of the queue or topic, or "" if the request names none."""
         return self.queue_url.rpartition("/")[2] or self.topic_arn.rpartition(":")[2]
 
     def _noting(self, decoder: Callable[[], DecodedRequest]) -> Callable[[], DecodedRequest]:
@@ -61,9 +63,9 @@ class RequestNotes:
 
 
 class RequestTrace(Protocol):
-    """The trace that a request belongs to; as a context manager it is the current trace.
+    """Represents the trace that a request belongs to. As a context manager it is the current trace.
 
-    `notes`: None where the request is not recorded.
+    `notes` is None if the request is not recorded.
     """
 
     notes: RequestNotes | None
@@ -75,7 +77,7 @@ class RequestTrace(Protocol):
     ) -> None: ...
 
     def end(self, method: str, response: HttpResponse | None) -> None:
-        """Ends the span. No response: the client has disconnected."""
+        """Ends the span. Without a response, the client has disconnected."""
 
 
 class RequestTracer(Protocol):
@@ -84,10 +86,10 @@ class RequestTracer(Protocol):
     def begin(
         self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
     ) -> RequestTrace | None:
-        """The trace of a request; None: it has none."""
+        """Returns the trace of a request, or None if it has none."""
 
 
 def find_trace(scope: MutableMapping[str, Any]) -> RequestTrace | None:
-    """The trace of a request that ASGI brings."""
+    """Returns the trace of a request that comes through ASGI."""
     trace: RequestTrace | None = scope.get(KEY)
     return trace

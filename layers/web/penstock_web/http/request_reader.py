@@ -1,8 +1,8 @@
 """Reads the requests of one connection (RFC 9112) with llhttp, and decides which of them take the fast path.
 
-The fast path takes requests of AWS's protocols whose head and body one read from the socket brought, as it does for
-nearly all. ASGI takes the others, which are pipelined, in several reads, or long, have over 1,000 parameters, expect
-100-continue, use HTTP/1.0 or are the last of their connection. Both ways end in the same answer (`aws_request.py`).
+The fast path takes requests of AWS's protocols whose head and body arrive in one read from the socket, as nearly all
+do. ASGI takes the other requests: they are pipelined, arrive in several reads, are long, have over 1,000 parameters,
+expect 100-continue, use HTTP/1.0 or end their connection. Both ways end in the same answer (`aws_request.py`).
 """
 
 import logging
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class RefusedRequestError(Exception):
-    """A request that is refused while its head is read."""
+    """The server refuses a request while it reads its head."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -39,37 +39,38 @@ class RefusedRequestError(Exception):
 
 
 class RequestTaker(Protocol):
-    """What the reader needs of its connection."""
+    """Describes what the reader needs of its connection."""
 
     @property
     def is_free(self) -> bool:
-        """Whether no request is being answered and none waits."""
+        """Returns whether no request is being answered and none waits."""
 
     @property
     def is_read(self) -> bool:
-        """Whether the server reads what the client sends."""
+        """Returns whether the server reads data from the client."""
 
     def add_fast_path_request(self) -> AwsRequest:
-        """A request of an AWS protocol that arrived whole, which the reader starts at once."""
+        """Adds a request of an AWS protocol that arrived whole. The reader starts it at once."""
 
     def add_exchange(self, scope: Scope, keep_alive: bool, expects_continue: bool) -> AsgiExchange:
-        """Lets a request wait until ASGI answers it. Raises RefusedRequestError when too many wait."""
+        """Lets a request wait until ASGI answers it. Raises RefusedRequestError if too many wait."""
 
     def end_read(self) -> None:
-        """All requests of one read have been taken."""
+        """Notes that the reader has taken all requests of one read."""
 
     def update_reading(self) -> None:
-        """Reads on, or not while the application has yet to take what was read."""
+        """Reads on, or stops reading until the application has taken earlier bytes."""
 
     def end_request(self, exchange: AsgiExchange) -> None:
-        """The whole request has arrived."""
+        """Notes that the whole request has arrived."""
 
     def refuse(self, status: int, broken: AsgiExchange | None) -> None:
-        """Refuses what cannot be read, after the earlier requests. `broken`: the request whose body cannot be read."""
+        """Refuses unreadable data after the earlier requests. `broken` is the request whose body cannot be read."""
 
 
 class RequestReader:
-    """The requests of one connection. `accepts`: whether it takes another. `exchange`: whose body is being read."""
+    """Reads the requests of one connection. `accepts` says whether it takes another request. `exchange` is the request
+    whose body is being read."""
 
     __slots__ = (
         "_aws_application", "_body", "_connection", "_expects_continue", "_headers", "_hosts", "_in_head",
@@ -84,19 +85,21 @@ class RequestReader:
         self._timer = timer
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._in_head = self._upgrades = False
-        self._body: bytes | bytearray | None = None  # of a request that may be whole
-        self._read_bytes = 0  # of this read, which may belong to the present head or trailers
-        self._stalled_bytes = 0  # before this read, since a head began or a part of a body arrived
+        self._body: bytes | bytearray | None = None  # These bytes belong to a request that may be whole.
+        self._read_bytes = 0  # These bytes of the read may belong to the present head or trailers.
+        self._stalled_bytes = (
+            0  # These bytes arrived before this read, since a head began or a part of a body arrived.
+        )
         self.accepts = True
         self.exchange: AsgiExchange | None = None
 
     @property
     def in_request(self) -> bool:
-        """Whether a part of a request has arrived, and the rest has not."""
+        """Returns whether a part of a request has arrived, and the rest has not."""
         return self._in_head or self.exchange is not None
 
     def data_received(self, data: bytes) -> None:
-        """Takes what one read from the socket brought."""
+        """Takes the data of one read from the socket."""
         if self._parser is None or not (self.accepts or self.exchange is not None):
             return
         self._read_bytes = len(data)
@@ -109,9 +112,9 @@ class RequestReader:
             if rest is not None:
                 self._ignore_upgrade(rest)
         except HttpParserError as error:
-            if self.accepts or self.exchange is not None:  # data after the last request does not matter
+            if self.accepts or self.exchange is not None:  # Data after the last request does not matter.
                 self._refuse(choose_status(error))
-        if self._body is not None:  # the rest has not arrived yet
+        if self._body is not None:  # The rest has not arrived yet.
             self._use_asgi()
         if self._in_head or self.exchange is not None:
             self._expect_rest()
@@ -128,7 +131,7 @@ class RequestReader:
         self._parser = None
 
     def start_timer(self) -> None:
-        """Gives the rest of a request its time."""
+        """Starts the time limit for the rest of a request."""
         if self.in_request:
             self._timer.start(self._limits.head_seconds if self._in_head else self._limits.body_seconds)
 
@@ -153,7 +156,7 @@ class RequestReader:
             self._hosts += 1
         elif name == b"expect" and value.lower() == b"100-continue":
             self._expects_continue = True
-        self._headers.append((name, value.rstrip()))  # the parser strips the front only
+        self._headers.append((name, value.rstrip()))  # The parser strips only the front.
 
     def on_headers_complete(self) -> None:
         parser, headers, limits = self._parser, self._headers, self._limits
@@ -161,8 +164,8 @@ class RequestReader:
         if parser is None or not self.accepts:
             raise RefusedRequestError(
                 503
-            )  # the client never sees this status: the connection is being closed
-        self._request_headers, self._headers = headers, []  # trailers are no headers (RFC 9110, 6.5.1)
+            )  # The client never sees this status, because the connection is being closed.
+        self._request_headers, self._headers = headers, []  # Trailers are not headers (RFC 9110, 6.5.1).
         self._method = parser.get_method().decode("ascii")
         self._version = parser.get_http_version()
         if self._hosts != 1 or self._version != "1.1" or len(headers) > limits.max_headers:
@@ -193,7 +196,7 @@ class RequestReader:
                 self.exchange.add_body(body)
                 if self.exchange.unread_bytes > self._limits.max_unread_body_bytes:
                     self._connection.update_reading()
-        elif self._body:  # another chunk
+        elif self._body:  # Another chunk begins.
             self._body = bytearray(self._body) if isinstance(self._body, bytes) else self._body
             self._body += body
         else:
@@ -224,7 +227,7 @@ class RequestReader:
 
     # --- a head ------------------------------------------------------------------------------------------------------
     def _check_head(self) -> None:
-        """Refuses a head with too many headers, of another version, or without the one Host (RFC 9112, 3.2)."""
+        """Refuses a head with too many headers, another version, or not exactly one Host (RFC 9112, 3.2)."""
         if self._version not in ("1.0", "1.1"):
             raise RefusedRequestError(505)
         if len(self._request_headers) > self._limits.max_headers:
@@ -238,13 +241,13 @@ class RequestReader:
             raise RefusedRequestError(431)
 
     def _can_use_fast_path(self) -> bool:
-        """Whether the request may take the fast path, provided that its body has arrived."""
+        """Returns whether the request may take the fast path, if its body has arrived."""
         application = self._aws_application
         if application is None or self._expects_continue or not self._keep_alive or "%" in self._path:
             return False
         if (
             self._method == "GET" and self._path == "/"
-        ):  # browsers begin here, and no client sends messages so
+        ):  # Browsers begin with this path, and no client sends messages to it.
             return False
         return self._connection.is_free and application.handles(self._method, self._path)
 
@@ -270,7 +273,8 @@ class RequestReader:
             self.on_body(bytes(body))
 
     def _ignore_upgrade(self, rest: memoryview) -> None:
-        """Reads a request once more, as one that asks for no other protocol (RFC 9110, 7.8), and the data after it."""
+        """Reads a request once more as if it asked for no other protocol (RFC 9110, 7.8), and then the data after
+        it."""
         while self._upgrades and self._method != "CONNECT":
             lines = [f"{self._method} {self._url.decode('ascii')} HTTP/{self._version}".encode("ascii")]
             lines += [b"%b: %b" % pair for pair in self._request_headers if pair[0] != b"upgrade"]
@@ -299,9 +303,9 @@ class RequestReader:
 
 
 def split_target(url: bytes) -> tuple[str, bytes, bytes]:
-    """Path, query and host of a request target (RFC 9112, 3.2). Raises HttpParserInvalidURLError.
+    """Returns the path, query and host of a request target (RFC 9112, 3.2). Raises HttpParserInvalidURLError.
 
-    Only a whole URL has a host, with its port; it counts in place of the header's (RFC 9112, 3.2.2).
+    Only a whole URL has a host, with its port. It replaces the host of the header (RFC 9112, 3.2.2).
     """
     parsed = parse_url(url)
     host = b"" if url[:1] in (b"/", b"*") else url.partition(b"://")[2]
@@ -310,12 +314,12 @@ def split_target(url: bytes) -> tuple[str, bytes, bytes]:
 
 
 def choose_status(error: HttpParserError) -> int:
-    """The status with which a request is refused. Logs why."""
+    """Returns the status with which a request is refused. Logs the reason."""
     cause = error.__context__ if isinstance(error, HttpParserCallbackError) else error
     if isinstance(cause, RefusedRequestError):
         return cause.status
     if isinstance(cause, HttpParserError):
-        _log.warning("a client sent what is not HTTP", extra={"cause": str(cause)})
+        _log.warning("a client sent data that is not HTTP", extra={"cause": str(cause)})
         return 400
     _log.error("a request could not be read", exc_info=cause)
     return 500

@@ -1,4 +1,4 @@
-"""Parts of responses as bytes: status lines, the date, and the responses that the server gives by itself."""
+"""Holds parts of responses as bytes: status lines, the date, and the responses of the server itself."""
 
 import asyncio
 from email.utils import formatdate
@@ -22,16 +22,17 @@ REASONS = {
 
 
 class DateHeader:
-    """The header `date` of all responses (RFC 9110, 6.6.1). It is made once a second, and only if there are responses.
+    """Represents the header `date` of all responses (RFC 9110, 6.6.1). It is renewed at most once a second, and only if there
+    are responses.
 
-    `line`: the header with its line end, or nothing when it is older than a second.
+    `line` is the header with its line end. It is empty if it is older than a second.
     """
 
     def __init__(self) -> None:
         self.line = b""
 
     def renew(self) -> bytes:
-        """The header with the present time."""
+        """Returns the header with the present time."""
         self.line = b"date: %b\r\n" % formatdate(usegmt=True).encode()
         asyncio.get_running_loop().call_later(1.0, self._forget)
         return self.line
@@ -41,7 +42,7 @@ class DateHeader:
 
 
 def refusal(status: int, date_line: bytes) -> bytes:
-    """A whole response of the server itself, after which it closes the connection."""
+    """Returns a whole response of the server itself. The server closes the connection after it."""
     body = REASONS[status].encode()
     retry_after = b"retry-after: 1\r\n" if status == 503 else b""
     head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n" % len(body)

@@ -1,4 +1,4 @@
-"""What the connections of one server share."""
+"""Holds the state that the connections of one server share."""
 
 import asyncio
 from collections import Counter
@@ -15,17 +15,17 @@ from .responses import DateHeader
 
 
 class Stoppable(Protocol):
-    """A connection, as the server sees it. `peer`: the address that it came from."""
+    """Describes a connection for the server. `peer` is the address of the client."""
 
     peer: str
 
     def stop(self) -> None:
-        """Closes the connection, after the response to the request that is being answered."""
+        """Closes the connection after the response to the current request."""
 
 
 @dataclass(slots=True, eq=False)
 class ServerState:
-    """The applications, the limits, and the open connections. `aws_application`: None without the fast path."""
+    """Holds the applications, the limits and the open connections. `aws_application` is None without the fast path."""
 
     application: ASGIApp
     aws_application: AwsApplication | None
@@ -44,7 +44,7 @@ class ServerState:
         task.add_done_callback(self._forget_task)
 
     def admit(self, connection: Stoppable) -> bool:
-        """Adds a connection. False: there are too many, in all or from its address."""
+        """Adds a connection. Returns False if there are too many, in all or from its address."""
         self.connections.add(connection)
         self.of_addresses[connection.peer] += 1
         most = self.limits.max_connections
@@ -56,7 +56,7 @@ class ServerState:
         return admitted
 
     def forget(self, connection: Stoppable) -> None:
-        """Removes a connection that is closed."""
+        """Removes a closed connection."""
         if connection in self.connections:
             self.connections.remove(connection)
             self.of_addresses[connection.peer] -= 1

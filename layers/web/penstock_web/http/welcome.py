@@ -1,4 +1,4 @@
-"""What a browser is shown at `/` where there is no console."""
+"""Shows a text to a browser at `/` if there is no console."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/")
 async def welcome() -> PlainTextResponse:
-    """Says what this is: the application asks for no other `GET /` here."""
+    """Returns a text that describes the service. The application needs no other `GET /` here."""
     return PlainTextResponse(TEXT, headers={"vary": "Accept", "x-content-type-options": "nosniff"})

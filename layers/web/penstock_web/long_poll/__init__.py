@@ -1,1 +1,1 @@
-"""Receives that wait for messages."""
+"""Implements receives that wait for messages."""

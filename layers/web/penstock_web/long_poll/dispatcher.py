@@ -1,6 +1,6 @@
-"""Long polls of a process: each waiting request costs a future, but no connection, no task and no timer.
+"""Runs the long polls of a process. Each waiting request costs a future, but no connection, no task and no timer.
 
-A request waits until one of these serves or wakes it:
+A request waits until one of these events serves or wakes it:
 
     claim   a send in this process receives for the waiters that it claims (`direct_handoff`)
     wake    another event in this process wakes waiters at once
@@ -8,15 +8,14 @@ A request waits until one of these serves or wakes it:
     check   the shared check of all queues with waiters, each second and at the moment for which a check has found that
             a delay or a visibility timeout ends: also changes without a notification, and lost notifications
 
-A sender notifies only queues that are registered, because NOTIFY takes a database-wide lock at commit. So the
-dispatcher registers the queue of a waiter, and checks the queue once after that registration has committed: this check
-finds a message that was sent between the waiter's empty receive and the registration.
+A sender notifies only registered queues, because NOTIFY takes a database-wide lock at commit. The dispatcher therefore
+registers the queue of a waiter, and checks the queue once after that registration has committed. This check finds a
+message that was sent between the waiter's empty receive and the registration.
 
-One message sent in this process wakes one waiter. It does not notify this process, and keeps its registration, if it
-was sent on a connection that names this dispatcher as `watcher` (`pipeline_pool`). If the message comes when its queue
-has no waiters, a request whose empty receive was under way meanwhile receives again instead of waiting. Notifications
-and checks do not say how many messages there are: they wake one waiter, and a waiter that finds messages wakes two
-others.
+One message sent in this process wakes one waiter. If it was sent on a connection that names this dispatcher as
+`watcher` (`pipeline_pool`), it does not notify this process and keeps its registration. If a message arrives while its
+queue has no waiters, a request whose empty receive was under way receives again instead of waiting. Notifications and
+checks do not say how many messages there are, so they wake one waiter. A waiter that finds messages wakes two others.
 """
 
 import asyncio
@@ -42,24 +41,26 @@ POLL_SECONDS = 1.0
 # A registration lasts five seconds. If no notification used it within three, the next one lasts a minute.
 REGISTRATION_SECONDS, RENEW_SECONDS = 5, 3.0
 UNUSED_REGISTRATION_SECONDS, UNUSED_RENEW_SECONDS = 60, 50.0
-# Unused registrations are renewed at multiples of this, many in one statement: each commit makes the next shared check
-# look at every queue.
+# The dispatcher renews unused registrations at multiples of this time, many in one statement, because each commit makes
+# the next shared check look at every queue.
 RENEW_TOGETHER_SECONDS = 50.0
-REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
-MANY_QUEUES = 100  # so many are looked at in each second in which something was committed
-# Of more, the check takes a hundredth of the time, unless nothing is notified or something becomes visible by time.
+REGISTER_PAUSE_SECONDS = 0.02  # A busy queue registers at most 50 times a second.
+MANY_QUEUES = 100  # The check looks at this many queues in each second in which something was committed.
+# For more queues the check takes a hundredth of the time, unless a notification arrives or a message becomes visible by
+# time.
 CHECK_PAUSE_FACTOR, LONGEST_CHECK_PAUSE_SECONDS = 100, 10.0
-ASSUMED_EMPTY_SECONDS = 1.0  # the shared check finds messages that become visible by time as late as this
-EMPTY_RECEIVE_VALID_SECONDS = 0.02  # so long a new request relies on another's empty receive of a FIFO queue
+ASSUMED_EMPTY_SECONDS = 1.0  # The shared check finds messages that become visible by time at most this late.
+# For this time a new request relies on another request's empty receive of a FIFO queue.
+EMPTY_RECEIVE_VALID_SECONDS = 0.02
 
 _log = logging.getLogger(__name__)
 
 
 class LongPollDispatcher:
-    """The waiting requests of a process. `execute` runs SQL functions; when it fails, waiters are woken later.
+    """Holds the waiting requests of a process. `execute` runs SQL functions. If it fails, waiters are woken later.
 
-    `watcher`: the id under which the dispatcher registers queues. `missed_wakeups`: how many wake-ups found too few
-    waiters, over all queues. `receives_notifications`: whether notifications arrive (`listener`).
+    `watcher` is the id under which the dispatcher registers queues. `missed_wakeups` counts the wake-ups that found too
+    few waiters, over all queues. `receives_notifications` says whether notifications arrive (`listener`).
     """
 
     def __init__(self, execute: ExecuteStatement, watcher: UUID | None = None) -> None:
@@ -73,8 +74,8 @@ class LongPollDispatcher:
         self._draining = False
         self._wake_callbacks: dict[str, Callable[[], None]] = {}
         self._last_check = LastCheck()
-        # Whether the next shared check looks at each queue, since requests have begun to wait or registrations have
-        # failed; it does so, too, when the first of them is to be registered anew.
+        # This says whether the next shared check looks at each queue, because requests have begun to wait or
+        # registrations have failed. The check also does so when the first of them is due for registration again.
         self._looks_at_each = True
         self._renew_at = self._next_check_at = float("-inf")
         self._check_now = asyncio.Event()
@@ -84,16 +85,17 @@ class LongPollDispatcher:
 
     @property
     def draining(self) -> bool:
-        """Whether the process is shutting down."""
+        """Returns whether the process is shutting down."""
         return self._draining
 
     # --- waiting -----------------------------------------------------------------------------------------------------
     def can_skip_receive(self, queue: ResolvedQueue) -> bool:
-        """Whether a new request may wait without a receive, since the queue is known to be empty.
+        """Returns whether a new request may wait without a receive, because the queue is known to be empty.
 
-        It is known where other requests wait, and for a moment after one waited until its time was over, or was handed
-        all that had been sent. On a FIFO queue only an empty receive of a moment ago counts: a receive passes over
-        message groups that others have locked, and nothing notifies this process when another one unlocks them.
+        The queue is known to be empty if other requests wait, and for a moment after a request waited until its time
+        was over or got everything that had been sent. On a FIFO queue only a recent empty receive counts. A receive
+        passes over message groups that others have locked, and nothing notifies this process when another process
+        unlocks them.
         """
         state = self._queues.get(queue.arn)
         if state is None:
@@ -112,11 +114,11 @@ class LongPollDispatcher:
         receive: Receive[ReceivedRow] | None = None,
         skipped_receive: bool = False,
     ) -> WaitFuture:
-        """A future of why the wait ended, or of the rows that a receive returned for the waiter.
+        """Returns a future of the reason why the wait ended, or of the rows that a receive returned for the waiter.
 
-        The reason NOT says that the time is over, or that the process is shutting down. `missed_wakeups`: the
-        dispatcher's, from before the request's empty receive, which may have overlooked messages sent since then.
-        `skipped_receive`: the request has made no receive (`can_skip_receive`).
+        The reason NOT says that the time is over, or that the process is shutting down. `missed_wakeups` is the
+        dispatcher's value from before the request's empty receive, which may have overlooked messages sent since then.
+        `skipped_receive` says that the request has made no receive (`can_skip_receive`).
         """
         loop = asyncio.get_running_loop()
         future: WaitFuture = loop.create_future()
@@ -154,9 +156,9 @@ class LongPollDispatcher:
             queue.assumed_empty_until = asyncio.get_running_loop().time() + ASSUMED_EMPTY_SECONDS
 
     def assume_empty(self, queue_arn: str, missed_wakeups: int) -> None:
-        """Notes that waiters were handed all messages that were sent, so that the next request may wait at once.
+        """Notes that waiters got all messages that were sent, so that the next request may wait at once.
 
-        `missed_wakeups`: the dispatcher's, from before the messages were sent: others may have come meanwhile.
+        `missed_wakeups` is the dispatcher's value from before the messages were sent. Others may have arrived since.
         """
         queue = self._queues.get(queue_arn)
         if (
@@ -172,7 +174,7 @@ class LongPollDispatcher:
         self._wake_callbacks[name] = callback
 
     def wake(self, queue_arn: str, number: int, woken: Woken = Woken.FOR_ONE) -> None:
-        """Wakes up to `number` waiters, those that have waited longest first."""
+        """Wakes up to `number` waiters, the longest waiting first."""
         if queue_arn in self._wake_callbacks:
             self._wake_callbacks[queue_arn]()
         queue = self._queues.get(queue_arn)
@@ -180,7 +182,7 @@ class LongPollDispatcher:
             self._wake(queue, number, woken)
 
     def wake_waiters(self, queue: ResolvedQueue, number: int, woken: Woken = Woken.FOR_ONE) -> None:
-        """The same for a queue that a request has waited for."""
+        """Does the same for a queue that a request has waited for."""
         state = self._queues.get(queue.arn)
         if state is not None:
             self._wake(state, number, woken)
@@ -195,9 +197,9 @@ class LongPollDispatcher:
             queue.last_missed_wakeup = self.missed_wakeups
 
     def claim(self, queue_arn: str, messages: int) -> list[Waiter]:
-        """Removes and returns the first waiters whose receives may share a call: enough for so many messages.
+        """Removes and returns the first waiters whose receives may share a call, enough for this many messages.
 
-        Only the caller may serve or wake them. It gets no waiters of a FIFO queue.
+        Only the caller may serve or wake them. The method returns no waiters of a FIFO queue.
         """
         queue = self._queues.get(queue_arn)
         if queue is None or not queue.waiters or queue_arn.endswith(".fifo"):
@@ -223,7 +225,7 @@ class LongPollDispatcher:
         return claimed
 
     def drain(self) -> None:
-        """Ends every wait, and each that begins from now on."""
+        """Ends every wait, and each wait that begins from now on."""
         self._draining = True
         for queue in self._queues.values():
             for waiter in list(queue.waiters):
@@ -231,10 +233,10 @@ class LongPollDispatcher:
 
     # --- registering -------------------------------------------------------------------------------------------------
     def handle_notification(self, queue_arn: str) -> None:
-        """Wakes a waiter after a notification, which has used up the registration.
+        """Wakes a waiter after a notification. The notification has used up the registration.
 
         The notification comes from another process, or from a call of this process without a wake-up, such as a
-        publication. A message does not wake two waiters: if a sender of this process has woken one since the
+        publication. A message must not wake two waiters. If a sender of this process has woken one since the
         registration, this method wakes none, and the check after the next registration, within 20 ms, finds the rest.
         """
         if queue_arn in self._wake_callbacks:
@@ -249,7 +251,8 @@ class LongPollDispatcher:
                 self._request_registration(queue)
 
     def renew_registrations(self) -> None:
-        """Registers every queue anew and checks it, since notifications may have been lost. Wakes the workers, too."""
+        """Registers every queue again and checks it, because notifications may have been lost. Also wakes the
+        workers."""
         self.wake_workers()
         self._last_check = LastCheck()
         for queue in self._queues.values():
@@ -259,7 +262,8 @@ class LongPollDispatcher:
                 self._request_registration(queue)
 
     def wake_workers(self) -> None:
-        """Wakes every worker that waits for a notification: some may have been lost, or none arrive from now on."""
+        """Wakes every worker that waits for a notification, because some may have been lost or none arrive from now
+        on."""
         for callback in self._wake_callbacks.values():
             callback()
 
@@ -283,7 +287,9 @@ class LongPollDispatcher:
             while self._to_register:
                 queues, self._to_register = self._to_register, []
                 for queue in queues:
-                    queue.registered = bool(queue.waiters)  # if not, it registers when the next request waits
+                    queue.registered = bool(
+                        queue.waiters
+                    )  # Otherwise the queue registers when the next request waits.
                 await self._register_batch([queue for queue in queues if queue.registered])
         finally:
             self._register_task = None
@@ -303,7 +309,7 @@ class LongPollDispatcher:
         ]
         try:
             await self._execute(WATCH_QUEUES, [arns, self._watcher, seconds])
-            # The others were registered all the time, so that no message can have been overlooked.
+            # The other queues were registered all the time, so no message can have been overlooked.
             if new := [queue.resolved.arn for queue in queues if not queue.previous_unused]:
                 rows = await self._execute(POLL_QUEUES, [new, None])
                 self._wake_found(rows)
@@ -323,14 +329,14 @@ class LongPollDispatcher:
             elif others := [arn for arn in arns if arn not in self._last_check.arns]:
                 await self._check_others(others, now)
         except BaseException:
-            self._looks_at_each = True  # the next check has to name those whose wait has just begun
+            self._looks_at_each = True  # The next check has to name the queues whose wait has just begun.
             raise
 
     async def _check_queues(self, arns: list[str], now: float) -> None:
         """Wakes waiters of queues that have messages.
 
-        With a known snapshot, the SQL function returns at once while nothing was committed and nothing became visible
-        by time: a thirtieth of the work.
+        With a known snapshot, the SQL function returns at once if nothing was committed and nothing became visible by
+        time. That takes a thirtieth of the work.
         """
         last_check = self._last_check
         known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
@@ -342,8 +348,8 @@ class LongPollDispatcher:
             self._check_when_due(rows)
 
     async def _check_others(self, arns: list[str], now: float) -> None:
-        """The same for queues that the last check left out, as no request waited there: they are registered already,
-        but it is unknown which messages become visible by time."""
+        """Does the same for queues that the last check left out because no request waited there. They are registered
+        already, but it is unknown which messages become visible by time."""
         rows = await self._execute(POLL_QUEUES, [arns, None])
         self._last_check.add(arns, rows, now)
         self._wake_found(rows)
@@ -351,19 +357,22 @@ class LongPollDispatcher:
 
     def _wake_found(self, rows: list[PolledQueueRow]) -> None:
         for row in rows:
-            if row.arn is not None:  # the last row is about all of them
+            if row.arn is not None:  # The last row is about all of them.
                 self.wake(row.arn, 1, Woken.FOR_MORE)
 
     def _check_when_due(self, rows: list[PolledQueueRow]) -> None:
-        """Checks at the moment at which something becomes visible.
+        """Checks at the moment at which a message becomes visible.
 
-        Not if a message is visible already: the request that was woken for it may have to leave it to another one.
+        It does not check if a message is visible already, because the woken request may have to leave it to another
+        one.
         """
         wait_ms = rows[-1].wait_ms if rows else None
         if not wait_ms:
             return
         loop = asyncio.get_running_loop()
-        due_at = loop.time() + (wait_ms + 1) / 1000  # not before the end of what the last check knows
+        due_at = (
+            loop.time() + (wait_ms + 1) / 1000
+        )  # The check is not before the time that the last check covers.
         if self._due_timer is not None and loop.time() < self._due_timer.when() <= due_at:
             return
         if self._due_timer is not None:
@@ -371,28 +380,29 @@ class LongPollDispatcher:
         self._due_timer = loop.call_at(due_at, self._check_now.set)
 
     def _end_of_pause(self, arns: list[str], began_at: float) -> float:
-        """When the next check may be, after one of these queues that has just ended."""
+        """Returns when the next check may run, after a check of these queues that has just ended."""
         if len(arns) <= MANY_QUEUES:
             return float("-inf")
         ended_at = asyncio.get_running_loop().time()
         return ended_at + min(CHECK_PAUSE_FACTOR * (ended_at - began_at), LONGEST_CHECK_PAUSE_SECONDS)
 
     def _may_pause(self, now: float) -> bool:
-        """Whether what changed since the last check is known by notifications, so that the next one may be later."""
+        """Returns whether notifications report the changes since the last check, so that the next check may be
+        later."""
         return self.receives_notifications and now < min(self._next_check_at, self._last_check.until)
 
     async def _is_unchanged(self, now: float) -> bool:
-        """Whether the last check of thousands of queues still holds, and none is to be registered anew."""
+        """Returns whether the last check of thousands of queues is still valid and no queue is due for registration."""
         few = len(self._queues) <= MANY_QUEUES
         if few or self._looks_at_each or now >= min(self._last_check.until, self._renew_at):
             return False
         return self._may_pause(now) or not await self._execute(POLL_QUEUES, [[], self._last_check.snapshot])
 
     async def poll(self, *, is_due: bool = False) -> None:
-        """Runs the shared check once, without queues that register now: those that were not registered before are
-        checked after that, the others by the next check.
+        """Runs the shared check once, without queues that register now. It then checks the queues that were not
+        registered before. The next check covers the others.
 
-        `is_due`: something becomes visible by time. Forgets queues that have no waiters any more.
+        `is_due` says that a message becomes visible by time. The method forgets queues that have no waiters any more.
         """
         now = asyncio.get_running_loop().time()
         if not is_due and await self._is_unchanged(now):
@@ -412,7 +422,7 @@ class LongPollDispatcher:
         await self._check(arns, now, is_due=is_due)
 
     async def run(self) -> None:
-        """Runs the shared check each second, and when something becomes visible by time, until it is cancelled."""
+        """Runs the shared check each second, and when a message becomes visible by time, until it is cancelled."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
@@ -422,13 +432,13 @@ class LongPollDispatcher:
             try:
                 await self.poll(is_due=is_due)
             except AwsError:
-                continue  # the database cannot be reached: the pool's callers report it
+                continue  # The database cannot be reached, and the callers of the pool report it.
             except Exception:  # noqa: BLE001 - logged; long polls go on
                 _log.exception("the shared check of long polls failed")
 
 
 def _renew_at(now: float, *, unused: bool) -> float:
-    """When a registration of this moment is renewed; `unused`: no notification used the one before."""
+    """Returns when a registration made now is renewed. `unused` says that no notification used the previous one."""
     if not unused:
         return now + RENEW_SECONDS
     return (now + UNUSED_RENEW_SECONDS) // RENEW_TOGETHER_SECONDS * RENEW_TOGETHER_SECONDS

@@ -1,15 +1,15 @@
-"""Timers of long polls: waits that end at about the same time share a timer and a turn of the event loop."""
+"""Provides timers of long polls. Waits that end at about the same time share a timer and a turn of the event loop."""
 
 import asyncio
 from collections.abc import Callable
 from math import ceil, floor, log2
 
 STEPS_PER_WAIT = 100
-"""A wait ends late by up to a hundredth of its time: 20 s by up to 0.125 s."""
+"""A wait ends late by up to a hundredth of its time. A wait of 20 s ends late by up to 0.125 s."""
 
 
 class SharedTimer:
-    """The callbacks of one moment, in the order in which they were added."""
+    """Holds the callbacks of one moment in the order in which they were added."""
 
     __slots__ = ("at", "callbacks", "handle")
 
@@ -25,14 +25,14 @@ class SharedTimer:
 
 
 class WaitTimers:
-    """The shared timers of all waits."""
+    """Holds the shared timers of all waits."""
 
     def __init__(self) -> None:
         self._timers: dict[float, SharedTimer] = {}
 
     def add(self, seconds: float, callback: Callable[[], object]) -> SharedTimer:
-        """Calls `callback` after so many seconds (more than 0), or a little later."""
-        # A power of two: waits of 14 s and of 20 s end together.
+        """Calls `callback` after this many seconds (more than 0), or slightly later."""
+        # The step is a power of two, so that waits of 14 s and of 20 s end together.
         step = 2.0 ** floor(log2(seconds / STEPS_PER_WAIT))
         at = ceil((asyncio.get_running_loop().time() + seconds) / step) * step
         timer = self._timers.get(at)
@@ -42,7 +42,7 @@ class WaitTimers:
         return timer
 
     def remove(self, timer: SharedTimer, callback: Callable[[], object]) -> None:
-        """Removes a callback. Waits whose time is over call this, too."""
+        """Removes a callback. Waits whose time is over call this method too."""
         timer.callbacks.pop(callback, None)
         if not timer.callbacks and self._timers.get(timer.at) is timer:
             timer.handle.cancel()

@@ -1,4 +1,4 @@
-"""The state of a long poll, of its queue, and of the last shared check: see `dispatcher`."""
+"""Holds the state of a long poll, of its queue, and of the last shared check. See `dispatcher`."""
 
 import asyncio
 
@@ -10,13 +10,14 @@ from penstock.postgres.statements.messages import ReceivedRow
 from .timers import SharedTimer
 
 WaitFuture = asyncio.Future[Woken | list[ReceivedRow]]
-"""Why a wait ended, or the rows that a receive returned for the waiter."""
+"""Holds the reason why a wait ended, or the rows that a receive returned for the waiter."""
 
 
 class Waiter:
-    """One request's wait. Tickets keep the order of arrival, also of requests that wait again after an empty receive.
+    """Represents one request's wait. Tickets keep the order of arrival, also for requests that wait again after an
+    empty receive.
 
-    `receive`: the effect that found nothing, if it may share a call with others. `timer`: ends the wait.
+    `receive` is the effect that found nothing, if it may share a call with others. `timer` ends the wait.
     """
 
     __slots__ = ("future", "receive", "ticket", "timer")
@@ -28,7 +29,8 @@ class Waiter:
         self.timer: SharedTimer | None = None
 
     def wake(self, woken: Woken = Woken.FOR_ONE) -> bool:
-        """Ends the wait. False if it had ended: the client has disconnected, or another call has served the waiter."""
+        """Ends the wait. Returns False if it had ended because the client has disconnected or another call has served
+        the waiter."""
         if self.future.done():
             return False
         self.future.set_result(woken)
@@ -47,13 +49,14 @@ class Waiter:
 
 
 class WaitedQueue:
-    """A queue that requests wait for, or waited for a moment ago.
+    """Represents a queue that requests wait for, or waited for a moment ago.
 
-    `registered`: the queue is registered, or about to be, until `renew_at`. `previous_unused`: no notification used
-    the registration before. `woken_locally`: since the registration, a sender of this process has woken a waiter.
-    `last_empty_receive_at`: when a request last began to wait after an empty receive. `last_missed_wakeup`: number of
-    the last wake-up that found too few waiters. `assumed_empty_until`: until then a new request waits without a
-    receive, since another has just waited until its time was over, or was handed all that was sent.
+    `registered` says that the queue is registered, or is being registered, until `renew_at`. `previous_unused` says
+    that no notification used the previous registration. `woken_locally` says that a sender of this process has woken a
+    waiter since the registration. `last_empty_receive_at` is the time when a request last began to wait after an empty
+    receive. `last_missed_wakeup` is the number of the last wake-up that found too few waiters. Until
+    `assumed_empty_until` a new request waits without a receive, because another has just waited until its time was
+    over, or got everything that was sent.
     """
 
     __slots__ = (
@@ -81,7 +84,8 @@ class WaitedQueue:
 
 
 class LastCheck:
-    """The result of the last shared check: no messages in these queues, nor before `until` unless a commit happens."""
+    """Holds the result of the last shared check: these queues have no messages, and get none before `until` without a
+    commit."""
 
     __slots__ = ("arns", "snapshot", "until")
 
@@ -91,7 +95,7 @@ class LastCheck:
         self.until = float("-inf")
 
     def covers(self, arns: list[str], now: float) -> bool:
-        """Whether a check of these queues would find the same, as long as nothing is committed."""
+        """Returns whether a check of these queues would find the same result if nothing is committed."""
         return now < self.until and self.arns.issuperset(arns)
 
     def update(self, arns: list[str], rows: list[PolledQueueRow], now: float) -> None:
@@ -101,7 +105,8 @@ class LastCheck:
         self.until = now + (summary.wait_ms or 0) / 1000
 
     def add(self, arns: list[str], rows: list[PolledQueueRow], now: float) -> None:
-        """Remembers the result of a later check, of other queues. What the snapshot lacks makes the next check look."""
+        """Adds the result of a later check of other queues. A change that the snapshot lacks makes the next check
+        look."""
         *_, summary = rows
         self.arns |= frozenset(arns)
         self.until = min(self.until, now + (summary.wait_ms or 0) / 1000)

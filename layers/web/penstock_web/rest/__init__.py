@@ -1,1 +1,2 @@
-"""The REST API: plain JSON over the same operations. It uses FastAPI and pydantic, which core never imports."""
+"""Implements the REST API, which is plain JSON over the same operations. It uses FastAPI and pydantic, which core never
+imports."""

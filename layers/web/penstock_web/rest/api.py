@@ -2,8 +2,8 @@
 
     add_rest_api(app, environment, run_operation)
 
-`run_operation(operation, scope)` runs an operation. The container's awaits effects, which it merges with those of
-other requests; Lambda's runs the operation to its end without awaiting.
+`run_operation(operation, scope)` runs an operation. In the container it awaits effects and merges them with those of
+other requests. On Lambda it runs the operation to its end without awaiting.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ ROUTES: Final[tuple[Routes, ...]] = (
     mappings.routes,
     metrics.routes,
 )
-"""Those below /v1."""
+"""Lists the routes below /v1."""
 
 
 def add_rest_api(app: FastAPI, environment: Environment, run_operation: RunOperation) -> None:
@@ -63,5 +63,5 @@ def add_rest_api(app: FastAPI, environment: Environment, run_operation: RunOpera
 
 
 def bearer_key(needed: bool) -> Sequence[Dependency]:
-    """What the OpenAPI document says of routes that want a key here; they check it themselves."""
+    """Returns the key requirement in the OpenAPI document. The routes check the key themselves."""
     return [Depends(BEARER)] if needed else []

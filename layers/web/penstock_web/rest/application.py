@@ -1,4 +1,5 @@
-"""The REST API as an application: a part of the container's, and of the function `rest` (`rest_function`)."""
+"""Builds the REST API as an application, which is a part of the container and of the function `rest`
+(`rest_function`)."""
 
 from typing import Any
 
@@ -16,7 +17,7 @@ from .certificates.routes import certificates_router
 
 
 async def entrance() -> dict[str, str]:
-    """The entrance at /v1: it is public and names the OpenAPI document."""
+    """Serves the entrance at /v1. It is public and names the OpenAPI document."""
     return {
         "service": "Penstock",
         "version": __version__,
@@ -34,7 +35,7 @@ class RestApplication(FastAPI):
             version=__version__,
             description="Queues on plain PostgreSQL: the REST API. The SQS API is on `/`.",
             openapi_url="/v1/openapi.json",
-            docs_url=None,  # FastAPI's pages load scripts from elsewhere
+            docs_url=None,  # FastAPI's pages load scripts from other sites.
             redoc_url=None,
             redirect_slashes=False,
         )
@@ -45,11 +46,11 @@ class RestApplication(FastAPI):
         add_rest_api(self, environment, run_operation)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request; its answer has its id, unless whoever calls has seen to that."""
+        """Serves one request. The answer has the id of the request, unless the caller has added it."""
         if scope["type"] == "http" and KEY not in scope:
             send = name_request(scope, send, self._environment)
         await super().__call__(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document, which is made once."""
+        """Returns the OpenAPI document, which is built once."""
         return complete_document(super().openapi())

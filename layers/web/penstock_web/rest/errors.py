@@ -1,4 +1,5 @@
-"""Errors of the REST API: `{"error":{"code","message","detail"?,"hint"?}}` for every answer that is not 2xx.
+"""Defines the errors of the REST API: `{"error":{"code","message","detail"?,"hint"?}}` for every answer that is not
+2xx.
 
 `routing.errors` gives the typed errors of core a code and a status.
 """
@@ -32,7 +33,8 @@ METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def error_body(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
-    """The body of an error. An unpaired surrogate from the client becomes a question mark: UTF-8 cannot encode it."""
+    """Returns the body of an error. An unpaired surrogate from the client becomes a question mark, because UTF-8 cannot
+    encode it."""
     error = {"code": code, "message": message.encode(errors="replace").decode()}
     if hint is not None:
         error["hint"] = hint
@@ -40,11 +42,11 @@ def error_body(code: str, message: str, hint: str | None = None) -> dict[str, di
 
 
 def error_response(error: AwsError) -> JSONResponse:
-    """A typed error of core as a response of the REST API."""
+    """Returns a typed error of core as a response of the REST API."""
     status, code, hint = find_row(type(error))
     headers = {}
     if status == 401:
-        headers["www-authenticate"] = "Bearer"  # RFC 9110, 11.6.1
+        headers["www-authenticate"] = "Bearer"  # RFC 9110, 11.6.1, requires this header.
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(error.retry_after_seconds)
     body: dict[str, dict[str, Any]] = {**error_body(code, error.message, hint)}
@@ -87,7 +89,8 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
 
 
 def list_methods(app: FastAPI, scope: Scope) -> list[str]:
-    """The methods of the path (RFC 9110, 15.5.6). Starlette's own header has those of the first of its routes only."""
+    """Returns the methods of the path (RFC 9110, 15.5.6). Starlette's header has only those of the first of its
+    routes."""
     return [
         method
         for method in METHODS
@@ -96,5 +99,5 @@ def list_methods(app: FastAPI, scope: Scope) -> list[str]:
 
 
 def describe_problems(problems: Any) -> str:
-    """A text with the errors of the request, one clause for each: `body.vt: Input should be …`."""
+    """Returns a text with the errors of the request, one clause for each: `body.vt: Input should be …`."""
     return "; ".join(f"{'.'.join(str(part) for part in p['loc'])}: {p['msg']}" for p in problems)

@@ -1,1 +1,1 @@
-"""What the routes of the REST API, the console and MCP share: they admit requests and run operations."""
+"""Holds what the routes of the REST API, the console and MCP share: admits requests and runs operations."""

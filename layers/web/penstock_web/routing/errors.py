@@ -1,7 +1,7 @@
-"""The codes and statuses that typed errors have in the REST API and the console.
+"""Defines the codes and statuses of typed errors in the REST API and the console.
 
 ERROR_TABLE gives the typed errors of core a code and a status. A class that is not listed has the row of its nearest
-ancestor; that of AwsError is `bad_request`.
+ancestor. The row of AwsError is `bad_request`.
 """
 
 from penstock import errors
@@ -30,7 +30,7 @@ from penstock.sns.errors import NotFound, Throttled
 
 
 class UnsupportedMediaType(AwsError):  # noqa: N818 - called as the answer is
-    """A body that does not say that it is JSON. Browsers let pages of other sites send only bodies that do not."""
+    """The body does not say that it is JSON. Browsers let pages of other sites send only such bodies."""
 
     json_type = query_code = "UnsupportedMediaType"
     status = 415
@@ -59,15 +59,15 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     ResourceConflictException: (
         409,
         "mapping_conflict",
-        "Change the one that there is with PATCH /v1/mappings/{id}.",
+        "Change the existing mapping with PATCH /v1/mappings/{id}.",
     ),
     ScheduleUnusable: (400, "schedule_invalid", None),
     errors.QueueNameExists: (409, "queue_exists", None),
-    errors.QueueDeletedRecently: (409, "queue_exists", "QUEUE_RECREATE_INTERVAL_SECONDS sets how long."),
+    errors.QueueDeletedRecently: (409, "queue_exists", "QUEUE_RECREATE_INTERVAL_SECONDS sets the interval."),
     errors.ReceiptHandleIsInvalid: (
         400,
         "invalid_receipt_handle",
-        "A receipt is only good for its own queue.",
+        "A receipt is valid only for its queue.",
     ),
     errors.RequestEntityTooLarge: (413, "payload_too_large", None),
     errors.ResponseTooLarge: (400, "response_too_large", None),
@@ -89,15 +89,15 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.AccessDenied: (403, "unauthorized", None),
     AwsError: (400, "bad_request", None),
 }
-"""By class: status, code, and a hint."""
+"""Maps a class to its status, code and hint."""
 
 
 def status_and_code(kind: type[AwsError]) -> tuple[int, str]:
-    """The status and the code of a typed error."""
+    """Returns the status and the code of a typed error."""
     status, code, _ = find_row(kind)
     return status, code
 
 
 def find_row(kind: type[AwsError]) -> tuple[int, str, str | None]:
-    """Status, code and hint of a typed error."""
+    """Returns the status, code and hint of a typed error."""
     return next(ERROR_TABLE[one] for one in kind.__mro__ if one in ERROR_TABLE)

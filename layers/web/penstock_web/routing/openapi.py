@@ -1,6 +1,6 @@
-"""What FastAPI cannot see of the routes, for the OpenAPI document: errors, and bodies that msgspec reads and writes.
+"""Adds to the OpenAPI document what FastAPI cannot see of the routes: errors, and bodies that msgspec reads and writes.
 
-A status that is not here is in no response of a route below /v1; `make fuzz-api` looks for others.
+No response of a route below /v1 has a status that is missing here. `make fuzz-api` searches for others.
 """
 
 from collections.abc import Mapping
@@ -18,25 +18,25 @@ from .errors import UnsupportedMediaType, status_and_code
 Responses = dict[int | str, dict[str, Any]]
 
 ERROR: Final = "ErrorAnswer"
-"""What the document calls the schema of errors."""
+"""Names the schema of errors in the document."""
 UNAVAILABLE: Final = (errors.RequestTimeout, errors.InternalFailure, errors.ServiceUnavailable)
-"""Of everything that asks the database."""
+"""Applies to every route that asks the database."""
 ACCESS: Final = (
     errors.MissingAuthenticationToken, errors.InvalidClientTokenId, errors.AccessDenied, errors.MisdirectedRequest,
     errors.RequestThrottled,
 )  # fmt: skip
-"""Of everything for which `OperationRunner.admit` checks the caller."""
+"""Applies to every route for which `OperationRunner.admit` checks the caller."""
 EVERY_ROUTE: Final = (
     *ACCESS, *UNAVAILABLE, AwsError, errors.RequestEntityTooLarge, errors.ResponseTooLarge, UnsupportedMediaType
 )  # fmt: skip
-"""Of every route below /v1: a body may be too long, or not JSON, also where none is wanted."""
+"""Applies to every route below /v1: a body may be too long or not JSON, even if the route needs none."""
 
 
 class Problem(msgspec.Struct):
-    """An error; `detail` explains a message that is AWS's, `hint` says what to do about it, where that is known.
+    """Describes an error. `detail` explains a message that AWS words, and `hint` gives a remedy if one is known.
 
-    For a schedule's expression: `position` of the error, counted from 0, a `suggestion` of the probable meaning, and
-    `examples`.
+    For a schedule's expression it also has the `position` of the error, counted from 0, a `suggestion` of the probable
+    meaning, and `examples`.
     """
 
     code: str
@@ -49,13 +49,13 @@ class Problem(msgspec.Struct):
 
 
 class ErrorAnswer(msgspec.Struct):
-    """The body of every response that is not 2xx."""
+    """Represents the body of every response that is not 2xx."""
 
     error: Problem
 
 
 def error_responses(*kinds: type[AwsError]) -> Responses:
-    """Errors for the document: a response for each status, whose description names the codes."""
+    """Returns the errors for the document: a response for each status, whose description names the codes."""
     codes: dict[int, list[str]] = {}
     for status, code in sorted({status_and_code(kind) for kind in kinds}):
         codes.setdefault(status, []).append(f"`{code}`")
@@ -69,7 +69,7 @@ def error_responses(*kinds: type[AwsError]) -> Responses:
 
 
 def complete_document(document: dict[str, Any]) -> dict[str, Any]:
-    """FastAPI's document with the schema of errors, without FastAPI's own 422: such requests are answered with 400."""
+    """Returns FastAPI's document with the schema of errors and without FastAPI's 422, because such requests get 400."""
     for operations in document["paths"].values():
         for operation in operations.values():
             operation["responses"].pop("422", None)
@@ -81,7 +81,8 @@ def complete_document(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def build_schema(kind: object) -> dict[str, object]:
-    """The JSON schema of a msgspec type for the OpenAPI document, without references, which would not resolve there."""
+    """Returns the JSON schema of a msgspec type for the OpenAPI document, without references, which would not resolve
+    there."""
     (schema,), named = msgspec.json.schema_components((kind,), ref_template="{name}")
     return _inline_members(schema, named)
 
@@ -89,7 +90,7 @@ def build_schema(kind: object) -> dict[str, object]:
 def _inline_members(
     schema: Mapping[str, object], named: Mapping[str, Mapping[str, object]]
 ) -> dict[str, object]:
-    """The schema with those that it refers to, and with descriptions that are not indented as in the code."""
+    """Returns the schema with the schemas that it refers to, and removes the code's indentation from descriptions."""
     inlined = {name: _inline(value, named) for name, value in schema.items() if name != "$ref"}
     if isinstance(text := inlined.get("description"), str):
         inlined["description"] = cleandoc(text)
@@ -104,14 +105,15 @@ def _inline(part: object, named: Mapping[str, Mapping[str, object]]) -> object:
 
 
 def request_body_schema(kind: object) -> dict[str, object]:
-    """The schema of the request body, for the `openapi_extra` of a route that reads the body itself."""
+    """Returns the schema of the request body, for the `openapi_extra` of a route that reads the body itself."""
     return {
         "requestBody": {"required": True, "content": {"application/json": {"schema": build_schema(kind)}}}
     }
 
 
 def json_answers(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Responses:
-    """The `responses` of a route that encodes its body itself: one of these msgspec types, whatever the status."""
+    """Returns the `responses` of a route that encodes its body itself: one of these msgspec types, whatever the status
+    is."""
     schemas = [build_schema(kind) for kind in kinds]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     return {status: {"content": {"application/json": {"schema": schema}}} for status in statuses}

@@ -1,4 +1,5 @@
-"""The id of a request of the REST API: in `x-amzn-RequestId` of its answer, in log lines, and in the access log."""
+"""Names a request of the REST API by an id. The answer (`x-amzn-RequestId`), log lines and the access log have the
+id."""
 
 from typing import Final
 
@@ -11,7 +12,7 @@ HEADER: Final = b"x-amzn-requestid"
 
 
 def get_request_id(scope: Scope, environment: Environment) -> str:
-    """The id of the request with this scope, which it gets at the first call."""
+    """Returns the id of the request with this scope. The first call creates the id."""
     request_id: str | None = scope.get(KEY)
     if request_id is None:
         request_id = scope[KEY] = environment.request_ids()
@@ -19,7 +20,7 @@ def get_request_id(scope: Scope, environment: Environment) -> str:
 
 
 def name_request(scope: Scope, send: Send, environment: Environment) -> Send:
-    """`send`, which adds the header with the request's id to the answer."""
+    """Returns a `send` that adds the header with the request's id to the answer."""
     header = HEADER, get_request_id(scope, environment).encode()
 
     async def send_with_id(message: Message) -> None:

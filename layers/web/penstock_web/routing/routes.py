@@ -1,4 +1,4 @@
-"""Routes that admit the caller first, each declared with the right that it asks.
+"""Declares routes that admit the caller first, each with the right that it requires.
 
     routes = Routes("queues", prefix="/queues")
 
@@ -29,11 +29,11 @@ EndpointT = TypeVar("EndpointT", bound=Endpoint)
 
 
 class RouteOptions(TypedDict, total=False):
-    """What a route declares. `raises`: errors besides those of every route.
+    """Holds what a route declares. `raises` lists errors besides those of every route.
 
-    `status`: of its answer; `statuses`: all that it may have, where it answers several. `body`, `answer`: types of the
-    documents that it reads and returns, or several types of an answer. `media`: other media types of the answer, each
-    with its schema. `in_schema`: whether the OpenAPI document has the route.
+    `status` is the status of its answer, and `statuses` lists all if it has several. `body` and `answer` are the types
+    of the documents that it reads and returns. An answer may have several types. `media` lists other media types of the
+    answer, each with its schema. `in_schema` says whether the OpenAPI document has the route.
     """
 
     right: Required[Right]
@@ -47,7 +47,7 @@ class RouteOptions(TypedDict, total=False):
 
 
 class Declared(NamedTuple):
-    """A route as it is declared."""
+    """Holds a declared route."""
 
     method: str
     path: str
@@ -57,13 +57,13 @@ class Declared(NamedTuple):
 
 
 class Routes:
-    """Routes of a subject. `router`: FastAPI's, which has them."""
+    """Holds the routes of a subject. `router` is FastAPI's router, which has them."""
 
     def __init__(self, tag: str, prefix: str = "") -> None:
         self.router = APIRouter(prefix=prefix, tags=[tag], route_class=AdmittingRoute)
 
     def __iter__(self) -> Iterator[Declared]:
-        """The routes in the order of their declaration."""
+        """Yields the routes in the order of their declaration."""
         for route in self.router.routes:
             if isinstance(route, APIRoute):
                 yield find_declaration(route.endpoint)
@@ -90,7 +90,7 @@ class Routes:
 
     def _declare(self, method: str, path: str, options: RouteOptions) -> Callable[[EndpointT], EndpointT]:
         if "right" not in options:
-            raise TypeError(f"{method} {self.router.prefix}{path} asks no right: declare it with right=")
+            raise TypeError(f"{method} {self.router.prefix}{path} requires no right: declare it with right=")
         raises, status = options.get("raises", ()), options.get("status", 200)
 
         def add(endpoint: EndpointT) -> EndpointT:
@@ -119,15 +119,18 @@ DECLARED = "penstock_declared"
 
 
 def find_declaration(endpoint: Callable[..., object]) -> Declared:
-    """What a route declares. Raises TypeError for the function of a route that was made without `Routes`."""
+    """Returns the declaration of a route. Raises TypeError for the function of a route that was made without
+    `Routes`."""
     declared: Declared | None = getattr(endpoint, DECLARED, None)
     if declared is None:
-        raise TypeError(f"{endpoint.__module__}.{endpoint.__name__} asks no right: declare it with Routes")
+        raise TypeError(
+            f"{endpoint.__module__}.{endpoint.__name__} requires no right: declare it with Routes"
+        )
     return declared
 
 
 def describe_answers(options: RouteOptions) -> Responses:
-    """The answers of a route for the OpenAPI document."""
+    """Returns the answers of a route for the OpenAPI document."""
     if "answer" not in options:
         return {}
     answer = options["answer"]
@@ -140,7 +143,8 @@ def describe_answers(options: RouteOptions) -> Responses:
 
 
 def encode_result(endpoint: Endpoint, status: int) -> Responding:
-    """The function of a route, whose result becomes a response with this status, unless it is one."""
+    """Wraps the function of a route. Its result becomes a response with this status, unless it is a response
+    already."""
 
     @wraps(endpoint)
     async def respond(*arguments: object, **named: object) -> Response:
@@ -153,14 +157,14 @@ def encode_result(endpoint: Endpoint, status: int) -> Responding:
 
 
 class AdmittingRoute(APIRoute):
-    """A route that checks the caller's access first: a refused caller learns nothing else about the request.
+    """Checks the caller's access first, so that a refused caller learns nothing else about the request.
 
-    A dependency would check too late: FastAPI reads parameters before it resolves dependencies. Bodies are read by the
-    functions of routes, within bounds (`penstock.management.decoding`).
+    A dependency would check too late, because FastAPI reads parameters before it resolves dependencies. The functions
+    of routes read bodies, within bounds (`penstock.management.decoding`).
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """FastAPI's own handler, called after QUEUE_ACCESS has admitted the caller."""
+        """Returns FastAPI's handler, to be called after QUEUE_ACCESS has admitted the caller."""
         handle, right = super().get_route_handler(), find_declaration(self.endpoint).right
 
         async def admit_and_handle(request: Request) -> Response:
@@ -174,7 +178,7 @@ class AdmittingRoute(APIRoute):
 
 
 async def run_route(route: APIRoute, request: Request) -> Response:
-    """Calls a route outside FastAPI; its function takes only the runner."""
+    """Calls a route outside FastAPI. Its function takes only the runner."""
     runner = OperationRunner(request)
     await runner.admit(find_declaration(route.endpoint).right)
     response: Response = await route.endpoint(runner)
@@ -182,7 +186,7 @@ async def run_route(route: APIRoute, request: Request) -> Response:
 
 
 async def _get_runner(request: Request) -> OperationRunner:
-    """The request's runner. A coroutine, since FastAPI would call a plain function in a thread."""
+    """Returns the request's runner. It is a coroutine because FastAPI would call a plain function in a thread."""
     runner: OperationRunner = request.scope[RUNNER_KEY]
     return runner
 
@@ -191,6 +195,7 @@ Runner = Annotated[OperationRunner, Depends(_get_runner)]
 
 
 def json_response(value: object, status: int = 200, location: str | None = None) -> Response:
-    """A response that msgspec encodes: the JSON text of messages goes into it unchanged. `location`: a header."""
+    """Returns a response that msgspec encodes. The JSON text of messages goes into it unchanged. `location` is a
+    header."""
     headers = None if location is None else {"location": location}
     return Response(msgspec.json.encode(value), status, headers, media_type="application/json")

@@ -1,4 +1,4 @@
-"""Admits requests and runs their operations: those of the REST API, the console and MCP."""
+"""Admits requests and runs their operations, for the REST API, the console and MCP."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -28,28 +28,28 @@ HOST_CHECKED_KEY: Final = "penstock.host_checked"
 RESPONSE_LIMIT_KEY: Final = "penstock.response_limit"
 """Members of the scope that the Lambda function sets: fields of `HttpRequest` of the same names."""
 REGION_HEADER = b"penstock-region"
-"""Whose queues, topics and schedules a request is about, where that is not QUEUE_REGION (our choice)."""
+"""Names the region of a request's queues, topics and schedules if it is not QUEUE_REGION (our choice)."""
 
 PATH_NAMES: Final = {"queue": "name", "topic": "topic"}
-"""What paths call the queue or the topic that a right is about."""
+"""Lists the path parameters that name the queue or the topic of a right."""
 
 
 class RunOperation(Protocol):
-    """A driver: runs an operation of the request with this scope, and returns its result."""
+    """Describes a driver that runs an operation of the request with this scope and returns its result."""
 
     def __call__(self, operation: Operation[T], scope: Scope, /) -> Awaitable[T]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The environment and the driver that all routes of an application share."""
+    """Holds the environment and the driver that all routes of an application share."""
 
     environment: Environment
     run_operation: RunOperation
 
 
 class OperationRunner:
-    """Runs the operations of one request. `context`: the request's."""
+    """Runs the operations of one request. `context` belongs to the request."""
 
     def __init__(self, request: Request) -> None:
         self._api: Api = request.app.state.api
@@ -74,8 +74,9 @@ class OperationRunner:
     async def admit(self, right: Right) -> None:
         """Sets the context's account to the caller's, if the caller has this right.
 
-        Raises MisdirectedRequest, the error with which QUEUE_ACCESS refuses the caller, AccessDenied where a user's
-        policies do, RequestThrottled, UnsupportedMediaType, and InvalidParameterValue for a region that does not exist.
+        Raises MisdirectedRequest, the error with which QUEUE_ACCESS refuses the caller, AccessDenied if a user's
+        policies refuse it, RequestThrottled, UnsupportedMediaType, and InvalidParameterValue for a region that does not
+        exist.
         """
         http = self.context.http
         self.context.environment.hosts.check(http.headers, http.host_checked)
@@ -88,11 +89,12 @@ class OperationRunner:
             raise UnsupportedMediaType
 
     async def act(self, act: Act, operation: Operation[T], count: Callable[[T], int | None]) -> T:
-        """As `run`, and notes in the audit who did it, and `count` of the result: how many it was about."""
+        """Does the same as `run`, and notes the caller in the audit, with `count` of the result as the number of
+        affected objects."""
         return await self.run(record_act(act, operation, count, self.context, self._key_id()))
 
     def _key_id(self) -> str | None:
-        """The id of the bearer key with which the caller was admitted."""
+        """Returns the id of the bearer key that admitted the caller."""
         if self._api.environment.access is None or self.context.user is None:
             return None
         header = self.context.http.headers.get(b"authorization", b"").decode("latin-1")
@@ -100,12 +102,12 @@ class OperationRunner:
 
     def _check(self, access: AccessRule, right: Right) -> Operation[None]:
         yield from access.check_rest_request(self.context)
-        path = self._scope.get("path_params", {})  # transactions are routed outside FastAPI
+        path = self._scope.get("path_params", {})  # Transactions are routed outside FastAPI.
         name = None if right.scope == "account" else path[PATH_NAMES[right.scope]]
         yield from authorize(right, name, self.context)
 
     async def read(self, reader: Callable[[bytes], T]) -> T:
-        """The result of `reader` for the request's body; a long one does not hold up other requests."""
+        """Returns the result of `reader` for the request's body. A long body does not delay other requests."""
         body = await self._request.body()
         if len(body) <= LONG_COMPUTATION_BYTES:
             return reader(body)
@@ -117,7 +119,7 @@ class OperationRunner:
 
 
 def read_region(http: HttpRequest, settings: Settings) -> str:
-    """The region of the header Penstock-Region, else QUEUE_REGION. Raises InvalidParameterValue."""
+    """Returns the region of the header Penstock-Region, or else QUEUE_REGION. Raises InvalidParameterValue."""
     given = http.headers.get(REGION_HEADER)
     if given is None:
         return settings.queue_region
@@ -133,6 +135,6 @@ def read_region(http: HttpRequest, settings: Settings) -> str:
 
 
 def is_json(request: Request) -> bool:
-    """Whether the request says that its body is JSON."""
+    """Returns whether the request says that its body is JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))

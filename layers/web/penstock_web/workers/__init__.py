@@ -1,1 +1,1 @@
-"""Background workers of the container, each in a thread."""
+"""Provides background workers of the container, each in a thread."""

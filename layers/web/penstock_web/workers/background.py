@@ -1,14 +1,14 @@
-"""Background workers of the container: the same `run_once` that scheduled functions call, in a loop, in a thread.
+"""Runs the background workers of the container. Each calls the `run_once` of a scheduled function in a loop, in a
+thread.
 
-`_next_pause` of each says how long it sleeps after a run. Where LISTEN works, no worker queries without need:
+`_next_pause` of each worker says how long it sleeps after a run. If LISTEN works, no worker queries without need:
 
     deliver, fire, move   until a notification, or the time at which the next delivery or schedule is due
     maintain, measure     while something changes, at the intervals of the settings; then until the next change
     measure               also until somebody reads /metrics
 
-A lost notification and a change that did not come from this process are found by the check of the LISTEN connection
-(`database.listener`), which wakes the workers that have something to do. Without LISTEN they sleep as long as the
-settings say.
+The check of the LISTEN connection (`database.listener`) finds lost notifications and changes of other processes. It
+wakes the workers that have something to do. Without LISTEN the workers sleep for the time in the settings.
 """
 
 import asyncio
@@ -39,23 +39,23 @@ from .worker import Worker
 LONGEST_DELIVERY_RUN_SECONDS = 3600.0
 # A run ends by itself when nothing is due.
 LONGEST_FIRING_RUN_SECONDS = 3600.0
-# After a stop the deliverer writes the outcomes that it knows; then its query, if there is one, is cancelled.
+# After a stop the deliverer writes the outcomes that it knows. Then its query, if it has one, is cancelled.
 SETTLE_SECONDS = 0.4
-# A worker that something else wakes runs by itself as seldom as this. For `maintain` it is the time after which rows go
-# that are only too old: of deduplication, of runs, of deleted queues.
+# A worker that notifications wake runs by itself only this often. `maintain` then removes rows that are merely too old:
+# of deduplication, of runs and of deleted queues.
 LONGEST_PAUSE_SECONDS = 3600.0
-# After a round that found nothing to clean, the pause is so many times longer.
+# After a round that found nothing to clean, the pause is this many times longer.
 IDLE_PAUSE_FACTOR = 5
-# How long `deliver` runs each second, to be registered for a notification before it sleeps.
+# `deliver` runs for this time each second, to be registered for a notification before it sleeps.
 REGISTERING_SECONDS = 2.0
-# Then it sleeps so long, to be registered again shortly before the minute is over: see queue.next_delivery.
+# It then sleeps for this time, to register again shortly before the minute is over. See queue.next_delivery.
 REGISTERED_SECONDS = 45.0
-# A scrape waits so long for the gauges of a process at rest.
+# A scrape waits for this time for the gauges of an idle process.
 REFRESH_SECONDS = 1.0
 
 
 class DeliveryWorker(Worker):
-    """Delivers. A publication, here or in another process, wakes it."""
+    """Delivers. A publication in this or another process wakes it."""
 
     reports_progress = True
     call_factor = 1
@@ -72,7 +72,7 @@ class DeliveryWorker(Worker):
         long_polls.on_wake(DELIVERIES, self.wake)
 
     def stop(self) -> None:
-        """As every worker, but the deliverer first writes the outcomes of finished deliveries."""
+        """Stops the worker. The deliverer first writes the outcomes of finished deliveries."""
         self._deliverer.stop()
         self._stopping.set()
         self._wake_event.set()
@@ -84,7 +84,7 @@ class DeliveryWorker(Worker):
         self._deliverer.wake()
 
     def _next_pause(self) -> float:
-        """Long once a run was empty while the worker was registered: its first empty run registers it."""
+        """Returns a long pause after an empty run of a registered worker. Its first empty run registers it."""
         wait_ms = self._deliverer.wait_ms
         now = asyncio.get_running_loop().time()
         if self._empty_since is None or wait_ms == 0:
@@ -99,7 +99,7 @@ class DeliveryWorker(Worker):
 
 
 class FiringWorker(Worker):
-    """Fires schedules: sleeps until the next one is due. A change that makes one due earlier wakes it."""
+    """Fires schedules. It sleeps until the next schedule is due. A change that makes one due earlier wakes it."""
 
     reports_progress = True
     call_factor = 1
@@ -115,7 +115,7 @@ class FiringWorker(Worker):
         long_polls.on_wake(SCHEDULES, self.wake)
 
     def stop(self) -> None:
-        """As every worker: the database rolls back a batch that is not committed."""
+        """Stops the worker. The database rolls back a batch that is not committed."""
         self._firer.stop()
         super().stop()
 
@@ -130,9 +130,9 @@ class FiringWorker(Worker):
 
 
 class MoveTaskWorker(Worker):
-    """Runs message move tasks. The start of a task, here or in another process, wakes it after a pause.
+    """Runs message move tasks. The start of a task, in this or another process, wakes it after a pause.
 
-    It does not start at once: a small task would be over before its caller can list or cancel it.
+    It does not start at once, because a small task would end before its caller can list or cancel it.
     """
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter) -> None:
@@ -156,7 +156,7 @@ class MoveTaskWorker(Worker):
 class MaintenanceWorker(Worker):
     """Cleans up. A longer pause follows a round that found nothing to clean.
 
-    After a round that cleaned nothing it sleeps until something changes. After each new LISTEN connection it looks
+    After a round that cleaned nothing it sleeps until something changes. After each new LISTEN connection it checks
     whether the database is on another server.
     """
 
@@ -190,29 +190,29 @@ class MaintenanceWorker(Worker):
 
 
 PARTS = ("rounds", "minutes")
-"""What the worker `measure` does, by its counts: it goes through all queues, and adds to the minutes."""
+"""Lists the parts of the worker `measure` by their counts: it goes through all queues, and adds to the minutes."""
 
 
 class MeasurementWorker(Worker):
-    """Measures for /metrics. It stops after a round since whose beginning nothing has changed."""
+    """Measures for /metrics. It stops after a round if nothing has changed since the beginning of the round."""
 
     def __init__(
         self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter
     ) -> None:
-        # The database stores when a round is due. Checking twice as often starts one near that time in some
-        # process.
+        # The database stores when a round is due. With two checks in that time, some process starts a round close to
+        # it.
         super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
         self._long_polls = long_polls
         self._activity = activity
-        # The last known change before each part. The parts have separate pauses, so a run may do one only.
+        # This is the last known change before each part. The parts have separate pauses, so a run may do only one.
         self._known: dict[str, tuple[int | None, int]] = {}
-        # The same before the round that is under way: many queues take several runs.
+        # This is the last known change before the current round. Many queues take several runs.
         self._round_known: tuple[int | None, int] | None = None
         self._run_ended = asyncio.Event()
         long_polls.on_wake(measure.MEASUREMENTS, self.wake)
 
     async def refresh(self) -> None:
-        """Returns when the queues have been measured anew, if the worker sleeps, after a second at most."""
+        """Returns when the queues have been measured again, if the worker sleeps, after a second at most."""
         if self._activity.end_wait(self.wake):
             self._run_ended.clear()
             self.wake()
@@ -242,12 +242,13 @@ class MeasurementWorker(Worker):
 
 
 def choose_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
-    """The pause of a worker that notifications wake; `seconds` if none may arrive."""
+    """Returns the pause of a worker that notifications wake, or `seconds` if no notifications may arrive."""
     return LONGEST_PAUSE_SECONDS if long_polls.receives_notifications else seconds
 
 
 def check_webhook_settings(settings: Settings) -> None:
-    """Raises SettingError for networks or secrets that cannot be read: at the start, not at the first webhook."""
+    """Raises SettingError for networks or secrets that cannot be read. The error occurs at the start and not at the
+    first webhook."""
     try:
         read_networks(settings.webhook_allow_cidrs)
     except ValueError as error:
@@ -265,7 +266,7 @@ def workers(
     meter: Meter,
     tracer: Tracer | None = None,
 ) -> tuple[list[Worker], MeasurementWorker]:
-    """Every worker of the container, and the one of them that measures."""
+    """Returns every worker of the container, and the one of them that measures."""
     delivery = (
         [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
     )

@@ -1,8 +1,7 @@
-"""The worker `poll` of the container: penstock.workers.poll by the calls that requests make, too.
+"""Runs the worker `poll` of the container. It uses penstock.workers.poll with the calls that requests make too.
 
-It looks every 20 seconds which mappings there are, and says with every second look that it lives, since each commit
-makes the next check of long polls look at every queue that waits; without mappings it looks once a minute. Changes
-notify it.
+It reads the list of mappings every 20 seconds, or once a minute if there are none. Every second time it reports that it
+lives, because each commit makes the next check of long polls look at every queue that waits. Changes notify it.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -21,11 +20,11 @@ T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
 MAPPINGS: Final = "mappings"
-"""The name of event source mappings in NOTIFY, where queues have their ARN (queue.create_mapping and others)."""
+"""Represents the name of event source mappings in NOTIFY, where queues have their ARN (queue.create_mapping and others)."""
 
 
 class ContainerService:
-    """Merges the calls of mappings with those of requests. Its receives wait as long polls do."""
+    """Merges the calls of mappings with those of requests. Its receives wait like long polls."""
 
     claim_seconds = 20.0
     idle_seconds = 60.0
@@ -35,15 +34,15 @@ class ContainerService:
 
     @property
     def counts(self) -> Counts:
-        """Those of /metrics."""
+        """Returns the counts of /metrics."""
         return self._resources.meter.queues
 
     async def run(self, operation: Operation[T]) -> T:
-        """The operation's result."""
+        """Returns the operation's result."""
         return await run_operation(operation, self._resources)
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """The rows of one call. Raises AwsError."""
+        """Returns the rows of one call. Raises AwsError."""
         return await self._resources.pool.call(statement, arguments)
 
     def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:

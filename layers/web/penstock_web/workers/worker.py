@@ -1,4 +1,4 @@
-"""The loop of a background worker: it runs in a thread, on its own connection, and pauses."""
+"""Runs the loop of a background worker in a thread, on a separate connection, with pauses."""
 
 import asyncio
 import logging
@@ -19,17 +19,17 @@ RunOnce = Callable[[Settings, "psycopg.Connection[Row]"], Counts]
 
 CANCEL_SECONDS = 0.5
 FAILURE_PAUSE_SECONDS = 1.0
-# After the first failure: most often the connection was lost, and a new one works.
+# This is the pause after the first failure. Usually the connection was lost, and a new one works.
 FIRST_FAILURE_PAUSE_SECONDS = 0.1
 
 _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Calls `run_once` again and again, with `pause_seconds` in between. After a failure it tries again.
+    """Calls `run_once` repeatedly, with pauses of `pause_seconds`. After a failure it tries again.
 
-    `reports_progress`: `run_once` itself reports its counts meanwhile; otherwise the worker reports them at the end.
-    `call_factor`: so many times longer than a call of a request may one of this worker take.
+    `reports_progress` says that `run_once` itself reports its counts during a run. Otherwise the worker reports them at
+    the end. `call_factor` says how many times longer than a call of a request a call of this worker may take.
     """
 
     reports_progress = False
@@ -77,7 +77,8 @@ class Worker:
             self._connection.close()
 
     def _log_failure(self, error: Exception) -> None:
-        """Logs the first failure in a row, the second, the fourth and so on: what never works fills no disk."""
+        """Logs the first consecutive failure, the second, the fourth and so on, so that a permanent failure does not
+        fill the disk."""
         self._meter.outage.works(self._name)
         self._failures += 1
         if self._failures & (self._failures - 1) == 0:
@@ -85,7 +86,7 @@ class Worker:
             _log.error("run failed", exc_info=error, extra=extra)
 
     def stop(self) -> None:
-        """Starts no further run and cancels a query under way; commits before it remain."""
+        """Starts no further run and cancels a query under way. Earlier commits remain."""
         self._stopping.set()
         self._wake_event.set()
         self._cancel()
@@ -95,7 +96,8 @@ class Worker:
         self._wake_event.set()
 
     def confirm_rest(self) -> None:
-        """The process has asked the database whether it has to wake this worker: where it sleeps, all is done."""
+        """Notes that the process has asked the database whether to wake this worker. If the worker sleeps, its work is
+        done."""
         if self._resting:
             self._meter.count_success(self._name)
 
@@ -105,7 +107,7 @@ class Worker:
 
     def _run(self) -> None:
         if self._connection is not None and is_stale(self._connection):
-            self._connection.close()  # the server or the pooler has ended it during the pause
+            self._connection.close()  # The server or the pooler has closed the connection during the pause.
         if self._connection is None or self._connection.closed:
             self._connection = connect(
                 self._settings.database_url, self._settings.call_seconds * self.call_factor
@@ -115,7 +117,7 @@ class Worker:
             self._meter.count_work(self._name, counts)
 
     def _next_pause(self) -> float:
-        """Seconds until the next run."""
+        """Returns the seconds until the next run."""
         return self._pause_seconds
 
     async def _pause(self, seconds: float) -> None:

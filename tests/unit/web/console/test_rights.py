@@ -54,7 +54,7 @@ async def forgotten() -> Response:
 def test_a_screen_without_a_right_cannot_be_made() -> None:
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'right'"):
         screen("/console/things")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="forgotten asks no right: declare it with @screen or @act"):
+    with pytest.raises(TypeError, match="forgotten requires no right: declare it with @screen or @act"):
         APIRouter(route_class=ConsoleRoute).add_api_route("/console/things", forgotten)
     with pytest.raises(ValueError, match="sqs:RecieveMessage"):
         require("sqs:RecieveMessage")

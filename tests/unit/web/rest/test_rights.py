@@ -123,12 +123,12 @@ def test_tools_ask_what_the_routes_ask_that_do_the_same() -> None:
 
 
 def test_a_route_without_a_right_cannot_be_declared() -> None:
-    with pytest.raises(TypeError, match=r"GET /things/\{id\} asks no right: declare it with right="):
+    with pytest.raises(TypeError, match=r"GET /things/\{id\} requires no right: declare it with right="):
         Routes("things", prefix="/things").get("/{id}")  # type: ignore[call-arg]
 
     async def forgotten() -> None: ...
 
-    with pytest.raises(TypeError, match="forgotten asks no right"):
+    with pytest.raises(TypeError, match="forgotten requires no right"):
         APIRouter(route_class=AdmittingRoute).add_api_route("/things", forgotten)
 
 

@@ -1,1 +1,1 @@
-"""Users and keys in the REST API."""
+"""Provides users and keys in the REST API."""

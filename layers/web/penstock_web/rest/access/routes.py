@@ -1,4 +1,4 @@
-"""/v1/users and /v1/keys: users, their policies and keys, with QUEUE_ACCESS=sigv4."""
+"""Serves /v1/users and /v1/keys: users, their policies and their keys, with QUEUE_ACCESS=sigv4."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ _read_expiry = build_reader(KeyExpiry)
 
 @routes.get("/users", right=require("penstock:ReadKeys"), answer=list[ShownUser])
 async def list_users(runner: Runner) -> list[ShownUser]:
-    """The account's users by name, with their policies."""
+    """List the account's users by name, with their policies."""
     return await runner.run(access.list_users(runner.context))
 
 
@@ -35,7 +35,7 @@ async def list_users(runner: Runner) -> list[ShownUser]:
     "/users/{user}", right=require("penstock:SetUser"), status=204, body=UserPolicies, raises=(AccessIsOff,)
 )
 async def set_user(user: User, runner: Runner) -> None:
-    """Make a user, or give one other policies; processes know it within QUEUE_ACCESS_CACHE_SECONDS."""
+    """Create a user, or replace the policies of a user. Processes apply it within QUEUE_ACCESS_CACHE_SECONDS."""
     wanted = await runner.read(_read_policies)
     act = Act("penstock:SetUser", user, {"policies": wanted.policies})
     await runner.act(act, access.set_user(user, wanted.policies, runner.context), lambda _: 1)
@@ -45,13 +45,13 @@ async def set_user(user: User, runner: Runner) -> None:
     "/users/{user}", right=require("penstock:EndUser"), status=204, raises=(AccessIsOff, UserNotFound)
 )
 async def end_user(user: User, runner: Runner) -> None:
-    """Revoke a user's keys and forget the user."""
+    """Revoke the keys of a user and delete the user."""
     await runner.act(Act("penstock:EndUser", user), access.end_user(user, runner.context), lambda _: 1)
 
 
 @routes.get("/keys", right=require("penstock:ReadKeys"), answer=list[ShownKey])
 async def list_keys(runner: Runner) -> list[ShownKey]:
-    """The account's keys, the oldest first; revoked ones, too."""
+    """List the account's keys, the oldest first, including revoked keys."""
     return await runner.run(access.list_keys(runner.context))
 
 
@@ -64,7 +64,7 @@ async def list_keys(runner: Runner) -> list[ShownKey]:
     raises=(AccessIsOff, UserNotFound, errors.OverLimit),
 )
 async def create_key(runner: Runner) -> MadeKey:
-    """Make a key. A user has at most two of a kind."""
+    """Create a key. A user has at most two keys of one kind."""
     new = await runner.read(_read_key)
     act = Act("penstock:CreateKey", new.user or "", {"bearer": new.bearer})
     return await runner.act(act, access.create_key(new, runner.context), lambda _: 1)
@@ -78,7 +78,7 @@ async def create_key(runner: Runner) -> MadeKey:
     raises=(AccessIsOff, KeyNotFound),
 )
 async def limit_key(key: KeyId, runner: Runner) -> None:
-    """Let a key expire, or not."""
+    """Set or remove the time when a key expires."""
     expires_at = (await runner.read(_read_expiry)).expires_at
     act = Act(
         "penstock:LimitKey", key, {"expires_at": None if expires_at is None else expires_at.isoformat()}
@@ -90,5 +90,5 @@ async def limit_key(key: KeyId, runner: Runner) -> None:
     "/keys/{key}", right=require("penstock:RevokeKey"), status=204, raises=(AccessIsOff, KeyNotFound)
 )
 async def revoke_key(key: KeyId, runner: Runner) -> None:
-    """Refuse a key from now on; processes that have used it know it within QUEUE_ACCESS_CACHE_SECONDS."""
+    """Revoke a key. Processes that have used it refuse it within QUEUE_ACCESS_CACHE_SECONDS."""
     await runner.act(Act("penstock:RevokeKey", key), access.revoke_key(key, runner.context), lambda _: 1)

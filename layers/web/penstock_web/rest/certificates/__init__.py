@@ -1,1 +1,1 @@
-"""Certificates of SNS messages in the REST API."""
+"""Provides certificates of SNS messages in the REST API."""

@@ -1,4 +1,4 @@
-"""The routes of the certificates that verify SNS messages: public, without credentials."""
+"""Serves the certificates that verify SNS messages. The routes are public and need no credentials."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -15,11 +15,11 @@ _ANSWERS: Responses = {
 
 
 def certificates_router(run_operation: RunOperation) -> APIRouter:
-    """The routes GET /SimpleNotificationService-<key>.pem, /SimpleNotificationService.pem and /v1/cert."""
+    """Returns the routes GET /SimpleNotificationService-<key>.pem, /SimpleNotificationService.pem and /v1/cert."""
     router = APIRouter(tags=["certificates"])
 
     async def certificate(request: Request) -> Response:
-        """A certificate, as PEM."""
+        """Return a certificate as PEM."""
         found = await run_operation(find_certificate(request.url.path), request.scope)
         return Response(found.body, found.status, dict(_texts(found.headers)))
 

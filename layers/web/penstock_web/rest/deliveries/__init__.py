@@ -1,1 +1,1 @@
-"""Deliveries, their attempts and their endpoints in the REST API."""
+"""Provides deliveries, their attempts and their endpoints in the REST API."""

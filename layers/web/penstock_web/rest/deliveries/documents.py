@@ -1,4 +1,4 @@
-"""Documents of /v1/deliveries that the REST API alone has."""
+"""Defines documents of /v1/deliveries that only the REST API has."""
 
 from typing import Annotated
 
@@ -8,19 +8,20 @@ from penstock.management.deliveries.attempts import URL
 
 
 class Retried(msgspec.Struct):
-    """The delivery that is due now."""
+    """Names the delivery that is due now."""
 
     id: int
 
 
 class RetriedMany(msgspec.Struct):
-    """How many are tried again. `next`: give it as `after` for those that follow; null: there are no more."""
+    """Counts the deliveries that are tried again. Give `next` as `after` for the following ones. Null means that there
+    are no more."""
 
     retried: int
     next: int | None
 
 
 class NamedEndpoint(msgspec.Struct, forbid_unknown_fields=True):
-    """A URL, as it was subscribed."""
+    """Names a URL in its subscribed form."""
 
     endpoint: Annotated[str, msgspec.Meta(pattern=URL)]

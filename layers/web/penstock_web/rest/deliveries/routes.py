@@ -1,4 +1,4 @@
-"""/v1/deliveries: deliveries that are pending or exhausted, the log of attempts, and the endpoints."""
+"""Serves /v1/deliveries: pending and exhausted deliveries, the log of attempts, and the endpoints."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -37,20 +37,20 @@ async def list_deliveries(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     after: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> list[DeliveryDescription]:
-    """Deliveries in the order of their ids. `after`: the id that the previous page ended with."""
+    """List deliveries in the order of their ids. `after` is the last id of the previous page."""
     return await runner.run(deliveries.find_deliveries(state, after, limit, runner.context))
 
 
 @routes.post("/{id}/retry", right=RETRY, status=202, answer=Retried, raises=(DeliveryNotFound,))
 async def retry(id: Annotated[int, Path(ge=0, lt=2**63)], runner: Runner) -> Retried:  # noqa: A002
-    """Deliver now. A delivery that was given up gets all its attempts again; one under way is left alone."""
+    """Deliver now. An exhausted delivery gets all its attempts again. A delivery under way stays unchanged."""
     act = Act("penstock:RetryDelivery", str(id))
     return Retried(await runner.act(act, deliveries.retry_delivery(id, runner.context), lambda _: 1))
 
 
 @routes.post("/retry", right=RETRY, status=202, body=GivenUp, answer=RetriedMany)
 async def retry_failed(runner: Runner) -> RetriedMany:
-    """Deliver again what was given up; each gets all its attempts again."""
+    """Deliver the exhausted deliveries again. Each gets all its attempts again."""
     wanted = await runner.read(_read_given_up)
     act = deliveries.describe_retry(wanted)
     operation = deliveries.retry_given_up(wanted, runner.context)
@@ -68,7 +68,7 @@ async def list_attempts(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> AttemptPage:
-    """Attempts to deliver, the newest first. `failed`: only those without success."""
+    """List attempts to deliver, the newest first. With `failed`, list only attempts without success."""
     if since is not None and since.tzinfo is None:
         raise InvalidParameterValue("query.since: a time with an offset, such as 2030-01-31T09:00:00Z")
     operation = attempts.list_attempts(
@@ -80,13 +80,15 @@ async def list_attempts(
 # --- endpoints -------------------------------------------------------------------------------------------------------
 @routes.get("/endpoints", right=LOOK, answer=list[EndpointDescription])
 async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
-    """URLs of the account's newest attempts, and paused ones: up to 1,000, those with most failures first."""
+    """List URLs of the account's newest attempts, and paused URLs. There are up to 1,000, and those with most failures
+    are first."""
     return await runner.run(endpoints.list_endpoints(runner.context))
 
 
 @routes.post("/endpoints/pause", right=PAUSE, status=204, body=NamedEndpoint, raises=(EndpointNotFound,))
 async def pause_endpoint(runner: Runner) -> None:
-    """Nothing more goes to the URL until it is resumed; its messages wait. Attempts under way go on."""
+    """Pause a URL: nothing is delivered to it until it is resumed, and its messages wait. Attempts under way
+    continue."""
     endpoint = (await runner.read(_read_endpoint)).endpoint
     act = Act("penstock:PauseEndpoint", endpoint, {"status": "paused"})
     await runner.act(act, endpoints.pause_endpoint(endpoint, runner.context), lambda _: 1)
@@ -94,7 +96,7 @@ async def pause_endpoint(runner: Runner) -> None:
 
 @routes.post("/endpoints/resume", right=PAUSE, status=204, body=NamedEndpoint, raises=(EndpointNotFound,))
 async def resume_endpoint(runner: Runner) -> None:
-    """Ends a pause: waiting messages are delivered now."""
+    """End a pause. Waiting messages are delivered now."""
     endpoint = (await runner.read(_read_endpoint)).endpoint
     act = Act("penstock:PauseEndpoint", endpoint, {"status": "active"})
     await runner.act(act, endpoints.resume_endpoint(endpoint, runner.context), lambda _: 1)
@@ -109,10 +111,10 @@ async def resume_endpoint(runner: Runner) -> None:
     raises=(EndpointNotFound,),
 )
 async def test_endpoint(runner: Runner) -> SentTest:
-    """Send a test event to a URL of the account: signed, guarded and logged, and tried again, as any other is.
+    """Send a test event to a URL of the account. It is signed, guarded, logged and retried like any other delivery.
 
-    To a URL with a confirmed subscription to a topic goes a Notification of that topic, else an event with the
-    routing key `penstock.test`. If the endpoint is paused, it waits.
+    A URL with a confirmed subscription to a topic gets a Notification of that topic. Another URL gets an event with the
+    routing key `penstock.test`. If the endpoint is paused, the event waits.
     """
     endpoint = (await runner.read(_read_endpoint)).endpoint
     act = Act("penstock:TestEndpoint", endpoint)

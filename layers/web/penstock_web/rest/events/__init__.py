@@ -1,1 +1,1 @@
-"""Routed events in the REST API."""
+"""Provides routed events in the REST API."""

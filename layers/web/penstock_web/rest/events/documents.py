@@ -1,4 +1,4 @@
-"""Documents of /v1/events that the REST API alone has."""
+"""Defines documents of /v1/events that only the REST API has."""
 
 from typing import Final
 
@@ -11,6 +11,6 @@ ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue
 
 
 class Matched(msgspec.Struct):
-    """The bindings that an event would reach."""
+    """Lists the bindings that an event would reach."""
 
     subscriptions: list[Subscription]

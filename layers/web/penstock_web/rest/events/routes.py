@@ -1,4 +1,4 @@
-"""/v1/events: routed events and their bindings to queues and URLs."""
+"""Serves /v1/events: routed events and their bindings to queues and URLs."""
 
 from typing import Annotated, Final
 from urllib.parse import quote
@@ -21,7 +21,7 @@ routes = Routes("events")
 
 UNKNOWN: Final = (errors.QueueDoesNotExist,)
 
-# Only for the OpenAPI document: the operations check it, and say what is wrong.
+# This is only for the OpenAPI document. The operations check the value and explain the error.
 RoutingKey = Annotated[str, Path(json_schema_extra={"pattern": f"^{KEY}$", "maxLength": MAX_LENGTH})]
 Pattern = Annotated[str, Path(json_schema_extra={"pattern": f"^{PATTERN}$", "maxLength": MAX_LENGTH})]
 BindingId = Annotated[int, Path(ge=1, lt=2**63)]
@@ -46,7 +46,8 @@ async def publish(routing_key: RoutingKey, runner: Runner) -> PublishedEvent:
 
 @routes.get("/events/{routing_key}/matches", right=require("penstock:MatchEvent"), answer=Matched)
 async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
-    """The bindings that an event with this key would reach. Nothing is published; filter policies are ignored."""
+    """List the bindings that an event with this key would reach. Nothing is published, and filter policies are
+    ignored."""
     return Matched(await runner.run(bindings.match_bindings(routing_key, runner.context)))
 
 
@@ -59,7 +60,7 @@ async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
     raises=UNKNOWN,
 )
 async def subscribe(pattern: Pattern, runner: Runner) -> Response:
-    """Bind a queue, or a URL, to a pattern of routing keys. An existing binding is returned as it is."""
+    """Bind a queue or a URL to a pattern of routing keys. An existing binding is returned unchanged."""
     new = await runner.read(_read_subscription)
     made = await runner.run(bindings.subscribe(pattern, new, runner.context))
     return json_response(made, 201, f"/v1/events/{quote(made.pattern, safe='')}/subscriptions/{made.id}")
@@ -71,7 +72,7 @@ async def subscribe(pattern: Pattern, runner: Runner) -> Response:
 async def list_subscriptions(
     pattern: Pattern, runner: Runner, limit: Limit = 100, after: After = None
 ) -> BindingPage:
-    """Bindings of a pattern, in the order of their ids."""
+    """List the bindings of a pattern in the order of their ids."""
     return await runner.run(bindings.list_bindings(pattern, None, after, limit, runner.context))
 
 
@@ -95,5 +96,5 @@ async def unsubscribe(pattern: Pattern, id: BindingId, runner: Runner) -> None: 
 async def queue_subscriptions(
     name: str, runner: Runner, limit: Limit = 100, after: After = None
 ) -> BindingPage:
-    """Bindings of a queue, in the order of their ids."""
+    """List the bindings of a queue in the order of their ids."""
     return await runner.run(bindings.list_bindings(None, name, after, limit, runner.context))

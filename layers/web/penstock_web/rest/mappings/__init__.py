@@ -1,1 +1,1 @@
-"""Event source mappings in the REST API."""
+"""Provides event source mappings in the REST API."""

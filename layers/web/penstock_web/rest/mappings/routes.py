@@ -1,4 +1,4 @@
-"""/v1/mappings: event source mappings, which let queues trigger functions."""
+"""Serves /v1/mappings: event source mappings, which let queues trigger functions."""
 
 from typing import Annotated, Final
 
@@ -39,7 +39,7 @@ MappingId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
     raises=(NoSuchQueue, ResourceConflictException, TooManyMappings),
 )
 async def create_mapping(runner: Runner) -> Response:
-    """Let a queue trigger a function, or a URL. A second mapping of both is 409 `mapping_conflict`."""
+    """Let a queue trigger a function or a URL. A second mapping of the same pair gets 409 `mapping_conflict`."""
     new = await runner.read(mappings.read_mapping)
     made = await runner.run(mappings.create_mapping(new, runner.context))
     return json_response(made, 201, f"/v1/mappings/{made.id}")
@@ -54,7 +54,7 @@ async def list_mappings(
     function: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
     next: str | None = None,  # noqa: A002
 ) -> MappingList:
-    """Mappings by id, 100 a page; `next` of one page asks for the following one."""
+    """List mappings by id, 100 on each page. `next` of one page requests the following page."""
     found = mappings.list_mappings(queue, function, next, runner.context)
     return await runner.run(found)
 
@@ -66,7 +66,7 @@ async def list_mappings(
     raises=(ResourceNotFoundException,),
 )
 async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa: A002
-    """A mapping, its state, and the result of its last batch."""
+    """Describe a mapping, its state, and the result of its last batch."""
     return await runner.run(mappings.describe_mapping(id, runner.context))
 
 
@@ -78,7 +78,7 @@ async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # no
     raises=(ResourceNotFoundException, ResourceConflictException),
 )
 async def change_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa: A002
-    """Change the given members. `{"enabled": false}` stops it, `{"enabled": true}` starts it again."""
+    """Change the given members. `{"enabled": false}` stops the mapping, and `{"enabled": true}` starts it again."""
     patch = await runner.read(_read_patch)
     return await runner.run(mappings.change_mapping(id, patch, runner.context))
 
@@ -87,6 +87,6 @@ async def change_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa
     "/{id}", right=require("lambda:DeleteEventSourceMapping"), status=204, raises=(ResourceNotFoundException,)
 )
 async def delete_mapping(id: MappingId, runner: Runner) -> None:  # noqa: A002
-    """Delete a mapping. Invocations under way end; messages that they leave become visible again."""
+    """Delete a mapping. Invocations under way end. Messages that they leave become visible again."""
     act = Act("lambda:DeleteEventSourceMapping", id)
     await runner.act(act, mappings.delete_mapping(id, runner.context), lambda _: 1)

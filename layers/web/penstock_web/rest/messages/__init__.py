@@ -1,1 +1,1 @@
-"""Messages, searches, and groups of failures in the REST API."""
+"""Provides messages, searches, and groups of failures in the REST API."""

@@ -1,4 +1,4 @@
-"""Documents of messages that the REST API alone has."""
+"""Defines documents of messages that only the REST API has."""
 
 from typing import Annotated, Final
 
@@ -12,7 +12,7 @@ SendBody = NewMessage | Annotated[list[NewMessage], msgspec.Meta(min_length=1)]
 
 
 class Deletion(msgspec.Struct, forbid_unknown_fields=True):
-    """Messages to delete: by id, or by receipt."""
+    """Names messages to delete, by id or by receipt."""
 
     ids: Annotated[list[MessageId], msgspec.Meta(max_length=1_000)] | None = None
     receipts: Annotated[list[str], msgspec.Meta(max_length=1_000)] | None = None
@@ -22,25 +22,25 @@ EITHER: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("ids", "rece
 
 
 class DeletedIds(msgspec.Struct):
-    """The ids whose messages were deleted by this request."""
+    """Lists the ids whose messages this request deleted."""
 
     deleted: list[int]
 
 
 class DeletedReceipts(msgspec.Struct):
-    """The receipts whose messages were deleted by this request."""
+    """Lists the receipts whose messages this request deleted."""
 
     deleted: list[str]
 
 
 class Visibility(msgspec.Struct, forbid_unknown_fields=True):
-    """The message becomes visible `vt` seconds from now."""
+    """Makes the message visible `vt` seconds from now."""
 
     vt: Seconds12h
 
 
 class FailureAnswer(msgspec.Struct):
-    """The largest groups, the largest first. `group_count`: how many there are among the messages looked at."""
+    """Has the largest groups, the largest first. `group_count` is the number of groups among the examined messages."""
 
     groups: list[ShownGroup]
     group_count: int

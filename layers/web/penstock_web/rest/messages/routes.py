@@ -1,4 +1,4 @@
-"""/v1/queues/{name}/messages and /archive: send, receive, delete, hide and peek."""
+"""Serves /v1/queues/{name}/messages and /archive: send, receive, delete, hide and peek."""
 
 from typing import Annotated, Final
 
@@ -40,7 +40,8 @@ _read_visibility = build_reader(Visibility)
     raises=(*UNKNOWN, errors.BatchRequestTooLong),
 )
 async def send(name: str, runner: Runner, async_commit: bool = False) -> SentId | SentIds:
-    """Send one message, or a list of them: all are stored, or none. `async_commit`: do not wait for the disk."""
+    """Send one message, or a list of messages. Either all are stored or none. With `async_commit`, do not wait for the
+    disk."""
     new, is_list = await runner.read(read_messages)
     if any(map(is_for_later, new)):
         queued = [QueuedMessage(**msgspec.structs.asdict(message), queue=name) for message in new]
@@ -64,7 +65,8 @@ async def receive(
     vt: Seconds12h | None = None,
     wait: Annotated[int, Query(ge=0, le=20)] = 0,
 ) -> list[StoredMessage]:
-    """Receive messages. `vt`: seconds until they are visible again (the queue's own when it is not given)."""
+    """Receive messages. They become visible again after `vt` seconds. The default is the visibility timeout of the
+    queue."""
     return await runner.run(messages.receive(name, max, vt, wait, runner.context))
 
 
@@ -76,7 +78,7 @@ async def receive(
     raises=(*UNKNOWN, errors.ReceiptHandleIsInvalid),
 )
 async def delete(name: str, runner: Runner) -> DeletedIds | DeletedReceipts:
-    """Delete messages by `ids` or by `receipts`; those that existed are in the answer."""
+    """Delete messages by `ids` or by `receipts`. The answer lists the deleted ones."""
     deletion = await runner.read(_read_deletion)
     if (deletion.ids is None) == (deletion.receipts is None):
         raise errors.InvalidParameterValue("body: either ids or receipts")
@@ -95,9 +97,9 @@ async def delete(name: str, runner: Runner) -> DeletedIds | DeletedReceipts:
 async def peek(
     name: str, runner: Runner, state: State = "visible", limit: Limit = 10, after: After = None
 ) -> list[StoredMessage]:
-    """Look at messages without receiving them. `after`: the id that the previous page ended with.
+    """Look at messages without receiving them. `after` is the last id of the previous page.
 
-    A page of long messages ends early, after some 4 MB or with what a function may answer; the last page is empty.
+    A page of long messages ends early, after about 4 MB or at the limit of a function's answer. The last page is empty.
     """
     return await runner.run(messages.peek(name, state, after, limit, runner.context))
 
@@ -121,7 +123,7 @@ async def delete_one(name: str, id: MessageId, runner: Runner) -> None:  # noqa:
     raises=(*UNKNOWN, MessageNotFound),
 )
 async def change_visibility(name: str, id: MessageId, runner: Runner) -> Hidden:  # noqa: A002
-    """Hide a message for `vt` seconds from now; 0 makes it visible."""
+    """Hide a message for `vt` seconds from now. 0 makes it visible."""
     seconds = (await runner.read(_read_visibility)).vt
     return await runner.run(messages.change_visibility(name, id, seconds, runner.context))
 
@@ -132,8 +134,9 @@ async def change_visibility(name: str, id: MessageId, runner: Runner) -> Hidden:
 async def read_archive(
     name: str, runner: Runner, limit: Limit = 100, after: After = None
 ) -> list[StoredMessage]:
-    """Deleted messages of a queue with the attribute `archive`. `after`: the last `archive_id` of the page before.
+    """List deleted messages of a queue with the attribute `archive`. `after` is the last `archive_id` of the previous
+    page.
 
-    A page of long messages ends early, after some 4 MB or with what a function may answer; the last page is empty.
+    A page of long messages ends early, after about 4 MB or at the limit of a function's answer. The last page is empty.
     """
     return await runner.run(messages.read_archive(name, after, limit, runner.context))

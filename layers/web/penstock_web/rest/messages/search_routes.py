@@ -1,4 +1,4 @@
-"""/v1/queues/{name}/messages/search and /failures: look at messages without receiving them."""
+"""Serves /v1/queues/{name}/messages/search and /failures: looks at messages without receiving them."""
 
 from typing import Annotated, Final
 
@@ -23,7 +23,7 @@ LOOK: Final = require_on_queue("sqs:ReceiveMessage")
 
 @routes.post("/messages/search", right=LOOK, body=SearchRequest, answer=SearchAnswer, raises=UNKNOWN)
 async def search(name: str, runner: Runner) -> SearchAnswer:
-    """Look at messages that pass a filter, without receiving them. A search is bounded: see `looked_at` and `next`."""
+    """Find messages that pass a filter without receiving them. A search is bounded, as `looked_at` and `next` show."""
     request = await runner.read(searching.read_search)
     return await runner.run(searching.find_messages(name, request, runner.context))
 
@@ -38,7 +38,8 @@ async def failures(
     groups: Annotated[int, Query(ge=1, le=100)] = 50,
     after: Annotated[str | None, Query(pattern=PLACE)] = None,
 ) -> FailureAnswer:
-    """Dead letters in groups, with three samples each: `by` source (queue) and shape (of the body) when not given."""
+    """Group dead letters, with three samples in each group. The default of `by` is source (queue) and shape (of the
+    body)."""
     arn = build_queue_arn(name, runner.context)
     wanted = grouping.Grouping(arn, by or ["source", "shape"], attribute, after, scan, groups)
     found = await runner.run(grouping.group_failures(wanted))

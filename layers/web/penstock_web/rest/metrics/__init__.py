@@ -1,1 +1,1 @@
-"""Metrics in the REST API."""
+"""Provides metrics in the REST API."""

@@ -1,4 +1,4 @@
-"""Documents of metrics as CSV."""
+"""Writes documents of metrics as CSV."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,8 @@ _NESTED: dict[str, type[Struct]] = {
 
 
 def as_csv(kind: type[Struct], documents: Iterable[Struct]) -> str:
-    """The documents as CSV of RFC 4180 with a header. Null is an empty cell; a forecast has only its last point."""
+    """Returns the documents as CSV of RFC 4180 with a header. Null is an empty cell. A forecast has only its last
+    point."""
     text = StringIO()
     writer = csv.writer(text)
     writer.writerow(_list_columns(kind))
@@ -49,7 +50,7 @@ def _list_cells(document: Struct) -> Iterator[str]:
 
 
 def _format_cell(value: object) -> str:
-    """The value as it is written in JSON."""
+    """Returns the value in the notation of JSON."""
     return (
         ""
         if value is None

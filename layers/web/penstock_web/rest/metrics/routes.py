@@ -1,4 +1,4 @@
-"""/v1/queues/{name}/metrics and /v1/metrics/lag: the results of the metrics job. See docs/metrics.md."""
+"""Serves /v1/queues/{name}/metrics and /v1/metrics/lag: the results of the metrics job. See docs/metrics.md."""
 
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
@@ -25,7 +25,7 @@ from .csv import as_csv
 
 routes = Routes("metrics")
 
-CSV = "text/csv; charset=utf-8; header=present"  # RFC 4180, RFC 7111
+CSV = "text/csv; charset=utf-8; header=present"  # RFC 4180 and RFC 7111 define this type.
 
 UNKNOWN: Final = (errors.QueueDoesNotExist,)
 TEXT: Final = {"text/csv": {"schema": {"type": "string"}}}
@@ -48,8 +48,9 @@ async def queue_metrics(
     group: Annotated[str | None, Query(description="a message group instead of the whole queue")] = None,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """Metrics of a queue for each window, and their total. `from` and `to`: RFC 3339, by default up to now and an hour,
-    a day or 30 days long; at most 1,440 windows. CSV has only the windows."""
+    """Return the metrics of a queue for each window, and their total. `from` and `to` are RFC 3339. `to` defaults to
+    now, and the range defaults to an hour, a day or 30 days. There are at most 1,440 windows. CSV has only the
+    windows."""
     span = metrics.parse_span(window, start, end)
     found = await runner.run(metrics.read_queue_metrics(name, span, group, runner.context))
     return json_response(found) if format == "json" else csv_response(Window, found.windows)
@@ -69,8 +70,8 @@ async def queue_minutes(
     end: Annotated[str | None, Query(alias="to", max_length=64)] = None,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """What happened in a queue by the minute, of the last 25 hours. `from` and `to`: RFC 3339, by default the last
-    hour; at most 1,440 minutes. CSV has only the minutes."""
+    """Return the events of a queue by the minute, for the last 25 hours. `from` and `to` are RFC 3339 and default to
+    the last hour. There are at most 1,440 minutes. CSV has only the minutes."""
     found = await runner.run(metrics.read_minutes(name, start, end, runner.context))
     return json_response(found) if format == "json" else csv_response(QueueMinute, found.minutes)
 
@@ -83,9 +84,9 @@ async def lag(
     target_lag_seconds: Annotated[int, Query(ge=1, le=86_400)] = TARGET_LAG_SECONDS,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """How far behind the consumers of each queue are, why, and when they will have caught up. Queues in the order of
-    their names, `limit` a page; `next` of one page, in CSV its header `Link`, asks for the following one.
-    `target_lag_seconds`: the longest wait that `consumers_needed` is about."""
+    """Report how far behind the consumers of each queue are, why, and when they will have caught up. Queues are in the
+    order of their names, `limit` on each page. `next` of one page, or the header `Link` of its CSV, requests the
+    following page. `target_lag_seconds` is the longest wait that `consumers_needed` assumes."""
     page = await runner.run(metrics.read_lag(limit, next, target_lag_seconds, runner.context))
     if format == "json":
         return json_response(page)
@@ -98,5 +99,5 @@ async def lag(
 def csv_response(
     kind: type[msgspec.Struct], documents: Sequence[msgspec.Struct], headers: dict[str, str] | None = None
 ) -> Response:
-    """Documents as CSV; without any, the response is the header of the table."""
+    """Returns documents as CSV. Without documents, the response is the header of the table."""
     return Response(as_csv(kind, documents), media_type=CSV, headers=headers)

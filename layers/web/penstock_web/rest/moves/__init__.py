@@ -1,1 +1,1 @@
-"""Moves of messages in the REST API."""
+"""Provides moves of messages in the REST API."""

@@ -1,4 +1,4 @@
-"""Documents of moves that the REST API alone has."""
+"""Defines documents of moves that only the REST API has."""
 
 import msgspec
 
@@ -6,12 +6,12 @@ from penstock.management.moves import PerSecond, ShownMove
 
 
 class ContinuedMove(msgspec.Struct, forbid_unknown_fields=True):
-    """`per_second`: the move's new rate; its own when not given."""
+    """`per_second` is the new rate of the move. The default is its present rate."""
 
     per_second: PerSecond | None = None
 
 
 class MoveList(msgspec.Struct):
-    """The last ten moves of a queue, the newest first."""
+    """Lists the last ten moves of a queue, the newest first."""
 
     moves: list[ShownMove]

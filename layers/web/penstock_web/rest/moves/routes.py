@@ -1,4 +1,4 @@
-"""/v1/queues/{name}/moves: moves selected messages back to where they came from, or to another queue."""
+"""Serves /v1/queues/{name}/moves: moves selected messages back to their source queues, or to another queue."""
 
 from typing import Final
 from uuid import UUID
@@ -26,7 +26,7 @@ _read_continued = build_reader(ContinuedMove)
 
 @routes.post("", right=START, status=201, body=NewMove, answer=ShownMove, raises=(*UNKNOWN, MoveConflict))
 async def start_move(name: str, runner: Runner) -> Response:
-    """Start to move messages; a queue has one move at a time (409 `move_conflict`)."""
+    """Start to move messages. A queue has one move at a time (409 `move_conflict`)."""
     new = await runner.read(moves.read_move)
     act, operation = moves.start_move(name, new, runner.context)
     move = moves.show_move(await runner.act(act, operation, moves.count_nothing))
@@ -35,14 +35,14 @@ async def start_move(name: str, runner: Runner) -> Response:
 
 @routes.get("", right=LOOK, answer=MoveList, raises=UNKNOWN)
 async def list_moves(name: str, runner: Runner) -> MoveList:
-    """The last ten moves of a queue, those of StartMessageMoveTask too."""
+    """List the last ten moves of a queue, including those of StartMessageMoveTask."""
     rows = await runner.run(moves.list_moves(name, runner.context))
     return MoveList([moves.show_move(row) for row in rows])
 
 
 @routes.get("/{id}", right=LOOK, answer=ShownMove, raises=(*UNKNOWN, MoveNotFound))
 async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMove:  # noqa: A002
-    """How far a move is."""
+    """Describe the progress of a move."""
     return moves.show_move(await runner.run(moves.describe_move(name, id, runner.context)))
 
 
@@ -54,7 +54,7 @@ async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMove:  # no
     raises=(*UNKNOWN, MoveNotFound, MoveConflict),
 )
 async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMove:  # noqa: A002
-    """Let a move go on after its canary, or at another rate."""
+    """Continue a move after its canary, or at another rate."""
     per_second = (await runner.read(lambda body: _read_continued(body or b"{}"))).per_second
     act, operation = moves.continue_move(name, id, per_second, runner.context)
     return moves.show_move(await runner.act(act, operation, moves.count_moved))
@@ -67,6 +67,6 @@ async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMove:  # no
     raises=(*UNKNOWN, MoveNotFound, MoveConflict),
 )
 async def cancel_move(name: str, id: UUID, runner: Runner) -> ShownMove:  # noqa: A002
-    """End a move after its current step; messages that have moved stay where they are."""
+    """End a move after its current step. Messages that have moved stay in their new queue."""
     act, operation = moves.cancel_move(name, id, runner.context)
     return moves.show_move(await runner.act(act, operation, moves.count_moved))

@@ -1,1 +1,1 @@
-"""Outgoing messages in the REST API."""
+"""Provides outgoing messages in the REST API."""

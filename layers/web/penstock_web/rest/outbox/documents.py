@@ -1,9 +1,9 @@
-"""Documents of /v1/outbox that the REST API alone has."""
+"""Defines documents of /v1/outbox that only the REST API has."""
 
 import msgspec
 
 
 class OptedOut(msgspec.Struct):
-    """A phone number that is opted out."""
+    """Names a phone number that is opted out."""
 
     phone_number: str

@@ -1,5 +1,5 @@
-"""/v1/outbox: outgoing messages for phones, mobile apps, e-mail and functions, which nothing carries; and phone numbers
-whose holders want no text messages.
+"""Serves /v1/outbox: messages for phones, mobile apps, e-mail and functions that no carrier takes, and opted-out phone
+numbers.
 """
 
 from typing import Annotated, Literal
@@ -25,9 +25,10 @@ async def list_outbox(
     limit: Annotated[int, Query(ge=1, le=100)] = 100,
     after: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> list[OutgoingMessageDescription]:
-    """Outgoing messages in the order of their ids. `after`: the id that the previous page ended with.
+    """List outgoing messages in the order of their ids. `after` is the last id of the previous page.
 
-    A page has at most 512 KiB of texts and attributes, but one message in any case; after the last one it is empty.
+    A page has at most 512 KiB of texts and attributes, but at least one message. The page after the last message is
+    empty.
     """
     return await runner.run(outbox.list_outgoing(protocol, destination, after, limit, runner.context))
 
@@ -41,6 +42,6 @@ async def list_outbox(
 async def opt_out(
     phone_number: Annotated[str, Path(pattern=r"^\+[1-9][0-9]{6,14}$")], runner: Runner
 ) -> OptedOut:
-    """The holder wants no more text messages, as by a reply of STOP. OptInPhoneNumber of SNS ends it."""
+    """Record that the holder wants no more text messages, like a reply of STOP. OptInPhoneNumber of SNS ends it."""
     await runner.run(outbox.opt_number_out(phone_number, runner.context))
     return OptedOut(phone_number)

@@ -1,1 +1,1 @@
-"""Queues in the REST API."""
+"""Provides queues in the REST API."""

@@ -1,4 +1,4 @@
-"""Documents of /v1/queues that the REST API alone has."""
+"""Defines documents of /v1/queues that only the REST API has."""
 
 import msgspec
 
@@ -6,12 +6,12 @@ from penstock.management.queues import Attributes
 
 
 class QueueChange(msgspec.Struct, forbid_unknown_fields=True):
-    """Attributes to change; the others stay."""
+    """Has the attributes to change. The others stay unchanged."""
 
     attributes: Attributes
 
 
 class Purged(msgspec.Struct):
-    """How many messages a purge deleted."""
+    """Says how many messages a purge deleted."""
 
     deleted: int

@@ -1,4 +1,4 @@
-"""/v1/queues: make, list, describe, change, delete, purge."""
+"""Serves /v1/queues: create, list, describe, change, delete and purge."""
 
 from typing import Annotated, Final
 
@@ -31,7 +31,7 @@ _read_change = build_reader(QueueChange)
     raises=(errors.QueueNameExists, errors.QueueDeletedRecently, errors.OverLimit),
 )
 async def create_queue(runner: Runner) -> Response:
-    """Make a queue. A name that is taken is 409 `queue_exists`."""
+    """Create a queue. A name that is taken gets 409 `queue_exists`."""
     new = await runner.read(_read_queue)
     name = await runner.run(queues.create_queue(new, runner.context))
     made = await runner.run(queues.describe_queue(name, runner.context))
@@ -44,7 +44,7 @@ async def list_queues(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     next: str | None = None,  # noqa: A002
 ) -> QueuePage:
-    """Queues in the order of their names, `limit` a page; `next` of one page asks for the following one."""
+    """List queues in the order of their names, `limit` on each page. `next` of one page requests the following page."""
     return await runner.run(queues.list_queues(limit, next, runner.context))
 
 
@@ -52,7 +52,7 @@ async def list_queues(
     "/{name}", right=require_on_queue("sqs:GetQueueAttributes"), answer=QueueDescription, raises=UNKNOWN
 )
 async def describe_queue(name: str, runner: Runner) -> QueueDescription:
-    """A queue, its attributes and its counts."""
+    """Describe a queue, its attributes and its counts."""
     return await runner.run(queues.describe_queue(name, runner.context))
 
 
@@ -64,7 +64,7 @@ async def describe_queue(name: str, runner: Runner) -> QueueDescription:
     raises=UNKNOWN,
 )
 async def change_queue(name: str, runner: Runner) -> QueueDescription:
-    """Change attributes; those that are not named stay as they are."""
+    """Change the named attributes. The others stay unchanged."""
     change = await runner.read(_read_change)
     operation = queues.change_queue(name, change.attributes, runner.context)
     act = Act("sqs:SetQueueAttributes", name, {"attributes": change.attributes})
@@ -85,7 +85,7 @@ async def delete_queue(name: str, runner: Runner) -> None:
     raises=UNKNOWN,
 )
 async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]:
-    """The receivers of the queue in the last day, up to 100, the last one first; up to a minute old."""
+    """List up to 100 receivers of the queue in the last day, the latest first. The list may be a minute old."""
     return await runner.run(queues.list_receivers(name, runner.context))
 
 
@@ -103,13 +103,13 @@ async def purge_queue(name: str, runner: Runner) -> Purged:
 
 @routes.post("/{name}/pause", right=require_on_queue("penstock:PauseQueue"), status=204, raises=UNKNOWN)
 async def pause_queue(name: str, runner: Runner) -> None:
-    """From now on receives get nothing; messages are accepted, and wait. Messages in flight may be deleted."""
+    """Pause a queue: receives get nothing, and new messages wait. Messages in flight may be deleted."""
     operation = queues.set_paused(name, paused=True, context=runner.context)
     await runner.act(Act("penstock:PauseQueue", name, {"status": "paused"}), operation, lambda _: 1)
 
 
 @routes.post("/{name}/resume", right=require_on_queue("penstock:PauseQueue"), status=204, raises=UNKNOWN)
 async def resume_queue(name: str, runner: Runner) -> None:
-    """Receives get messages again. It is no error if the queue is not paused."""
+    """Resume a queue: receives get messages again. It is no error if the queue is not paused."""
     operation = queues.set_paused(name, paused=False, context=runner.context)
     await runner.act(Act("penstock:PauseQueue", name, {"status": "active"}), operation, lambda _: 1)

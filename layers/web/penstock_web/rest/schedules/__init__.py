@@ -1,1 +1,1 @@
-"""Schedules in the REST API."""
+"""Provides schedules in the REST API."""

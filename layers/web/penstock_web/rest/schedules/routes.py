@@ -1,4 +1,4 @@
-"""/v1/schedules and /v1/previews: messages at set times."""
+"""Serves /v1/schedules and /v1/previews: messages at set times."""
 
 from typing import Annotated, Literal
 
@@ -32,7 +32,8 @@ from penstock_web.routing.routes import Routes, Runner, json_response
 
 routes = Routes("schedules")
 
-# Only for the OpenAPI document: the operation checks it. Other routes know the names that EventBridge Scheduler allows.
+# This is only for the OpenAPI document, because the operation checks the name. Other routes know the names that
+# EventBridge Scheduler allows.
 NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
 
 
@@ -45,7 +46,7 @@ NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
     raises=(ScheduleUnusable, ScheduleConflict, errors.OverLimit),
 )
 async def create_schedule(runner: Runner) -> Response:
-    """Make a schedule. A name that is taken is 409 `schedule_conflict`."""
+    """Create a schedule. A name that is taken gets 409 `schedule_conflict`."""
     made = await runner.run(schedules.create_schedule(await runner.read(read_schedule), runner.context))
     return respond_with_location(made)
 
@@ -57,7 +58,7 @@ async def list_schedules(
     target_kind: Literal["queue", "topic", "function"] | None = None,
     name_prefix: Annotated[str | None, Query(max_length=64)] = None,
 ) -> SchedulePage:
-    """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
+    """List schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
     return await runner.run(schedules.list_schedules(status, target_kind, name_prefix, runner.context))
 
 
@@ -69,7 +70,8 @@ async def list_schedules(
     raises=(ScheduleUnusable, errors.OverLimit),
 )
 async def sync_schedules(runner: Runner, prune: bool = False) -> Synced:
-    """Make or replace up to 1,000 schedules: all, or none. `prune`: delete others that this API made."""
+    """Create or replace up to 1,000 schedules, either all or none. With `prune`, delete other schedules that this API
+    created."""
     news = await runner.read(read_schedules)
     return await runner.run(schedules.sync_schedules(news, prune, runner.context))
 
@@ -81,7 +83,7 @@ async def sync_schedules(runner: Runner, prune: bool = False) -> Synced:
     raises=(ScheduleNotFound,),
 )
 async def describe_schedule(name: str, runner: Runner) -> ShownSchedule:
-    """A schedule, its meaning in words, and its next times."""
+    """Describe a schedule, its meaning in words, and its next times."""
     return await runner.run(schedules.describe_schedule(name, runner.context))
 
 
@@ -94,7 +96,7 @@ async def describe_schedule(name: str, runner: Runner) -> ShownSchedule:
     raises=(ScheduleUnusable, errors.OverLimit),
 )
 async def replace_schedule(name: NewName, runner: Runner) -> Response:
-    """Make a schedule (201) or replace it (200). Its next time stays unless its expression changes."""
+    """Create a schedule (201) or replace it (200). Its next time stays unchanged unless its expression changes."""
     new = await runner.read(read_schedule)
     schedule, created = await runner.run(schedules.replace_schedule(name, new, runner.context))
     return respond_with_location(schedule) if created else json_response(schedule)
@@ -108,14 +110,14 @@ async def replace_schedule(name: NewName, runner: Runner) -> Response:
     raises=(ScheduleUnusable, ScheduleNotFound, ScheduleConflict),
 )
 async def change_schedule(name: str, runner: Runner) -> ShownSchedule:
-    """Change the given members. `{"status": "paused"}` pauses, `{"status": "active"}` resumes."""
+    """Change the given members. `{"status": "paused"}` pauses the schedule, and `{"status": "active"}` resumes it."""
     changes = await runner.read(read_patch)
     return await runner.run(schedules.change_schedule(name, changes, runner.context))
 
 
 @routes.delete("/schedules/{name}", right=require("scheduler:DeleteSchedule"), status=204)
 async def delete_schedule(name: str, runner: Runner) -> None:
-    """Delete a schedule. It is no error if none has this name."""
+    """Delete a schedule. It is no error if no schedule has this name."""
     act = Act("scheduler:DeleteSchedule", name)
     await runner.act(act, schedules.delete_schedule(name, runner.context), lambda _: 1)
 
@@ -128,7 +130,7 @@ async def delete_schedule(name: str, runner: Runner) -> None:
     raises=(ScheduleNotFound, ScheduleConflict),
 )
 async def run_schedule(name: str, runner: Runner) -> ShownRun:
-    """Fire a schedule now, also a paused one. Its next time stays as it is."""
+    """Fire a schedule now, even if it is paused. Its next time stays unchanged."""
     act = Act("penstock:RunSchedule", name)
     return await runner.act(act, schedules.run_schedule(name, runner.context), lambda _: 1)
 
@@ -145,7 +147,7 @@ async def list_runs(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> RunPage:
-    """Outcomes of a schedule's occurrences, the newest first. `before`: the `next` of the previous page."""
+    """List the outcomes of a schedule's occurrences, the newest first. `before` is the `next` of the previous page."""
     return await runner.run(schedules.list_runs(name, before, limit, runner.context))
 
 
@@ -157,11 +159,11 @@ async def list_runs(
     raises=(ScheduleUnusable,),
 )
 async def preview(runner: Runner) -> Preview:
-    """The meaning of an expression in words, and its next times. Nothing is stored."""
+    """Explain an expression in words, with its next times. Nothing is stored."""
     wanted = await runner.read(read_preview)
     return await runner.run(schedules.preview_expression(wanted, runner.context))
 
 
 def respond_with_location(schedule: ShownSchedule) -> Response:
-    """A response for a schedule that is new, with its path in the header Location."""
+    """Returns a response for a new schedule, with its path in the header Location."""
     return json_response(schedule, 201, f"/v1/schedules/{schedule.name}")

@@ -1,1 +1,1 @@
-"""Topics and their subscriptions in the REST API."""
+"""Provides topics and their subscriptions in the REST API."""

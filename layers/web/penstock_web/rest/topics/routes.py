@@ -1,4 +1,4 @@
-"""/v1/topics: topics, messages to them, and their subscriptions."""
+"""Serves /v1/topics: topics, messages to them, and their subscriptions."""
 
 from typing import Annotated
 
@@ -47,7 +47,7 @@ _read_subscription = build_reader(NewTopicSubscription)
     raises=(TopicLimitExceeded,),
 )
 async def create_topic(runner: Runner) -> Response:
-    """Make a topic. It is no error if there is one with the same attributes and tags."""
+    """Create a topic. It is no error if a topic with the same attributes and tags exists."""
     new = await runner.read(_read_topic)
     made = await runner.run(topics.create_topic(new, runner.context))
     return json_response(made, 201, f"/v1/topics/{made.name}")
@@ -55,7 +55,7 @@ async def create_topic(runner: Runner) -> Response:
 
 @routes.get("", right=require("sns:ListTopics"), answer=TopicList)
 async def list_topics(runner: Runner, next: str | None = None) -> TopicList:  # noqa: A002
-    """Topics by name, 100 a page; `next` of one page asks for the following one."""
+    """List topics by name, 100 on each page. `next` of one page requests the following page."""
     return await runner.run(topics.list_topics(next, runner.context))
 
 
@@ -66,7 +66,7 @@ async def list_topics(runner: Runner, next: str | None = None) -> TopicList:  # 
     raises=(NotFound,),
 )
 async def describe_topic(topic: str, runner: Runner) -> DescribedTopic:
-    """A topic, its attributes and tags."""
+    """Describe a topic, its attributes and its tags."""
     return await runner.run(topics.describe_topic(topic, runner.context))
 
 
@@ -101,7 +101,7 @@ async def list_topic_subscriptions(
     runner: Runner,
     next: str | None = None,  # noqa: A002
 ) -> TopicSubscriptionList:
-    """Subscriptions, 100 a page; `next` of one page asks for the following one."""
+    """List subscriptions, 100 on each page. `next` of one page requests the following page."""
     return await runner.run(topics.list_subscriptions(topic, next, runner.context))
 
 
@@ -114,12 +114,12 @@ async def list_topic_subscriptions(
     raises=(NotFound, FilterPolicyLimitExceeded, SubscriptionLimitExceeded),
 )
 async def subscribe_to_topic(topic: str, runner: Runner) -> MadeSubscription:
-    """Subscribe a queue, or a URL, which gets a message with which it confirms."""
+    """Subscribe a queue or a URL. A URL gets a message with which it confirms the subscription."""
     new = await runner.read(_read_subscription)
     return await runner.run(topics.subscribe(topic, new, runner.context))
 
 
 @routes.delete("/{topic}/subscriptions/{id}", right=require_on_topic("sns:Unsubscribe"), status=204)
 async def unsubscribe_from_topic(topic: str, id: SubscriptionId, runner: Runner) -> None:  # noqa: A002
-    """End a subscription. It is no error if none has this id."""
+    """End a subscription. It is no error if no subscription has this id."""
     await runner.run(topics.unsubscribe(topic, id, runner.context))

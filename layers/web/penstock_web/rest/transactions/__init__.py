@@ -1,1 +1,1 @@
-"""Transactions in the REST API."""
+"""Provides transactions in the REST API."""

@@ -1,4 +1,4 @@
-"""/v1/transactions: acknowledges, sends and publishes in one transaction."""
+"""Serves /v1/transactions: acknowledges, sends and publishes in one transaction."""
 
 from penstock import errors
 from penstock.management import transactions
@@ -23,6 +23,7 @@ routes = Routes("transactions")
     ),
 )
 async def transact(runner: Runner) -> TransactionResult:
-    """Acknowledge, send and publish in one transaction. A receipt that is no longer valid fails all of it with 409."""
+    """Acknowledge, send and publish in one transaction. If a receipt is no longer valid, the whole transaction fails
+    with 409."""
     transaction = await runner.read(transactions.read_transaction)
     return await runner.run(transactions.run_transaction(transaction, runner.context))
