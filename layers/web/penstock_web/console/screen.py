@@ -59,7 +59,9 @@ def find_screen(handler: Callable[..., object]) -> Screen:
     for one in SCREENS:
         if one.handler is handler:
             return one
-    raise TypeError(f"{handler.__module__}.{handler.__name__} requires no right: declare it with @screen or @act")
+    raise TypeError(
+        f"{handler.__module__}.{handler.__name__} requires no right: declare it with @screen or @act"
+    )
 
 
 def list_navigation() -> list[Screen]:

@@ -27,7 +27,8 @@ READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
 class Life(msgspec.Struct):
-    """Represents the answer of /livez. `region` is the region whose queues REST, SQL and the console show (QUEUE_REGION)."""
+    """Represents the answer of /livez. `region` is the region whose queues REST, SQL and the console show
+    (QUEUE_REGION)."""
 
     status: Literal["ok", "stuck"]
     version: str

@@ -17,7 +17,8 @@ from .server_state import ServerState
 
 
 class HttpServer:
-    """Represents a server on one listening socket. `aws_application` is the fast path of the application, if it has one."""
+    """Represents a server on one listening socket. `aws_application` is the fast path of the application, if it has
+    one."""
 
     def __init__(
         self,

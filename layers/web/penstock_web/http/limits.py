@@ -63,8 +63,8 @@ class HttpLimits:
 
 
 class ConnectionTimer:
-    """Represents the timer of a connection. It is moved when it fires, so that starting it again for each response costs
-    little."""
+    """Represents the timer of a connection. It is moved when it fires, so that starting it again for each response
+    costs little."""
 
     __slots__ = ("_expires_at", "_fires_at", "_handle", "_loop", "_on_expired")
 

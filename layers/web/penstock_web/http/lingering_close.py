@@ -12,7 +12,8 @@ from .limits import HttpLimits
 
 
 class LingeringClose(asyncio.Protocol):
-    """Represents the protocol of a connection from then on. `on_lost` is the `connection_lost` of the former protocol."""
+    """Represents the protocol of a connection from then on. `on_lost` is the `connection_lost` of the former
+    protocol."""
 
     def __init__(
         self, transport: asyncio.Transport, limits: HttpLimits, on_lost: Callable[[Exception | None], None]

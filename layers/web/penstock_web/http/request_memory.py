@@ -148,7 +148,8 @@ class LongRequest:
         self._timeout: asyncio.Timeout | None = None  # It is set while a part of the body is awaited.
 
     async def receive(self) -> Message:
-        """Implements ASGI's receive. Raises ServiceUnavailable if the budget is used up for too long, and RequestTimeout."""
+        """Implements ASGI's receive. Raises ServiceUnavailable if the budget is used up for too long, and
+        RequestTimeout."""
         if self._is_whole:
             return await self._receive()  # It watches for the client's disconnect.
         message = await self._next_part() if self._acquired else await self._first_part()

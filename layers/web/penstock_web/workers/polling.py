@@ -20,7 +20,8 @@ T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
 MAPPINGS: Final = "mappings"
-"""Represents the name of event source mappings in NOTIFY, where queues have their ARN (queue.create_mapping and others)."""
+"""Represents the name of event source mappings in NOTIFY, where queues have their ARN (queue.create_mapping and
+others)."""
 
 
 class ContainerService:
