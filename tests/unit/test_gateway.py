@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.access.resources import use_queue
 from penstock.actions import Action
 from penstock.aws.codec.protocol import Protocol
 from penstock.effects import Operation, Wake
@@ -123,7 +124,7 @@ def test_a_call_runs_the_operation_of_its_action() -> None:
         yield Wake("arn", 1)
 
     found = call(http(SEND, target="AmazonSQS.SendMessage"))
-    row: Action[Any, Any] = Action("sqs", "SendMessage", sqs.SendMessageRequest, None, operation)
+    row: Action[Any, Any] = Action("sqs", "SendMessage", sqs.SendMessageRequest, None, operation, use_queue)
     assert list(ActionCall(row, found.request, found.context, found.protocol).operation()) == [Wake("arn", 1)]
     assert seen == [(found.request, found.context)]
 

@@ -23,13 +23,10 @@ from .sts import types as sts
 RequestT = TypeVar("RequestT", bound=Struct)
 ResultT = TypeVar("ResultT", bound=Struct | None)
 
-AnyOperation: TypeAlias = Callable[[Any, Context], Operation[Any]]
-"""An operation; only its row of the table knows the types of its request and result."""
 
-
-class LazyOperation:
-    """An operation by its path, or a part of the path. The first call imports its module, so a function of one action
-    imports no others.
+class LazyFunction:
+    """A function by its path, or a part of the path. A call imports its module, so a function of one action imports no
+    other operations, and one without QUEUE_ACCESS no rules of access.
     """
 
     __slots__ = ("_path",)
@@ -37,20 +34,20 @@ class LazyOperation:
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def __getattr__(self, name: str) -> "LazyOperation":
-        return LazyOperation(f"{self._path}.{name}")
+    def __getattr__(self, name: str) -> "LazyFunction":
+        return LazyFunction(f"{self._path}.{name}")
 
-    def __call__(self, request: Any, context: Context) -> Operation[Any]:
+    def __call__(self, request: Any, context: Context) -> Any:
         return self.load()(request, context)
 
-    def load(self) -> AnyOperation:
-        """Returns the operation itself."""
+    def load(self) -> Callable[[Any, Context], Any]:
+        """Returns the function itself."""
         module, _, name = self._path.rpartition(".")
-        operation: AnyOperation = getattr(import_module(module), name)
-        return operation
+        function: Callable[[Any, Context], Any] = getattr(import_module(module), name)
+        return function
 
 
-if TYPE_CHECKING:  # mypy checks that a row's operation exists, and that it has the row's request and result
+if TYPE_CHECKING:  # mypy checks that a row's functions exist, and that they take the row's request
     import penstock.event_sources.operations
     import penstock.scheduler.groups
     import penstock.scheduler.schedules
@@ -73,8 +70,12 @@ if TYPE_CHECKING:  # mypy checks that a row's operation exists, and that it has 
     import penstock.sqs.tags
     import penstock.sqs.visibility
     import penstock.sts.credentials
+
+    from .access import resources
+    from .access.resources import Uses
 else:
-    penstock = LazyOperation("penstock")
+    penstock = LazyFunction("penstock")
+    resources = penstock.access.resources
 
 
 class Service(Struct, frozen=True):
@@ -90,8 +91,8 @@ class Service(Struct, frozen=True):
 
 
 class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
-    """One row of the table. `name` is AWS's spelling; `route`: method and path of an action of REST-JSON; `status`: of
-    its answer.
+    """One row of the table. `name` is AWS's spelling. `resources` lists what QUEUE_ACCESS=sigv4 checks before the
+    operation runs. `route`: method and path of an action of REST-JSON; `status`: of its answer.
     """
 
     service: str
@@ -99,6 +100,7 @@ class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
     request: type[RequestT]
     result: type[ResultT] | None
     operation: Callable[[RequestT, Context], Operation[ResultT]]
+    resources: "Callable[[RequestT, Context], Uses]"
     route: str = ""
     status: int = 200
     label: str = ""
@@ -121,153 +123,183 @@ SERVICES = {
 
 # fmt: off
 ACTIONS: tuple[Action[Any, Any], ...] = (
-    Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, penstock.sqs.queues.create_queue),
-    Action("sqs", "DeleteQueue", sqs.DeleteQueueRequest, None, penstock.sqs.queues.delete_queue),
-    Action("sqs", "GetQueueUrl", sqs.GetQueueUrlRequest, sqs.GetQueueUrlResult, penstock.sqs.queues.get_queue_url),
-    Action("sqs", "ListQueues", sqs.ListQueuesRequest, sqs.ListQueuesResult, penstock.sqs.queues.list_queues),
+    Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, penstock.sqs.queues.create_queue,
+           resources.use_new_queue),
+    Action("sqs", "DeleteQueue", sqs.DeleteQueueRequest, None, penstock.sqs.queues.delete_queue, resources.use_queue),
+    Action("sqs", "GetQueueUrl", sqs.GetQueueUrlRequest, sqs.GetQueueUrlResult, penstock.sqs.queues.get_queue_url,
+           resources.use_queue_of_owner),
+    Action("sqs", "ListQueues", sqs.ListQueuesRequest, sqs.ListQueuesResult, penstock.sqs.queues.list_queues,
+           resources.use_account),
     Action("sqs", "GetQueueAttributes", sqs.GetQueueAttributesRequest, sqs.GetQueueAttributesResult,
-           penstock.sqs.queues.get_queue_attributes),
-    Action("sqs", "SetQueueAttributes", sqs.SetQueueAttributesRequest, None, penstock.sqs.queues.set_queue_attributes),
-    Action("sqs", "PurgeQueue", sqs.PurgeQueueRequest, None, penstock.sqs.queues.purge_queue),
-    Action("sqs", "SendMessage", sqs.SendMessageRequest, sqs.SendMessageResult, penstock.sqs.send.send_message),
+           penstock.sqs.queues.get_queue_attributes, resources.use_queue),
+    Action("sqs", "SetQueueAttributes", sqs.SetQueueAttributesRequest, None, penstock.sqs.queues.set_queue_attributes,
+           resources.use_queue),
+    Action("sqs", "PurgeQueue", sqs.PurgeQueueRequest, None, penstock.sqs.queues.purge_queue, resources.use_queue),
+    Action("sqs", "SendMessage", sqs.SendMessageRequest, sqs.SendMessageResult, penstock.sqs.send.send_message,
+           resources.use_queue),
     Action("sqs", "SendMessageBatch", sqs.SendMessageBatchRequest, sqs.SendMessageBatchResult,
-           penstock.sqs.send.send_message_batch),
+           penstock.sqs.send.send_message_batch, resources.use_queue),
     Action("sqs", "ReceiveMessage", sqs.ReceiveMessageRequest, sqs.ReceiveMessageResult,
-           penstock.sqs.receive.receive_message),
-    Action("sqs", "DeleteMessage", sqs.DeleteMessageRequest, None, penstock.sqs.delete.delete_message),
+           penstock.sqs.receive.receive_message, resources.use_queue),
+    Action("sqs", "DeleteMessage", sqs.DeleteMessageRequest, None, penstock.sqs.delete.delete_message,
+           resources.use_queue),
     Action("sqs", "DeleteMessageBatch", sqs.DeleteMessageBatchRequest, sqs.DeleteMessageBatchResult,
-           penstock.sqs.delete.delete_message_batch),
+           penstock.sqs.delete.delete_message_batch, resources.use_queue),
     Action("sqs", "ChangeMessageVisibility", sqs.ChangeMessageVisibilityRequest, None,
-           penstock.sqs.visibility.change_message_visibility),
+           penstock.sqs.visibility.change_message_visibility, resources.use_queue),
     Action("sqs", "ChangeMessageVisibilityBatch", sqs.ChangeMessageVisibilityBatchRequest,
-           sqs.ChangeMessageVisibilityBatchResult, penstock.sqs.visibility.change_message_visibility_batch),
-    Action("sqs", "TagQueue", sqs.TagQueueRequest, None, penstock.sqs.tags.tag_queue),
-    Action("sqs", "UntagQueue", sqs.UntagQueueRequest, None, penstock.sqs.tags.untag_queue),
+           sqs.ChangeMessageVisibilityBatchResult, penstock.sqs.visibility.change_message_visibility_batch,
+           resources.use_queue),
+    Action("sqs", "TagQueue", sqs.TagQueueRequest, None, penstock.sqs.tags.tag_queue, resources.use_queue),
+    Action("sqs", "UntagQueue", sqs.UntagQueueRequest, None, penstock.sqs.tags.untag_queue, resources.use_queue),
     Action("sqs", "ListQueueTags", sqs.ListQueueTagsRequest, sqs.ListQueueTagsResult,
-           penstock.sqs.tags.list_queue_tags),
-    Action("sqs", "AddPermission", sqs.AddPermissionRequest, None, penstock.sqs.permissions.add_permission),
-    Action("sqs", "RemovePermission", sqs.RemovePermissionRequest, None, penstock.sqs.permissions.remove_permission),
+           penstock.sqs.tags.list_queue_tags, resources.use_queue),
+    Action("sqs", "AddPermission", sqs.AddPermissionRequest, None, penstock.sqs.permissions.add_permission,
+           resources.use_queue),
+    Action("sqs", "RemovePermission", sqs.RemovePermissionRequest, None, penstock.sqs.permissions.remove_permission,
+           resources.use_queue),
     Action("sqs", "ListDeadLetterSourceQueues", sqs.ListDeadLetterSourceQueuesRequest,
-           sqs.ListDeadLetterSourceQueuesResult, penstock.sqs.dead_letter_sources.list_dead_letter_source_queues),
+           sqs.ListDeadLetterSourceQueuesResult, penstock.sqs.dead_letter_sources.list_dead_letter_source_queues,
+           resources.use_queue),
     Action("sqs", "StartMessageMoveTask", sqs.StartMessageMoveTaskRequest, sqs.StartMessageMoveTaskResult,
-           penstock.sqs.move_tasks.start_message_move_task),
+           penstock.sqs.move_tasks.start_message_move_task, resources.use_source_and_destination),
     Action("sqs", "ListMessageMoveTasks", sqs.ListMessageMoveTasksRequest, sqs.ListMessageMoveTasksResult,
-           penstock.sqs.move_tasks.list_message_move_tasks),
+           penstock.sqs.move_tasks.list_message_move_tasks, resources.use_source),
     Action("sqs", "CancelMessageMoveTask", sqs.CancelMessageMoveTaskRequest, sqs.CancelMessageMoveTaskResult,
-           penstock.sqs.move_tasks.cancel_message_move_task),
-    Action("sns", "CreateTopic", sns.CreateTopicRequest, sns.CreateTopicResult, penstock.sns.topics.create_topic),
-    Action("sns", "DeleteTopic", sns.DeleteTopicRequest, None, penstock.sns.topics.delete_topic),
-    Action("sns", "ListTopics", sns.ListTopicsRequest, sns.ListTopicsResult, penstock.sns.topics.list_topics),
+           penstock.sqs.move_tasks.cancel_message_move_task, resources.use_source_of_task),
+    Action("sns", "CreateTopic", sns.CreateTopicRequest, sns.CreateTopicResult, penstock.sns.topics.create_topic,
+           resources.use_new_topic),
+    Action("sns", "DeleteTopic", sns.DeleteTopicRequest, None, penstock.sns.topics.delete_topic, resources.use_topic),
+    Action("sns", "ListTopics", sns.ListTopicsRequest, sns.ListTopicsResult, penstock.sns.topics.list_topics,
+           resources.use_account),
     Action("sns", "GetTopicAttributes", sns.GetTopicAttributesRequest, sns.GetTopicAttributesResult,
-           penstock.sns.topics.get_topic_attributes),
-    Action("sns", "SetTopicAttributes", sns.SetTopicAttributesRequest, None, penstock.sns.topics.set_topic_attributes),
-    Action("sns", "Subscribe", sns.SubscribeRequest, sns.SubscribeResult, penstock.sns.subscriptions.subscribe),
+           penstock.sns.topics.get_topic_attributes, resources.use_topic),
+    Action("sns", "SetTopicAttributes", sns.SetTopicAttributesRequest, None, penstock.sns.topics.set_topic_attributes,
+           resources.use_topic),
+    Action("sns", "Subscribe", sns.SubscribeRequest, sns.SubscribeResult, penstock.sns.subscriptions.subscribe,
+           resources.use_topic),
     Action("sns", "ConfirmSubscription", sns.ConfirmSubscriptionRequest, sns.ConfirmSubscriptionResult,
-           penstock.sns.subscriptions.confirm_subscription),
-    Action("sns", "Unsubscribe", sns.UnsubscribeRequest, None, penstock.sns.subscriptions.unsubscribe),
+           penstock.sns.subscriptions.confirm_subscription, resources.use_topic),
+    Action("sns", "Unsubscribe", sns.UnsubscribeRequest, None, penstock.sns.subscriptions.unsubscribe,
+           resources.use_subscription),
     Action("sns", "ListSubscriptions", sns.ListSubscriptionsRequest, sns.ListSubscriptionsResult,
-           penstock.sns.subscriptions.list_subscriptions),
+           penstock.sns.subscriptions.list_subscriptions, resources.use_account),
     Action("sns", "ListSubscriptionsByTopic", sns.ListSubscriptionsByTopicRequest, sns.ListSubscriptionsByTopicResult,
-           penstock.sns.subscriptions.list_subscriptions_by_topic),
+           penstock.sns.subscriptions.list_subscriptions_by_topic, resources.use_topic),
     Action("sns", "GetSubscriptionAttributes", sns.GetSubscriptionAttributesRequest,
-           sns.GetSubscriptionAttributesResult, penstock.sns.subscriptions.get_subscription_attributes),
+           sns.GetSubscriptionAttributesResult, penstock.sns.subscriptions.get_subscription_attributes,
+           resources.use_subscription),
     Action("sns", "SetSubscriptionAttributes", sns.SetSubscriptionAttributesRequest, None,
-           penstock.sns.subscriptions.set_subscription_attributes),
-    Action("sns", "Publish", sns.PublishRequest, sns.PublishResult, penstock.sns.publish.publish),
-    Action("sns", "PublishBatch", sns.PublishBatchRequest, sns.PublishBatchResult, penstock.sns.publish.publish_batch),
-    Action("sns", "AddPermission", sns.AddPermissionRequest, None, penstock.sns.permissions.add_permission),
-    Action("sns", "RemovePermission", sns.RemovePermissionRequest, None, penstock.sns.permissions.remove_permission),
-    Action("sns", "TagResource", sns.TagResourceRequest, sns.TagResourceResult, penstock.sns.topics.tag_resource),
+           penstock.sns.subscriptions.set_subscription_attributes, resources.use_subscription),
+    Action("sns", "Publish", sns.PublishRequest, sns.PublishResult, penstock.sns.publish.publish,
+           resources.use_publication_target),
+    Action("sns", "PublishBatch", sns.PublishBatchRequest, sns.PublishBatchResult, penstock.sns.publish.publish_batch,
+           resources.use_topic),
+    Action("sns", "AddPermission", sns.AddPermissionRequest, None, penstock.sns.permissions.add_permission,
+           resources.use_topic),
+    Action("sns", "RemovePermission", sns.RemovePermissionRequest, None, penstock.sns.permissions.remove_permission,
+           resources.use_topic),
+    Action("sns", "TagResource", sns.TagResourceRequest, sns.TagResourceResult, penstock.sns.topics.tag_resource,
+           resources.use_tagged_topic),
     Action("sns", "UntagResource", sns.UntagResourceRequest, sns.UntagResourceResult,
-           penstock.sns.topics.untag_resource),
+           penstock.sns.topics.untag_resource, resources.use_tagged_topic),
     Action("sns", "ListTagsForResource", sns.ListTagsForResourceRequest, sns.ListTagsForResourceResult,
-           penstock.sns.topics.list_tags_for_resource),
+           penstock.sns.topics.list_tags_for_resource, resources.use_tagged_topic),
     Action("sns", "GetDataProtectionPolicy", sns.GetDataProtectionPolicyRequest, sns.GetDataProtectionPolicyResult,
-           penstock.sns.topics.get_data_protection_policy),
+           penstock.sns.topics.get_data_protection_policy, resources.use_tagged_topic),
     Action("sns", "PutDataProtectionPolicy", sns.PutDataProtectionPolicyRequest, None,
-           penstock.sns.topics.put_data_protection_policy),
+           penstock.sns.topics.put_data_protection_policy, resources.use_tagged_topic),
     Action("sns", "CreatePlatformApplication", sns.CreatePlatformApplicationRequest,
-           sns.CreatePlatformApplicationResult, penstock.sns.mobile.platform_applications.create_platform_application),
+           sns.CreatePlatformApplicationResult, penstock.sns.mobile.platform_applications.create_platform_application,
+           resources.use_new_application),
     Action("sns", "DeletePlatformApplication", sns.DeletePlatformApplicationRequest, None,
-           penstock.sns.mobile.platform_applications.delete_platform_application),
+           penstock.sns.mobile.platform_applications.delete_platform_application, resources.use_application),
     Action("sns", "GetPlatformApplicationAttributes", sns.GetPlatformApplicationAttributesRequest,
            sns.GetPlatformApplicationAttributesResult,
-           penstock.sns.mobile.platform_applications.get_platform_application_attributes),
+           penstock.sns.mobile.platform_applications.get_platform_application_attributes, resources.use_application),
     Action("sns", "ListPlatformApplications", sns.ListPlatformApplicationsRequest, sns.ListPlatformApplicationsResult,
-           penstock.sns.mobile.platform_applications.list_platform_applications),
+           penstock.sns.mobile.platform_applications.list_platform_applications, resources.use_account),
     Action("sns", "SetPlatformApplicationAttributes", sns.SetPlatformApplicationAttributesRequest, None,
-           penstock.sns.mobile.platform_applications.set_platform_application_attributes),
+           penstock.sns.mobile.platform_applications.set_platform_application_attributes, resources.use_application),
     Action("sns", "CreatePlatformEndpoint", sns.CreatePlatformEndpointRequest, sns.CreatePlatformEndpointResult,
-           penstock.sns.mobile.platform_endpoints.create_platform_endpoint),
+           penstock.sns.mobile.platform_endpoints.create_platform_endpoint, resources.use_application),
     Action("sns", "DeleteEndpoint", sns.DeleteEndpointRequest, None,
-           penstock.sns.mobile.platform_endpoints.delete_endpoint),
+           penstock.sns.mobile.platform_endpoints.delete_endpoint, resources.use_endpoint),
     Action("sns", "GetEndpointAttributes", sns.GetEndpointAttributesRequest, sns.GetEndpointAttributesResult,
-           penstock.sns.mobile.platform_endpoints.get_endpoint_attributes),
+           penstock.sns.mobile.platform_endpoints.get_endpoint_attributes, resources.use_endpoint),
     Action("sns", "ListEndpointsByPlatformApplication", sns.ListEndpointsByPlatformApplicationRequest,
            sns.ListEndpointsByPlatformApplicationResult,
-           penstock.sns.mobile.platform_endpoints.list_endpoints_by_platform_application),
+           penstock.sns.mobile.platform_endpoints.list_endpoints_by_platform_application, resources.use_application),
     Action("sns", "SetEndpointAttributes", sns.SetEndpointAttributesRequest, None,
-           penstock.sns.mobile.platform_endpoints.set_endpoint_attributes),
+           penstock.sns.mobile.platform_endpoints.set_endpoint_attributes, resources.use_endpoint),
     Action("sns", "CheckIfPhoneNumberIsOptedOut", sns.CheckIfPhoneNumberIsOptedOutRequest,
-           sns.CheckIfPhoneNumberIsOptedOutResult, penstock.sns.sms.settings.check_if_phone_number_is_opted_out),
+           sns.CheckIfPhoneNumberIsOptedOutResult, penstock.sns.sms.settings.check_if_phone_number_is_opted_out,
+           resources.use_account),
     Action("sns", "GetSMSAttributes", sns.GetSMSAttributesRequest, sns.GetSMSAttributesResult,
-           penstock.sns.sms.settings.get_sms_attributes),
+           penstock.sns.sms.settings.get_sms_attributes, resources.use_account),
     Action("sns", "ListOriginationNumbers", sns.ListOriginationNumbersRequest, sns.ListOriginationNumbersResult,
-           penstock.sns.sms.settings.list_origination_numbers),
+           penstock.sns.sms.settings.list_origination_numbers, resources.use_account),
     Action("sns", "ListPhoneNumbersOptedOut", sns.ListPhoneNumbersOptedOutRequest, sns.ListPhoneNumbersOptedOutResult,
-           penstock.sns.sms.settings.list_phone_numbers_opted_out),
+           penstock.sns.sms.settings.list_phone_numbers_opted_out, resources.use_account),
     Action("sns", "OptInPhoneNumber", sns.OptInPhoneNumberRequest, sns.OptInPhoneNumberResult,
-           penstock.sns.sms.settings.opt_in_phone_number),
+           penstock.sns.sms.settings.opt_in_phone_number, resources.use_account),
     Action("sns", "SetSMSAttributes", sns.SetSMSAttributesRequest, sns.SetSMSAttributesResult,
-           penstock.sns.sms.settings.set_sms_attributes),
+           penstock.sns.sms.settings.set_sms_attributes, resources.use_account),
     Action("sns", "CreateSMSSandboxPhoneNumber", sns.CreateSMSSandboxPhoneNumberRequest,
-           sns.CreateSMSSandboxPhoneNumberResult, penstock.sns.sms.sandbox.create_sms_sandbox_phone_number),
+           sns.CreateSMSSandboxPhoneNumberResult, penstock.sns.sms.sandbox.create_sms_sandbox_phone_number,
+           resources.use_account),
     Action("sns", "DeleteSMSSandboxPhoneNumber", sns.DeleteSMSSandboxPhoneNumberRequest,
-           sns.DeleteSMSSandboxPhoneNumberResult, penstock.sns.sms.sandbox.delete_sms_sandbox_phone_number),
+           sns.DeleteSMSSandboxPhoneNumberResult, penstock.sns.sms.sandbox.delete_sms_sandbox_phone_number,
+           resources.use_account),
     Action("sns", "GetSMSSandboxAccountStatus", sns.GetSMSSandboxAccountStatusRequest,
-           sns.GetSMSSandboxAccountStatusResult, penstock.sns.sms.sandbox.get_sms_sandbox_account_status),
+           sns.GetSMSSandboxAccountStatusResult, penstock.sns.sms.sandbox.get_sms_sandbox_account_status,
+           resources.use_account),
     Action("sns", "ListSMSSandboxPhoneNumbers", sns.ListSMSSandboxPhoneNumbersRequest,
-           sns.ListSMSSandboxPhoneNumbersResult, penstock.sns.sms.sandbox.list_sms_sandbox_phone_numbers),
+           sns.ListSMSSandboxPhoneNumbersResult, penstock.sns.sms.sandbox.list_sms_sandbox_phone_numbers,
+           resources.use_account),
     Action("sns", "VerifySMSSandboxPhoneNumber", sns.VerifySMSSandboxPhoneNumberRequest,
-           sns.VerifySMSSandboxPhoneNumberResult, penstock.sns.sms.sandbox.verify_sms_sandbox_phone_number),
+           sns.VerifySMSSandboxPhoneNumberResult, penstock.sns.sms.sandbox.verify_sms_sandbox_phone_number,
+           resources.use_account),
     Action("scheduler", "CreateSchedule", scheduler.CreateScheduleRequest, scheduler.CreateScheduleResult,
-           penstock.scheduler.schedules.create_schedule, "POST /schedules/{Name}"),
+           penstock.scheduler.schedules.create_schedule, resources.use_schedule_and_target, "POST /schedules/{Name}"),
     Action("scheduler", "GetSchedule", scheduler.GetScheduleRequest, scheduler.GetScheduleResult,
-           penstock.scheduler.schedules.get_schedule, "GET /schedules/{Name}"),
+           penstock.scheduler.schedules.get_schedule, resources.use_schedule, "GET /schedules/{Name}"),
     Action("scheduler", "UpdateSchedule", scheduler.UpdateScheduleRequest, scheduler.UpdateScheduleResult,
-           penstock.scheduler.schedules.update_schedule, "PUT /schedules/{Name}"),
+           penstock.scheduler.schedules.update_schedule, resources.use_schedule_and_target, "PUT /schedules/{Name}"),
     Action("scheduler", "DeleteSchedule", scheduler.DeleteScheduleRequest, None,
-           penstock.scheduler.schedules.delete_schedule, "DELETE /schedules/{Name}"),
+           penstock.scheduler.schedules.delete_schedule, resources.use_schedule, "DELETE /schedules/{Name}"),
     Action("scheduler", "ListSchedules", scheduler.ListSchedulesRequest, scheduler.ListSchedulesResult,
-           penstock.scheduler.schedules.list_schedules, "GET /schedules"),
+           penstock.scheduler.schedules.list_schedules, resources.use_schedules, "GET /schedules"),
     Action("scheduler", "CreateScheduleGroup", scheduler.CreateScheduleGroupRequest,
-           scheduler.CreateScheduleGroupResult, penstock.scheduler.groups.create_schedule_group,
+           scheduler.CreateScheduleGroupResult, penstock.scheduler.groups.create_schedule_group, resources.use_group,
            "POST /schedule-groups/{Name}"),
     Action("scheduler", "GetScheduleGroup", scheduler.GetScheduleGroupRequest, scheduler.GetScheduleGroupResult,
-           penstock.scheduler.groups.get_schedule_group, "GET /schedule-groups/{Name}"),
+           penstock.scheduler.groups.get_schedule_group, resources.use_group, "GET /schedule-groups/{Name}"),
     Action("scheduler", "DeleteScheduleGroup", scheduler.DeleteScheduleGroupRequest, None,
-           penstock.scheduler.groups.delete_schedule_group, "DELETE /schedule-groups/{Name}"),
+           penstock.scheduler.groups.delete_schedule_group, resources.use_group, "DELETE /schedule-groups/{Name}"),
     Action("scheduler", "ListScheduleGroups", scheduler.ListScheduleGroupsRequest, scheduler.ListScheduleGroupsResult,
-           penstock.scheduler.groups.list_schedule_groups, "GET /schedule-groups"),
+           penstock.scheduler.groups.list_schedule_groups, resources.use_groups, "GET /schedule-groups"),
     Action("scheduler", "TagResource", scheduler.TagResourceRequest, None, penstock.scheduler.groups.tag_resource,
-           "POST /tags/{ResourceArn}"),
+           resources.use_tagged_group, "POST /tags/{ResourceArn}"),
     Action("scheduler", "UntagResource", scheduler.UntagResourceRequest, None,
-           penstock.scheduler.groups.untag_resource, "DELETE /tags/{ResourceArn}"),
+           penstock.scheduler.groups.untag_resource, resources.use_tagged_group, "DELETE /tags/{ResourceArn}"),
     Action("scheduler", "ListTagsForResource", scheduler.ListTagsForResourceRequest,
            scheduler.ListTagsForResourceResult, penstock.scheduler.groups.list_tags_for_resource,
-           "GET /tags/{ResourceArn}"),
+           resources.use_tagged_group, "GET /tags/{ResourceArn}"),
 )
 # fmt: on
 
 # Actions that SDKs call before other services, by the Query protocol. `make generate` writes no functions for them.
 STS_ACTIONS = (
     Action("sts", "GetCallerIdentity", sts.GetCallerIdentityRequest, sts.GetCallerIdentityResult,
-           penstock.sts.credentials.get_caller_identity),
+           penstock.sts.credentials.get_caller_identity, resources.use_nothing),
     Action("sts", "GetSessionToken", sts.GetSessionTokenRequest, sts.GetSessionTokenResult,
-           penstock.sts.credentials.get_session_token),
-    Action("sts", "AssumeRole", sts.AssumeRoleRequest, sts.AssumeRoleResult, penstock.sts.credentials.assume_role),
+           penstock.sts.credentials.get_session_token, resources.refuse_tokens),
+    Action("sts", "AssumeRole", sts.AssumeRoleRequest, sts.AssumeRoleResult, penstock.sts.credentials.assume_role,
+           resources.refuse_tokens),
     Action("sts", "AssumeRoleWithWebIdentity", sts.AssumeRoleWithWebIdentityRequest,
-           sts.AssumeRoleWithWebIdentityResult, penstock.sts.credentials.assume_role_with_web_identity),
+           sts.AssumeRoleWithWebIdentityResult, penstock.sts.credentials.assume_role_with_web_identity,
+           resources.refuse_tokens),
 )  # fmt: skip
 
 # Event source mappings: the part of Lambda's API that concerns queues. The container serves them, so `make generate`
@@ -275,31 +307,36 @@ STS_ACTIONS = (
 _MAPPINGS = "/2015-03-31/event-source-mappings"
 MAPPING_ACTIONS = (
     Action("lambda", "CreateEventSourceMapping", mappings.CreateEventSourceMappingRequest, mappings.EventSourceMapping,
-           penstock.event_sources.operations.create_event_source_mapping, f"POST {_MAPPINGS}", 202),
+           penstock.event_sources.operations.create_event_source_mapping, resources.use_mappings, f"POST {_MAPPINGS}",
+           202),
     Action("lambda", "GetEventSourceMapping", mappings.GetEventSourceMappingRequest, mappings.EventSourceMapping,
-           penstock.event_sources.operations.get_event_source_mapping, f"GET {_MAPPINGS}/{{UUID}}"),
+           penstock.event_sources.operations.get_event_source_mapping, resources.use_mapping,
+           f"GET {_MAPPINGS}/{{UUID}}"),
     Action("lambda", "ListEventSourceMappings", mappings.ListEventSourceMappingsRequest,
            mappings.ListEventSourceMappingsResult, penstock.event_sources.operations.list_event_source_mappings,
-           f"GET {_MAPPINGS}"),
+           resources.use_mappings, f"GET {_MAPPINGS}"),
     Action("lambda", "UpdateEventSourceMapping", mappings.UpdateEventSourceMappingRequest, mappings.EventSourceMapping,
-           penstock.event_sources.operations.update_event_source_mapping, f"PUT {_MAPPINGS}/{{UUID}}", 202),
+           penstock.event_sources.operations.update_event_source_mapping, resources.use_mapping,
+           f"PUT {_MAPPINGS}/{{UUID}}", 202),
     Action("lambda", "DeleteEventSourceMapping", mappings.DeleteEventSourceMappingRequest, mappings.EventSourceMapping,
-           penstock.event_sources.operations.delete_event_source_mapping, f"DELETE {_MAPPINGS}/{{UUID}}", 202),
+           penstock.event_sources.operations.delete_event_source_mapping, resources.use_mapping,
+           f"DELETE {_MAPPINGS}/{{UUID}}", 202),
     Action("lambda", "ListTags", mappings.ListTagsRequest, mappings.ListTagsResult,
-           penstock.event_sources.operations.list_tags, "GET /2017-03-31/tags/{Resource}"),
+           penstock.event_sources.operations.list_tags, resources.use_tagged_mapping,
+           "GET /2017-03-31/tags/{Resource}"),
     Action("lambda", "TagResource", mappings.TagResourceRequest, None, penstock.event_sources.operations.tag_resource,
-           "POST /2017-03-31/tags/{Resource}", 204),
+           resources.use_tagged_mapping, "POST /2017-03-31/tags/{Resource}", 204),
     Action("lambda", "UntagResource", mappings.UntagResourceRequest, None,
-           penstock.event_sources.operations.untag_resource, "DELETE /2017-03-31/tags/{Resource}", 204),
+           penstock.event_sources.operations.untag_resource, resources.use_tagged_mapping,
+           "DELETE /2017-03-31/tags/{Resource}", 204),
 )  # fmt: skip
 
 # The request of `/_aws/sqs/messages`: no action of the service, but authorized and answered like ReceiveMessage.
-PEEK = Action(
-    "sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, penstock.sqs.peek.peek_messages
-)
+PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, penstock.sqs.peek.peek_messages,
+              resources.use_queue)  # fmt: skip
 
 # Placeholder for the action of a request that is decoded only after its signature has been verified.
-UNDECODED: AnyAction = Action("sqs", "(unread)", Struct, None, LazyOperation(""))
+UNDECODED: AnyAction = Action("sqs", "(unread)", Struct, None, LazyFunction(""), LazyFunction(""))
 
 BY_NAME: dict[tuple[str, str], AnyAction] = {
     (action.service, action.name): action for action in (*ACTIONS, *STS_ACTIONS, *MAPPING_ACTIONS)
@@ -331,5 +368,5 @@ def load_operations() -> None:
 
 def load_operation(action: AnyAction) -> None:
     """Imports the operation of an action, which the row of the table names from then on."""
-    if isinstance(action.operation, LazyOperation):
+    if isinstance(action.operation, LazyFunction):
         force_setattr(action, "operation", action.operation.load())

@@ -177,15 +177,18 @@ def test_arguments_are_given_by_name(database: Database) -> None:
 # mypy finds a misspelt operation in the table of actions, one of another request, and knows the type of rows.
 CODE = """
 from penstock import actions
+from penstock.access.resources import use_queue
 from penstock.actions import Action
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 from penstock.sqs import types as sqs
 
-Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, actions.penstock.sqs.queues.create_queue)
-Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, actions.penstock.sqs.queues.creat_queue)
-Action("sqs", "CreateQueue", sqs.CreateQueueRequest, None, actions.penstock.sqs.queues.delete_queue)
-Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.TagQueueRequest, actions.penstock.sqs.queues.create_queue)
+queues = actions.penstock.sqs.queues
+Action("sqs", "DeleteQueue", sqs.DeleteQueueRequest, None, queues.delete_queue, use_queue)
+Action("sqs", "DeleteQueue", sqs.DeleteQueueRequest, None, queues.delet_queue, use_queue)
+Action("sqs", "DeleteQueue", sqs.DeleteQueueRequest, None, queues.create_queue, use_queue)
+Action("sqs", "DeleteQueue", sqs.DeleteQueueRequest, sqs.TagQueueRequest, queues.delete_queue, use_queue)
+Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, queues.create_queue, use_queue)
 
 
 def describe() -> Operation[str]:
@@ -194,11 +197,12 @@ def describe() -> Operation[str]:
     return rows[0].nam
 """
 EXPECTED = {
-    9: "attr-defined",  # no such operation
-    10: "arg-type",  # an operation of another request
-    11: "arg-type",  # an operation with another result
-    16: "list[penstock.postgres.statements.queues.QueueRow]",
-    17: "attr-defined",  # no such column
+    11: "attr-defined",  # no such operation
+    12: "arg-type",  # an operation of another request
+    13: "arg-type",  # an operation with another result
+    14: "arg-type",  # a resource that the request does not name
+    19: "list[penstock.postgres.statements.queues.QueueRow]",
+    20: "attr-defined",  # no such column
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from base64 import b64encode
 from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,13 +14,8 @@ import pytest
 import yaml
 from msgspec.structs import fields
 
-from penstock.access.authorization import (
-    PLATFORM_MEMBERS,
-    RULES,
-    TOPIC_MEMBERS,
-    list_invoked_arns,
-    list_queues,
-)
+from penstock.access.authorization import RULES
+from penstock.access.resources import ACCOUNT_USE, Use, list_invoked_arns, use_source_of_task
 from penstock.actions import ACTIONS, BY_ROUTE, MAPPING_ACTIONS, Action, load_operation
 from penstock.lambda_runtime.handler import Handler
 from penstock.lambda_runtime.scheduled import LONGEST_INVOCATION_SECONDS
@@ -260,59 +256,101 @@ def test_functions_hold_no_logic(file: Path) -> None:
 
 # --- access ----------------------------------------------------------------------------------------------------------
 # Every action has its place in the rules of access.
+REGION, ACCOUNT = "us-east-1", "111122223333"
+QUEUE, TOPIC = f"arn:aws:sqs:{REGION}:{ACCOUNT}:q", f"arn:aws:sns:{REGION}:{ACCOUNT}:t"
+ENDPOINT = f"arn:aws:sns:{REGION}:{ACCOUNT}:endpoint/GCM/a/12345678-abcd-9012-abcd-345678901234"
+TASK = b64encode(f'{{"taskId":"x","sourceArn":"{QUEUE}"}}'.encode()).decode()
+# Members that name something that exists, by the text that they get here.
 MEMBERS = {
-    "queue_url",
-    "queue_owner_aws_account_id",
-    "task_handle",
-    "source_arn",
-    *TOPIC_MEMBERS,
-    *PLATFORM_MEMBERS,
+    "queue_url": "http://localhost/111122223333/q",
+    "queue_owner_aws_account_id": ACCOUNT,
+    "source_arn": QUEUE,
+    "task_handle": TASK,
+    "topic_arn": TOPIC,
+    "resource_arn": TOPIC,
+    "subscription_arn": f"{TOPIC}:12345678-abcd-9012-abcd-345678901234",
+    "platform_application_arn": f"arn:aws:sns:{REGION}:{ACCOUNT}:app/GCM/a",
+    "endpoint_arn": ENDPOINT,
 }
-
-
+CONTEXT: Any = SimpleNamespace(region=REGION, account_id=ACCOUNT, queue_arn=lambda _: QUEUE)
 # EventBridge Scheduler's are the caller's own, but for what they invoke.
 WITH_POLICIES = [action for action in ACTIONS if action.service in RULES]
 
 
+def list_uses(action: Action[Any, Any], **members: str) -> list[Use]:
+    """The resources that a request uses; its other members are None, and names are q."""
+    known: dict[str, str | None] = {field.name: None for field in fields(action.request)}
+    names = {name: "q" for name in known if name in ("name", "queue_name", "platform")}
+    given = {name: text for name, text in members.items() if name in known}
+    return list(action.resources(SimpleNamespace(**known | names | given), CONTEXT))
+
+
 @pytest.mark.parametrize("action", WITH_POLICIES, ids=lambda action: action.name)
 def test_every_action_is_about_the_account_or_names_something(action: Action[Any, Any]) -> None:
-    """One that does neither would be denied to everybody."""
-    names = {field.name for field in fields(action.request)}
-    assert action.name in RULES[action.service].account_actions or names & MEMBERS
+    """The owner and the policy of what a request names decide about it."""
+    named = {field.name for field in fields(action.request)} & MEMBERS.keys()
+    (use,) = list_uses(action, **MEMBERS)
+    assert use.action is None
+    assert use.is_owned is bool(named)
+    if named:
+        arns = {QUEUE, *(MEMBERS[name] for name in named if name.endswith("_arn"))}
+        assert use.arn in arns
+
+
+@pytest.mark.parametrize("action", WITH_POLICIES, ids=lambda action: action.name)
+def test_the_policies_of_the_user_decide_about_a_text_that_is_no_arn(action: Action[Any, Any]) -> None:
+    texts = dict.fromkeys((name for name in MEMBERS if name.endswith(("_arn", "handle", "_id"))), "no ARN")
+    uses = list_uses(action, **texts)
+    assert uses
+    assert uses == [ACCOUNT_USE] or uses == list_uses(action)
 
 
 def test_what_has_a_destination_is_asked_about() -> None:
-    """`authorize` asks the destination of this action for SendMessage."""
     with_destination = {
-        action.name
+        action.name: action
         for action in ACTIONS
         if "destination_arn" in {field.name for field in fields(action.request)}
     }
-    assert with_destination == {"StartMessageMoveTask"}
+    assert with_destination.keys() == {"StartMessageMoveTask"}
+    destination = QUEUE.replace(":q", ":other")
+    uses = list_uses(with_destination["StartMessageMoveTask"], source_arn=QUEUE, destination_arn=destination)
+    assert uses == [Use(QUEUE), Use(destination, action=("sqs", "SendMessage"))]
+
+
+def test_what_a_message_is_published_to_is_asked_about() -> None:
+    """A topic, an endpoint of a mobile app, or every phone number."""
+    (publish,) = (action for action in ACTIONS if action.name == "Publish")
+    assert list_uses(publish, topic_arn=TOPIC) == list_uses(publish, target_arn=TOPIC) == [Use(TOPIC)]
+    assert list_uses(publish, target_arn=ENDPOINT) == [Use(ENDPOINT)]
+    number = Use("*", is_owned=False, action=("penstock", "PublishToPhoneNumber"))
+    assert list_uses(publish, phone_number="+1") == [ACCOUNT_USE, number]
 
 
 @pytest.mark.parametrize("service", RULES)
 def test_rules_name_actions(service: str) -> None:
     rules = RULES[service]
-    named = rules.grantable_actions | rules.account_actions | rules.owner_always_allowed
+    named = rules.grantable_actions | rules.receiver_actions | rules.owner_always_allowed
     assert {action.name for action in ACTIONS if action.service == service} >= named
 
 
 def test_what_is_invoked_is_asked_about() -> None:
     """Every action of EventBridge Scheduler that has a target, and none that names another account's resources."""
     scheduler = [action for action in ACTIONS if action.service == "scheduler"]
-    with_target = {a.name for a in scheduler if "target" in {field.name for field in fields(a.request)}}
-    assert with_target == {"CreateSchedule", "UpdateSchedule"}
-    queue, topic = "arn:aws:sqs:us-east-1:111122223333:q", "arn:aws:sns:us-east-1:111122223333:t"
-    target = SimpleNamespace(arn=topic, dead_letter_config=SimpleNamespace(arn=queue))
-    assert list_invoked_arns(SimpleNamespace(target=target)) == [topic, queue]
-    assert list_invoked_arns(SimpleNamespace()) == []
+    with_target = [a for a in scheduler if "target" in {field.name for field in fields(a.request)}]
+    assert {action.name for action in with_target} == {"CreateSchedule", "UpdateSchedule"}
+    target: Any = SimpleNamespace(arn=TOPIC, dead_letter_config=SimpleNamespace(arn=QUEUE))
+    assert list_invoked_arns(target) == [TOPIC, QUEUE]
+    for action in with_target:
+        schedule, *invoked = list_uses(action, target=target)
+        assert schedule == Use(f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/q", is_owned=False)
+        assert [(use.arn, use.action) for use in invoked] == [
+            (TOPIC, ("sns", "Publish")),
+            (QUEUE, ("sqs", "SendMessage")),
+        ]
 
 
 def test_a_task_handle_names_its_queue() -> None:
-    from base64 import b64encode
-
-    arn = "arn:aws:sqs:us-east-1:111122223333:dead"
-    handle = b64encode(f'{{"taskId":"x","sourceArn":"{arn}"}}'.encode()).decode()
-    assert list_queues(SimpleNamespace(task_handle=handle), None) == [arn]  # type: ignore[arg-type]
-    assert list_queues(SimpleNamespace(task_handle="no handle"), None) == []  # type: ignore[arg-type]
+    context: Any = CONTEXT
+    handle, none = SimpleNamespace(task_handle=TASK), SimpleNamespace(task_handle="no handle")
+    assert list(use_source_of_task(handle, context)) == [Use(QUEUE)]
+    assert list(use_source_of_task(none, context)) == [ACCOUNT_USE]

@@ -22,15 +22,22 @@ from infra.generate.files import (
     write_files,
 )
 from infra.generate.load_balancer import PriorityError, assign_priorities
+from penstock.access.resources import use_account, use_queue
 from penstock.actions import ACTIONS, Action
 from penstock.scheduler.types import GetScheduleRequest
 from penstock.sqs.types import PurgeQueueRequest
 from tests.support.local_lambda.balancer import CloudFormationLoader, read_balancer
 from tests.support.local_lambda.values import Values, expand_for_each
 
-PAUSE = Action("sqs", "PauseQueue", PurgeQueueRequest, None, ACTIONS[0].operation)
+PAUSE = Action("sqs", "PauseQueue", PurgeQueueRequest, None, ACTIONS[0].operation, use_queue)
 RUN = Action(
-    "scheduler", "RunSchedule", GetScheduleRequest, None, ACTIONS[0].operation, "PATCH /schedules/{Name}"
+    "scheduler",
+    "RunSchedule",
+    GetScheduleRequest,
+    None,
+    ACTIONS[0].operation,
+    use_account,
+    "PATCH /schedules/{Name}",
 )
 # In the middle of the table, where a number by position would change those of the actions that follow.
 MORE = (*ACTIONS[:3], PAUSE, *ACTIONS[3:], RUN)

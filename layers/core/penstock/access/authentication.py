@@ -39,10 +39,11 @@ from penstock.postgres.statements.access import (
 from penstock.settings import Settings
 
 from . import sigv4
-from .authorization import NO_TOKENS, RequestContext, authorize
+from .authorization import AuthorizedAction, RequestContext, authorize
 from .failures import FailureCounter
 from .public_links import PUBLIC_ACTIONS, is_public_link
 from .request_rate import check_rate
+from .resources import NO_TOKENS
 from .secret_encryption import DecryptionError, SecretCipher
 from .sigv4 import SignatureClaim
 from .users import User, caller
@@ -65,14 +66,8 @@ _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _log = logging.getLogger(__name__)
 
 
-class GuardedAction(Protocol):
+class GuardedAction(AuthorizedAction, Protocol):
     """The part of an action's row that concerns access."""
-
-    @property
-    def service(self) -> str: ...
-
-    @property
-    def name(self) -> str: ...
 
     @property
     def operation(self) -> Callable[[Struct, Any], AnyOperation]: ...
@@ -258,7 +253,7 @@ class RequireSignature:
             )
         if claim.region != decoded.scope.region:  # a path may name another region
             raise SignatureDoesNotMatch("Credential should be scoped to a valid region.")
-        yield from authorize(decoded.action.service, decoded.action.name, decoded.request, context)
+        yield from authorize(decoded.action, decoded.request, context)
         return (yield from decoded.action.operation(decoded.request, context))
 
     def check_rest_request(self, context: RequestContext) -> Operation[None]:

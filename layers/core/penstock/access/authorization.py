@@ -6,23 +6,13 @@ schedule may send to a target if its account may do so when it sets the schedule
 schedule fires.
 """
 
-from base64 import b64decode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, Protocol
 
-import msgspec
+from msgspec import Struct
 
-from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
-from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, schedule_arn
-from penstock.aws.sns_arn import (
-    parse_application_arn,
-    parse_endpoint_arn,
-    parse_topic_arn,
-    topic_of_subscription,
-)
 from penstock.effects import BatchCall, BatchStatement, Operation
-from penstock.errors import AccessDenied
 from penstock.http import HttpRequest
 from penstock.postgres.statements.access import (
     READ_POLICIES,
@@ -34,29 +24,15 @@ from penstock.postgres.statements.access import (
 from . import request_rate
 from .denial import Policies, make_denial
 from .policy.evaluation import Decision, evaluate
-from .policy.requests import AccessRequest, Principal
+from .policy.requests import AccessRequest
+from .resources import ActingService, ResourceContext, Uses
 from .topic_actions import OWNER_ACTIONS
 from .users import User
 
-LONGEST_TASK_HANDLE = 1_024
-# The resource for a user's policy if a request names none.
-ANY = "*"
-# Members that name a topic by its ARN.
-TOPIC_MEMBERS = ("topic_arn", "target_arn", "resource_arn", "subscription_arn")
-# Members that name a platform application or one of its endpoints. These have no policies: only their account uses
-# them.
-PLATFORM_MEMBERS = {
-    "platform_application_arn": parse_application_arn,
-    "endpoint_arn": parse_endpoint_arn,
-    "target_arn": parse_endpoint_arn,
-}
 
-
-class RequestContext(Protocol):
+class RequestContext(ResourceContext, Protocol):
     """The part of a request's context (`penstock.context.Context`) that this module uses."""
 
-    account_id: str
-    region: str
     http: HttpRequest
     user: User | None
 
@@ -76,81 +52,48 @@ class RequestContext(Protocol):
     def environment(self) -> request_rate.RateEnvironment:
         """The state that the requests of the process share."""
 
-    def queue_arn(self, queue_url: str, /) -> str:
-        """Returns the ARN of the queue at an address. Raises QueueDoesNotExist."""
 
+class AuthorizedAction(Protocol):
+    """The part of an action's row (`penstock.actions.Action`) that concerns access."""
 
-NO_TOKENS = (
-    "This service has no roles and gives no session tokens: it knows the access keys of `penstock keys`. If AWS itself "
-    "was meant, AWS_ENDPOINT_URL moves every service here: set AWS_ENDPOINT_URL_SQS, AWS_ENDPOINT_URL_SNS and "
-    "AWS_ENDPOINT_URL_SCHEDULER instead."
-)
+    @property
+    def service(self) -> str: ...
 
-ResourceArns = Callable[[object, RequestContext], list[str]]
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def resources(self) -> Callable[[Any, Any], Uses]:
+        """A function that lists the resources that a request uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceRules:
     """The access rules of one service. The fields have names of actions.
 
-    `account_actions` concern the caller's account and no existing queue or topic. An owner can permit
-    `grantable_actions` to other accounts; every other action, and so every new one, is for the owner alone.
-    `owner_always_allowed`: no policy denies these to the owner's account (on AWS the root user can always do them, "AWS
-    actions for project owners"). `receiver_actions`: the account of the queue that a subscription delivers to may do
-    these with the subscription. `policy_statement` reads the policies of the resources that `resource_arns` finds.
+    An owner can permit `grantable_actions` to other accounts; every other action, and so every new one, is for the
+    owner alone. `owner_always_allowed`: no policy denies these to the owner's account (on AWS the root user can always
+    do them, "AWS actions for project owners"). `receiver_actions`: the account of the queue that a subscription
+    delivers to may do these with the subscription. `policy_statement` reads the policies of resources.
     """
 
-    account_actions: frozenset[str]
     grantable_actions: frozenset[str]
     owner_always_allowed: frozenset[str]
     receiver_actions: frozenset[str]
-    resource_arns: ResourceArns
     policy_statement: BatchStatement[ResourceEntry, PolicyRow]
 
 
-def authorize(service: str, action: str, request: object, context: RequestContext) -> Operation[None]:
+def authorize(action: AuthorizedAction, request: Struct, context: RequestContext) -> Operation[None]:
     """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller may do this.
 
     It reads the policies for each request; concurrent requests share one call.
     """
-    if service not in RULES:
-        yield from authorize_other(service, action, request, context)
-        return
-    rules = RULES[service]
-    if action in rules.account_actions:
-        check_user(service, action, new_resource(service, request, context), context)
-        return
-    arns = rules.resource_arns(request, context)
-    if not arns:  # the operation refuses the request
-        check_user(service, action, ANY, context)
-    for arn in arns:
-        yield from authorize_one(service, action, arn, context)
-    if getattr(request, "phone_number", None) is not None:  # of Publish
-        check_user("penstock", "PublishToPhoneNumber", ANY, context)
-    if action == "StartMessageMoveTask":
-        destination = getattr(request, "destination_arn", None)
-        if destination and parse_queue_arn(destination) is not None:
-            yield from authorize_one("sqs", "SendMessage", destination, context)
-
-
-def authorize_other(service: str, action: str, request: object, context: RequestContext) -> Operation[None]:
-    """Returns the same for services without resource policies: Scheduler, and STS, which requires no permission."""
-    if service == "scheduler":
-        check_user("scheduler", action, find_schedule_arn(action, request, context), context)
-        yield from authorize_targets(request, context)
-    elif service == "lambda":  # the operations check the queue
-        check_user("lambda", action, find_mapping_arn(request, context), context)
-    elif action != "GetCallerIdentity":
-        raise AccessDenied(NO_TOKENS)
-
-
-def new_resource(service: str, request: object, context: RequestContext) -> str:
-    """Returns the ARN of the queue, topic or application that a request creates; `*` if it concerns the account."""
-    name = getattr(request, "queue_name", None) or getattr(request, "name", None)
-    platform = getattr(request, "platform", None)
-    if platform is not None:
-        name = f"app/{platform}/{name}"
-    return ANY if name is None else f"arn:aws:{service}:{context.region}:{context.account_id}:{name}"
+    for use in action.resources(request, context):
+        service, name = use.action or (action.service, action.name)
+        if use.is_owned:
+            yield from authorize_one(service, name, use.arn, context, use.acting)
+        else:
+            check_user(service, name, use.arn, context)
 
 
 def check_user(service: str, action: str, arn: str, context: RequestContext) -> None:
@@ -171,35 +114,6 @@ def access_request(service: str, action: str, arn: str, context: RequestContext)
     """Returns the request in the form that policies evaluate. A batch has the name of its single action."""
     name = f"{service}:{action.removesuffix('Batch')}".lower()
     return AccessRequest(context.caller.principal, name, arn, context.condition_keys)
-
-
-def authorize_targets(request: object, context: RequestContext) -> Operation[None]:
-    """Raises AccessDenied unless a schedule may send to its target and its dead-letter queue."""
-    for arn in list_invoked_arns(request):
-        invoked = INVOKES.get(arn.split(":")[2])
-        if invoked is not None:
-            yield from authorize_one(*invoked, arn, context, acting_schedule(request, context))
-        elif arn.split(":")[4] != context.account_id:
-            raise AccessDenied(f"Access to the resource {arn} is denied.")
-
-
-class ActingService(NamedTuple):
-    """A service that acts later for the caller's resource: policies may allow the service instead of the caller."""
-
-    principal: Principal
-    keys: dict[str, str]
-
-
-def acting_schedule(request: object, context: RequestContext) -> ActingService:
-    """EventBridge Scheduler, for the schedule that a request creates or changes."""
-    group = getattr(request, "group_name", None) or DEFAULT_GROUP
-    arn = schedule_arn(context.region, context.account_id, group, getattr(request, "name", ""))
-    keys = {
-        "aws:sourcearn": arn,
-        "aws:sourceaccount": context.account_id,
-        "aws:securetransport": "true",  # the message does not leave the database
-    }
-    return ActingService(Principal(None, None, "scheduler.amazonaws.com"), keys)
 
 
 def authorize_one(
@@ -277,99 +191,8 @@ def refusing_policies(
     return (Policies.RESOURCE if is_denied else Policies.IDENTITY), is_denied
 
 
-def list_queues(request: object, context: RequestContext) -> list[str]:
-    """ARNs of the queues of a request. Raises AccessDenied for a request that names none."""
-    queue_url = getattr(request, "queue_url", None)
-    if queue_url is not None:
-        return [context.queue_arn(queue_url)]
-    source = getattr(request, "source_arn", None)
-    arns = [source] if source else []
-    task_handle = getattr(request, "task_handle", None)
-    if task_handle is not None:
-        arns = [source_of_task(task_handle)]
-    if arns:
-        # The operation refuses a text that is not a queue's ARN.
-        return [str(parsed) for arn in arns if (parsed := parse_queue_arn(arn)) is not None]
-    if not (hasattr(request, "queue_owner_aws_account_id") and hasattr(request, "queue_name")):
-        raise AccessDenied
-    owner = request.queue_owner_aws_account_id or context.account_id
-    arn = queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
-    return [] if arn is None else [arn]  # the operation refuses a name that no queue can have
-
-
-def source_of_task(task_handle: str) -> str:
-    """Returns the queue of a message move task, which its handle names (base64 of JSON); else an empty text."""
-    try:
-        document = msgspec.json.decode(b64decode(task_handle[:LONGEST_TASK_HANDLE], validate=True))
-    except (ValueError, msgspec.DecodeError, RecursionError):
-        return ""
-    return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
-
-
-def list_topics(request: object, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of list_queues
-    """ARNs of a request's topic, subscription, platform application or endpoint.
-
-    The operation refuses other texts.
-    """
-    for member in TOPIC_MEMBERS:
-        arn = getattr(request, member, None)
-        if arn:
-            known = parse_topic_arn(arn) if member != "subscription_arn" else topic_of_subscription(arn)
-            if known is not None:
-                return [arn]
-    for member, parse in PLATFORM_MEMBERS.items():
-        arn = getattr(request, member, None)
-        if arn and parse(arn) is not None:
-            return [arn]
-    return []
-
-
-def find_mapping_arn(request: object, context: RequestContext) -> str:
-    """Returns the ARN of a request's event source mapping; with `*` for its id if the request names none."""
-    given = getattr(request, "resource", None)
-    name = getattr(request, "uuid", None) or "*"
-    return str(given or f"arn:aws:lambda:{context.region}:{context.account_id}:event-source-mapping:{name}")
-
-
-def find_schedule_arn(action: str, request: object, context: RequestContext) -> str:
-    """Returns the ARN of a request's schedule or group; with `*` for its name if the request concerns all."""
-    given = getattr(request, "resource_arn", None)
-    if given is not None:
-        return str(given)
-    name, group = getattr(request, "name", None) or "*", getattr(request, "group_name", None)
-    if action.endswith("ScheduleGroup") or action == "ListScheduleGroups":
-        return str(GroupArn(context.region, context.account_id, name))
-    return schedule_arn(context.region, context.account_id, group or DEFAULT_GROUP, name)
-
-
-# The action of a schedule of EventBridge Scheduler on its target and its dead-letter queue, by service. Targets of
-# other services have no policies, so they must belong to the caller, as must schedules and groups.
-INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
-
-
-def list_invoked_arns(request: object) -> list[str]:
-    """ARNs of the target and the dead-letter queue of a schedule. The operation refuses texts that are not ARNs."""
-    target = getattr(request, "target", None)
-    if target is None:
-        return []
-    dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
-    return [
-        arn
-        for arn in (target.arn, dead_letters)
-        if arn is not None
-        and (parse_queue_arn(arn) is not None or parse_topic_arn(arn) is not None or is_other_arn(arn))
-    ]
-
-
-def is_other_arn(text: str) -> bool:
-    """Returns whether this is an ARN of a service other than SQS and SNS."""
-    parts = text.split(":", 5)
-    return len(parts) == 6 and parts[0] == "arn" and parts[2] not in INVOKES
-
-
 RULES = {
     "sqs": ServiceRules(
-        account_actions=frozenset(("CreateQueue", "ListQueues")),
         grantable_actions=frozenset((
             "ChangeMessageVisibility", "ChangeMessageVisibilityBatch", "DeleteMessage", "DeleteMessageBatch",
             "GetQueueAttributes", "GetQueueUrl", "ListDeadLetterSourceQueues", "PurgeQueue", "ReceiveMessage",
@@ -377,20 +200,12 @@ RULES = {
         )),  # "Overview of managing access", SQS Developer Guide
         owner_always_allowed=frozenset(("GetQueueAttributes", "SetQueueAttributes")),
         receiver_actions=frozenset(),
-        resource_arns=list_queues,
         policy_statement=READ_POLICIES,
     ),
     "sns": ServiceRules(
-        account_actions=frozenset((
-            "CreateTopic", "ListTopics", "ListSubscriptions", "CreatePlatformApplication", "ListPlatformApplications",
-            "SetSMSAttributes", "GetSMSAttributes", "CheckIfPhoneNumberIsOptedOut", "ListPhoneNumbersOptedOut",
-            "OptInPhoneNumber", "ListOriginationNumbers", "GetSMSSandboxAccountStatus", "CreateSMSSandboxPhoneNumber",
-            "VerifySMSSandboxPhoneNumber", "DeleteSMSSandboxPhoneNumber", "ListSMSSandboxPhoneNumbers",
-        )),
         grantable_actions=frozenset((*OWNER_ACTIONS, "PublishBatch")),
         owner_always_allowed=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
         receiver_actions=frozenset(("GetSubscriptionAttributes", "Unsubscribe")),
-        resource_arns=list_topics,
         policy_statement=READ_TOPIC_POLICIES,
     ),
 }  # fmt: skip

@@ -2,7 +2,8 @@
 
 from typing import Final, Literal, NamedTuple
 
-from penstock.access.authorization import ANY, authorize_one, check_user
+from penstock.access.authorization import authorize_one, check_user
+from penstock.access.resources import ANY
 from penstock.context import Context
 from penstock.effects import Operation
 

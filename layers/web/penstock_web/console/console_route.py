@@ -11,9 +11,10 @@ from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.responses import RedirectResponse
 
-from penstock.access.authorization import ANY, is_user_allowed
+from penstock.access.authorization import is_user_allowed
 from penstock.access.hosts import DEFAULT_PORTS, OTHER_SITES
 from penstock.access.request_rate import check_rate, count_answer
+from penstock.access.resources import ANY
 from penstock.audit import Act, record_act
 from penstock.context import Context, request_host
 from penstock.effects import Operation

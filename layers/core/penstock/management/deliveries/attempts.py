@@ -5,7 +5,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from penstock.access.authorization import ANY, is_user_allowed
+from penstock.access.authorization import is_user_allowed
+from penstock.access.resources import ANY
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.management.times import format_timestamp

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from penstock import errors
-from penstock.access.authorization import ANY, check_user
+from penstock.access.authorization import check_user
 from penstock.access.quotas import check_quota, is_reached
+from penstock.access.resources import ANY
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
 from penstock.effects import Call, Operation, Pause, compute

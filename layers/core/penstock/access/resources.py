@@ -1,0 +1,377 @@
+"""The resources that a request uses: each row of `penstock.actions` names the function that finds them.
+
+If a request names its resource by a text that is no ARN, the user's policies decide about the account: the operation
+refuses the text. A process without QUEUE_ACCESS=sigv4 does not import this module.
+"""
+
+from base64 import b64decode
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
+from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, schedule_arn
+from penstock.aws.sns_arn import (
+    parse_application_arn,
+    parse_endpoint_arn,
+    parse_topic_arn,
+    topic_of_subscription,
+)
+from penstock.errors import AccessDenied
+
+from .policy.requests import Principal
+
+LONGEST_TASK_HANDLE = 1_024
+# The resource for a user's policy if a request names none.
+ANY = "*"
+NO_TOKENS = (
+    "This service has no roles and gives no session tokens: it knows the access keys of `penstock keys`. If AWS itself "
+    "was meant, AWS_ENDPOINT_URL moves every service here: set AWS_ENDPOINT_URL_SQS, AWS_ENDPOINT_URL_SNS and "
+    "AWS_ENDPOINT_URL_SCHEDULER instead."
+)
+# The action of a schedule of EventBridge Scheduler on its target and its dead-letter queue, by service. Targets of
+# other services have no policies, so they must belong to the caller.
+INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
+
+
+class ResourceContext(Protocol):
+    """The part of a request's context (`penstock.context.Context`) that names resources."""
+
+    account_id: str
+    region: str
+
+    def queue_arn(self, queue_url: str, /) -> str:
+        """Returns the ARN of the queue at an address. Raises QueueDoesNotExist."""
+
+
+class ActingService(NamedTuple):
+    """A service that acts later for the caller's resource: policies may allow the service instead of the caller."""
+
+    principal: Principal
+    keys: dict[str, str]
+
+
+class Use(NamedTuple):
+    """What a request does with one resource: the policies have to allow it.
+
+    `is_owned`: whether the resource's owner and policy decide, too, and not the user's policies alone. `action`:
+    service and name of an action other than the request's. `acting`: the service that will do it for the caller.
+    """
+
+    arn: str
+    is_owned: bool = True
+    action: tuple[str, str] | None = None
+    acting: ActingService | None = None
+
+
+Uses = Iterable[Use]
+ACCOUNT_USE = Use(ANY, is_owned=False)
+
+
+# --- every service ---------------------------------------------------------------------------------------------------
+def use_account(_: object, __: ResourceContext) -> Uses:
+    """Finds the action concerns the caller's account."""
+    return (ACCOUNT_USE,)
+
+
+def use_nothing(_: object, __: ResourceContext) -> Uses:
+    """Finds the action needs no permission."""
+    return ()
+
+
+def refuse_tokens(_: object, __: ResourceContext) -> Uses:
+    """Raises AccessDenied: Penstock gives no session tokens."""
+    raise AccessDenied(NO_TOKENS)
+
+
+# --- SQS -------------------------------------------------------------------------------------------------------------
+class _WithQueueName(Protocol):
+    queue_name: str
+
+
+class _WithQueueOwner(_WithQueueName, Protocol):
+    queue_owner_aws_account_id: str | None
+
+
+class _WithQueueUrl(Protocol):
+    queue_url: str
+
+
+class _WithSourceArn(Protocol):
+    source_arn: str
+
+
+class _WithDestinationArn(_WithSourceArn, Protocol):
+    destination_arn: str | None
+
+
+class _WithTaskHandle(Protocol):
+    task_handle: str
+
+
+def use_new_queue(request: _WithQueueName, context: ResourceContext) -> Uses:
+    """Finds the queue that the request creates."""
+    return (_use_new("sqs", request.queue_name, context),)
+
+
+def use_queue(request: _WithQueueUrl, context: ResourceContext) -> Uses:
+    """Finds the queue at an address. Raises QueueDoesNotExist."""
+    return (Use(context.queue_arn(request.queue_url)),)
+
+
+def use_queue_of_owner(request: _WithQueueOwner, context: ResourceContext) -> Uses:
+    """Finds the queue with a name, of the caller's account or a named one."""
+    owner = request.queue_owner_aws_account_id or context.account_id
+    arn = queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
+    return (ACCOUNT_USE,) if arn is None else (Use(arn),)
+
+
+def use_source(request: _WithSourceArn, _: ResourceContext) -> Uses:
+    """Finds the queue that a message move task takes messages from."""
+    return (_use_queue_arn(request.source_arn),)
+
+
+def use_source_and_destination(request: _WithDestinationArn, context: ResourceContext) -> Uses:
+    """Finds the source, and the destination if the request names one: the task sends to it."""
+    uses = list(use_source(request, context))
+    destination = request.destination_arn
+    if destination and parse_queue_arn(destination) is not None:
+        uses.append(Use(destination, action=("sqs", "SendMessage")))
+    return uses
+
+
+def use_source_of_task(request: _WithTaskHandle, _: ResourceContext) -> Uses:
+    """Finds the source of the message move task that a handle names (base64 of JSON)."""
+    try:
+        document = msgspec.json.decode(b64decode(request.task_handle[:LONGEST_TASK_HANDLE], validate=True))
+    except (ValueError, msgspec.DecodeError, RecursionError):
+        document = None
+    return (_use_queue_arn(str(document.get("sourceArn", "")) if isinstance(document, dict) else ""),)
+
+
+def _use_queue_arn(arn: str) -> Use:
+    parsed = parse_queue_arn(arn)
+    return ACCOUNT_USE if parsed is None else Use(str(parsed))
+
+
+def _use_new(service: str, name: str, context: ResourceContext) -> Use:
+    return Use(f"arn:aws:{service}:{context.region}:{context.account_id}:{name}", is_owned=False)
+
+
+# --- SNS -------------------------------------------------------------------------------------------------------------
+class _WithName(Protocol):
+    name: str
+
+
+class _WithPlatform(_WithName, Protocol):
+    platform: str
+
+
+class _WithTopicArn(Protocol):
+    topic_arn: str
+
+
+class _WithResourceArn(Protocol):
+    resource_arn: str
+
+
+class _WithSubscriptionArn(Protocol):
+    subscription_arn: str
+
+
+class _WithApplicationArn(Protocol):
+    platform_application_arn: str
+
+
+class _WithEndpointArn(Protocol):
+    endpoint_arn: str
+
+
+class _Publication(Protocol):
+    topic_arn: str | None
+    target_arn: str | None
+    phone_number: str | None
+
+
+def use_new_topic(request: _WithName, context: ResourceContext) -> Uses:
+    """Finds the topic that the request creates."""
+    return (_use_new("sns", request.name, context),)
+
+
+def use_new_application(request: _WithPlatform, context: ResourceContext) -> Uses:
+    """Finds the platform application that the request creates."""
+    return (_use_new("sns", f"app/{request.platform}/{request.name}", context),)
+
+
+def use_topic(request: _WithTopicArn, _: ResourceContext) -> Uses:
+    """Finds the topic with an ARN."""
+    return _use_if(request.topic_arn, is_known=parse_topic_arn(request.topic_arn) is not None)
+
+
+def use_tagged_topic(request: _WithResourceArn, _: ResourceContext) -> Uses:
+    """Finds the topic whose tags the request reads or changes."""
+    return _use_if(request.resource_arn, is_known=parse_topic_arn(request.resource_arn) is not None)
+
+
+def use_subscription(request: _WithSubscriptionArn, _: ResourceContext) -> Uses:
+    """Finds the subscription with an ARN; its topic's policy decides."""
+    arn = request.subscription_arn
+    return _use_if(arn, is_known=topic_of_subscription(arn) is not None)
+
+
+def use_application(request: _WithApplicationArn, _: ResourceContext) -> Uses:
+    """Finds the platform application with an ARN. Applications have no policies: only their account uses them."""
+    arn = request.platform_application_arn
+    return _use_if(arn, is_known=parse_application_arn(arn) is not None)
+
+
+def use_endpoint(request: _WithEndpointArn, _: ResourceContext) -> Uses:
+    """Finds the endpoint of a mobile app with an ARN. Endpoints have no policies: only their account uses them."""
+    return _use_if(request.endpoint_arn, is_known=parse_endpoint_arn(request.endpoint_arn) is not None)
+
+
+def use_publication_target(request: _Publication, _: ResourceContext) -> Uses:
+    """Finds the topic or endpoint that a message is published to, and the permission for a phone number."""
+    topic, target = request.topic_arn or "", request.target_arn or ""
+    if parse_topic_arn(topic) is not None:
+        uses = [Use(topic)]
+    elif parse_topic_arn(target) is not None or parse_endpoint_arn(target) is not None:
+        uses = [Use(target)]
+    else:
+        uses = [ACCOUNT_USE]
+    if request.phone_number is not None:
+        uses.append(Use(ANY, is_owned=False, action=("penstock", "PublishToPhoneNumber")))
+    return uses
+
+
+def _use_if(arn: str, *, is_known: bool) -> Uses:
+    return (Use(arn) if is_known else ACCOUNT_USE,)
+
+
+# --- EventBridge Scheduler -------------------------------------------------------------------------------------------
+class _WithGroupName(Protocol):
+    group_name: str | None
+
+
+class _WithScheduleName(_WithName, _WithGroupName, Protocol):
+    pass
+
+
+class _DeadLetterConfig(Protocol):
+    @property
+    def arn(self) -> str | None: ...
+
+
+class _Target(Protocol):
+    @property
+    def arn(self) -> str: ...
+
+    @property
+    def dead_letter_config(self) -> _DeadLetterConfig | None: ...
+
+
+class _WithTarget(_WithScheduleName, Protocol):
+    @property
+    def target(self) -> _Target: ...
+
+
+def use_schedule(request: _WithScheduleName, context: ResourceContext) -> Uses:
+    """Finds a schedule of a group; of the default group if the request names none."""
+    return (_use_schedule(request.name, request.group_name, context),)
+
+
+def use_schedules(request: _WithGroupName, context: ResourceContext) -> Uses:
+    """Finds all schedules of a group; of the default group if the request names none."""
+    return (_use_schedule(ANY, request.group_name, context),)
+
+
+def use_schedule_and_target(request: _WithTarget, context: ResourceContext) -> Iterator[Use]:
+    """Finds a schedule, and what it may do with its target and its dead-letter queue.
+
+    Raises AccessDenied for a target of another service in another account.
+    """
+    schedule = _use_schedule(request.name, request.group_name, context)
+    yield schedule
+    keys = {
+        "aws:sourcearn": schedule.arn,
+        "aws:sourceaccount": context.account_id,
+        "aws:securetransport": "true",  # the message does not leave the database
+    }
+    acting = ActingService(Principal(None, None, "scheduler.amazonaws.com"), keys)
+    for arn in list_invoked_arns(request.target):
+        _, _, service, _, account_id, *_ = arn.split(":")
+        if service in INVOKES:
+            yield Use(arn, action=INVOKES[service], acting=acting)
+        elif account_id != context.account_id:
+            raise AccessDenied(f"Access to the resource {arn} is denied.")
+
+
+def use_group(request: _WithName, context: ResourceContext) -> Uses:
+    """Finds the schedule group with a name."""
+    return (_use_group(request.name, context),)
+
+
+def use_groups(_: object, context: ResourceContext) -> Uses:
+    """Finds all schedule groups."""
+    return (_use_group(ANY, context),)
+
+
+def use_tagged_group(request: _WithResourceArn, _: ResourceContext) -> Uses:
+    """Finds the schedule group whose tags the request reads or changes."""
+    return (Use(request.resource_arn, is_owned=False),)
+
+
+def list_invoked_arns(target: _Target) -> list[str]:
+    """Lists ARNs of a schedule's target and dead-letter queue. The operation refuses texts that are not ARNs."""
+    dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
+    return [
+        arn
+        for arn in (target.arn, dead_letters)
+        if arn is not None
+        and (parse_queue_arn(arn) is not None or parse_topic_arn(arn) is not None or is_other_arn(arn))
+    ]
+
+
+def is_other_arn(text: str) -> bool:
+    """Returns whether this is an ARN of a service other than SQS and SNS."""
+    parts = text.split(":", 5)
+    return len(parts) == 6 and parts[0] == "arn" and parts[2] not in INVOKES
+
+
+def _use_schedule(name: str, group: str | None, context: ResourceContext) -> Use:
+    arn = schedule_arn(context.region, context.account_id, group or DEFAULT_GROUP, name)
+    return Use(arn, is_owned=False)
+
+
+def _use_group(name: str, context: ResourceContext) -> Use:
+    return Use(str(GroupArn(context.region, context.account_id, name)), is_owned=False)
+
+
+# --- Lambda ----------------------------------------------------------------------------------------------------------
+class _WithUuid(Protocol):
+    uuid: str
+
+
+class _WithResource(Protocol):
+    resource: str
+
+
+def use_mapping(request: _WithUuid, context: ResourceContext) -> Uses:
+    """Finds the event source mapping with an id. The operations check its queue."""
+    return (_use_mapping(request.uuid, context),)
+
+
+def use_mappings(_: object, context: ResourceContext) -> Uses:
+    """Finds all event source mappings, also those that the request creates. The operations check the queue."""
+    return (_use_mapping(ANY, context),)
+
+
+def use_tagged_mapping(request: _WithResource, _: ResourceContext) -> Uses:
+    """Finds the event source mapping whose tags the request reads or changes."""
+    return (Use(request.resource, is_owned=False),)
+
+
+def _use_mapping(mapping_id: str, context: ResourceContext) -> Use:
+    arn = f"arn:aws:lambda:{context.region}:{context.account_id}:event-source-mapping:{mapping_id}"
+    return Use(arn, is_owned=False)
