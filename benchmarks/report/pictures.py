@@ -56,11 +56,9 @@ SERIES = (
     ("backlog", ("backlog of the first group", "backlog of the second group"), "messages"),
     ("rate", ("rate of pushes",), "messages/s"),
     ("latency", ("queue wait p50 ms", "queue wait p99 ms", "completion p50 ms", "completion p99 ms"), "ms"),
-    ("database", ("database MiB",), "MiB"),
-    ("memory", ("memory of the service MiB",), "MiB"),
 )
-# The others are in the tables: the repository keeps ten charts at most.
-DRAWN_OVER_TIME = {"queen_fifo": ("backlog", "rate", "latency")}
+DRAWN_OVER_TIME = {"queen_fifo"}
+"""The repository keeps at most ten charts. The tables show the other studies."""
 
 
 def draw(document: dict[str, Any]) -> list[Path]:
@@ -99,11 +97,11 @@ def points(system: dict[str, Any], x: str, y: str) -> list[Point]:
 
 
 def over_time(scenario: str, series: dict[str, list[list[float]]]) -> dict[str, str]:
-    """A chart for each series of DRAWN_OVER_TIME that has curves."""
-    texts = {}
+    """A chart for each series of a scenario of DRAWN_OVER_TIME; none for other scenarios."""
+    texts: dict[str, str] = {}
+    if scenario not in DRAWN_OVER_TIME:
+        return texts
     for name, wanted, y_label in SERIES:
-        if name not in DRAWN_OVER_TIME.get(scenario, ()):
-            continue
         curves = {curve: [(p[0], p[1]) for p in series[curve]] for curve in wanted if series.get(curve)}
         if curves:
             title = f"{scenario.replace('_', ' ')}: {name} over time"

@@ -15,22 +15,26 @@ from typing import Any, Final
 
 from penstock_web.report.svg import Point
 
+from .inserts import CPU_FIGURE, FIGURE
 from .pictures import SERIES
 
 RAW: Final = Path(__file__).parents[1] / "raw"
 RESULTS: Final = Path(__file__).parents[1] / "results.json"
 MAX_POINTS: Final = 120
 """Points of one curve of a chart."""
-LINE: Final = 160
+LINE: Final = 800
 """Characters of a line of the file. A curve, or an object of plain figures, stands on one line at any length."""
 DRAWN_CURVES: Final = frozenset(curve for _, curves, _ in SERIES for curve in curves)
-FIGURES: Final = ("median", "min", "max", "rows", "stages", "books", "ratios", "marks")
+MEDIANS: Final = (
+    "messages_per_second", "sent_per_second", CPU_FIGURE, FIGURE, "generator_cpu_seconds_per_1000", "p50_ms", "p99_ms"
+)  # fmt: skip
+TABLES: Final = ("rows", "stages", "books", "ratios", "marks")
 
 Document = dict[str, Any]
 
 
 def summary_of(raw: Document) -> Document:
-    """The run without its repeats and samples; facts that all systems have in common are stored once."""
+    """The figures that the page shows; facts that all systems have in common are stored once."""
     facts = [system.get("facts") or system for system in raw["systems"]]
     postgresql: Document = next((fact["postgresql"] for fact in facts if "postgresql" in fact), {})
     return {
@@ -52,7 +56,9 @@ def summary_of_system(system: Document, postgresql: Document) -> Document:
     own = dict(facts.pop("postgresql", {}).items() - postgresql.items())
     kept: Document = {name: system[name] for name in ("system", "connections") if name in system}
     kept["facts"] = facts | ({"postgresql": own} if own else {})
-    kept |= {name: system[name] for name in FIGURES if name in system}
+    kept |= {name: system[name] for name in TABLES if name in system}
+    if figures := system.get("median"):
+        kept["median"] = {name: figures[name] for name in MEDIANS if name in figures}
     series = {
         name: thin_out(curve) for name, curve in (system.get("series") or {}).items() if name in DRAWN_CURVES
     }

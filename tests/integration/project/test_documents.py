@@ -267,13 +267,13 @@ def test_bash_parses_the_commands() -> None:
     assert done.stderr == ""
 
 
-# --- docs/recipes/ ---------------------------------------------------------------------------------------------------
-# Each line of settings on a page of docs/recipes/ is one of the program that `make clients` runs.
-RECIPES = ROOT / "docs/recipes"
+# --- docs/recipes.md -------------------------------------------------------------------------------------------------
+# Each line of settings in a section of docs/recipes.md is one of the program that `make clients` runs.
+RECIPES = "docs/recipes.md"
 CLIENTS = ROOT / "tests/support/clients"
 ADDRESS = '"http://127.0.0.1:9324"'
 NOT_RUN = {"laravel", "masstransit", "shoryuken"}
-# By page: the program, and what the page has in the place of the program's arguments and variables.
+# By section: the program, and what the page has in the place of the program's arguments and variables.
 PROGRAMS: dict[str, tuple[Path, dict[str, str]]] = {
     "celery": (
         CLIENTS / "celery_tasks.py",
@@ -320,20 +320,29 @@ def compact(text: str) -> str:
 
 
 def test_every_recipe_is_run_or_says_that_it_is_not() -> None:
-    pages = {path.stem for path in RECIPES.glob("*.md")} - {"README"}
-    assert pages == set(PROGRAMS) | NOT_RUN
-    listed = (RECIPES / "README.md").read_text()
-    assert [page for page in pages if f"({page}.md)" not in listed] == []
-    for page in NOT_RUN:
-        assert {block.kind for block in blocks(f"docs/recipes/{page}.md")} == {"not run"}
-        assert "not run" in (RECIPES / f"{page}.md").read_text().split("\n\n")[1].replace("\n", " ")
+    introduction, *sections = (ROOT / RECIPES).read_text().split("\n## ")
+    recipes = {section.partition("\n")[0].lower(): section for section in sections}
+    assert set(recipes) == set(PROGRAMS) | NOT_RUN
+    assert [name for name in recipes if f"(#{name})" not in introduction] == []
+    for name in NOT_RUN:
+        assert {block.kind for block in recipe_blocks(name)} == {"not run"}
+        assert "not run" in recipes[name].split("\n\n")[1].replace("\n", " ")
 
 
-@pytest.mark.parametrize("page", sorted(set(PROGRAMS) - {"keda"}))
-def test_settings_are_those_of_the_program(page: str) -> None:
-    path, replacements = PROGRAMS[page]
-    program = compact(path.read_text() + (MORE[page].read_text() if page in MORE else ""))
-    text = "".join(block.text for block in blocks(f"docs/recipes/{page}.md"))
+def recipe_blocks(name: str) -> list[Block]:
+    """The blocks below the heading of a recipe."""
+    lines = (ROOT / RECIPES).read_text().splitlines()
+    heads = [number for number, line in enumerate(lines, 1) if line.startswith("## ")]
+    (start,) = [number for number in heads if lines[number - 1].lower() == f"## {name}"]
+    end = min((number for number in heads if number > start), default=len(lines))
+    return [block for block in blocks(RECIPES) if start < block.line < end]
+
+
+@pytest.mark.parametrize("recipe", sorted(set(PROGRAMS) - {"keda"}))
+def test_settings_are_those_of_the_program(recipe: str) -> None:
+    path, replacements = PROGRAMS[recipe]
+    program = compact(path.read_text() + (MORE[recipe].read_text() if recipe in MORE else ""))
+    text = "".join(block.text for block in recipe_blocks(recipe))
     assert text
     for old, new in replacements.items():
         assert old in text
@@ -343,7 +352,7 @@ def test_settings_are_those_of_the_program(page: str) -> None:
 
 def test_what_keda_is_told_is_what_its_scaler_was_told() -> None:
     program = PROGRAMS["keda"][0].read_text()
-    ((block,)) = blocks("docs/recipes/keda.md")
+    ((block,)) = recipe_blocks("keda")
     scaled, authentication = yaml.safe_load_all(block.text)
     (trigger,) = scaled["spec"]["triggers"]
     told = re.search(r"metadata := map\[string\]string\{(.*)\}", program)

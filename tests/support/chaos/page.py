@@ -63,8 +63,9 @@ _GROUPS: Final = ("kill", "network", "stop", "lock", "clock", "disk", "failover"
 def _times(every: list[dict[str, Any]], what: str) -> dict[str, list[float]]:
     times: dict[str, list[float]] = defaultdict(list)
     for run in every:
-        for name, seconds in run[what].items():
-            times[name] += seconds
+        for name, counted in run[what].items():
+            for seconds, number in counted.items():
+                times[name] += [float(seconds)] * number
     return {name: sorted(seconds) for name, seconds in times.items()}
 
 

@@ -1,6 +1,6 @@
 """A Celery worker whose broker is `sqs://`.
 
-In docs/recipes, celery.md has the settings.
+docs/recipes.md has the settings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A Dramatiq worker with dramatiq-sqs as its broker.
 
-In docs/recipes, dramatiq.md has the settings.
+docs/recipes.md has the settings.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 In tests/support/clients/go, go.mod has the versions of today, which speak JSON, and query.mod older ones, which speak
 Query. The first build downloads them to .tools/clients/go; go.sum and query.sum have their digests.
 
-In docs/recipes, go.md has the settings.
+docs/recipes.md has the settings.
 """
 
 from __future__ import annotations

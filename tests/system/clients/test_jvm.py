@@ -2,7 +2,7 @@
 
 `make clients` fetches their libraries and compiles them to .tools/clients/java (tests/support/clients/java/install.sh).
 
-In docs/recipes, spring.md and jms.md have the settings.
+docs/recipes.md has the settings (spring, jms).
 """
 
 from __future__ import annotations

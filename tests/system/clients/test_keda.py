@@ -3,7 +3,7 @@
 Source: KEDA's page "AWS SQS Queue": the length is ApproximateNumberOfMessages, with messages in flight by default and
 delayed ones on demand; it scales from zero when the length is above activationQueueLength.
 
-In docs/recipes, keda.md has the settings.
+docs/recipes.md has the settings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The SDKs for JavaScript, which check MD5 digests themselves, and the consumers most used with them.
 
-In docs/recipes, nestjs.md has the settings.
+docs/recipes.md has the settings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """async-aws, Symfony Messenger with its transport for SQS, and the SDK for Ruby, as Debian has them.
 
-In docs/recipes, symfony.md has the settings.
+docs/recipes.md has the settings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The SDK for Rust: aws-sdk-sqs and aws-sdk-sns (tests/support/clients/rust, which `make clients` builds).
 
-In docs/recipes, rust.md has the settings.
+docs/recipes.md has the settings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Queues with Terraform. Its provider reads every attribute six times, five seconds apart, before it believes it.
 
-In docs/recipes, terraform.md has the settings.
+docs/recipes.md has the settings.
 """
 
 from __future__ import annotations
