@@ -249,7 +249,12 @@ async def open_resources(
         settings.direct_url, long_polls, activity, settings.call_seconds, check_seconds, meter.outage
     )
     receivers = Receivers()
-    endless = (long_polls.run(), listening, maintain_metrics(meter, pool), receivers.keep(pool.call))
+    endless = (
+        long_polls.shared_check.run(),
+        listening,
+        maintain_metrics(meter, pool),
+        receivers.keep(pool.call),
+    )
     endless_tasks = [loop.create_task(work) for work in endless]
     worker_tasks = [loop.create_task(worker.run()) for worker in background]
     try:

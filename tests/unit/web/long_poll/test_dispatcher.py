@@ -219,7 +219,7 @@ async def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
     """Five seconds first, a minute when nothing came; after a notification five seconds again."""
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     for number in range(8):
         await long_polls.wait(ResolvedQueue(ORDERS), 20, number)
     times = [time for time, _ in database.watched]
@@ -237,7 +237,7 @@ async def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
 async def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_ready() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     orders, bills = (
         long_polls.wait(ResolvedQueue(ORDERS), 20, 0),
         long_polls.wait(ResolvedQueue(BILLS), 20, 1),
@@ -256,7 +256,7 @@ async def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_
     database = Database()
     database.due_at = 8.3
     long_polls = LongPollDispatcher(database.call)
-    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
     await asyncio.sleep(8.29)
     assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0])
@@ -270,7 +270,7 @@ async def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_
 async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     queues = [ResolvedQueue(f"{ORDERS}-{number}") for number in range(101)]
     answers = [long_polls.wait(queue, 3600, 0) for queue in queues]
     await asyncio.sleep(10.5)
@@ -298,7 +298,7 @@ async def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notifie
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)
     long_polls.receives_notifications = notified
-    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     answers = [long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
     for _ in range(84):
         database.commits += 1
@@ -315,7 +315,7 @@ async def test_what_becomes_visible_by_time_is_found_at_once_among_thousands() -
     database.takes_seconds, database.due_at = 0.08, 12.5
     long_polls = LongPollDispatcher(database.call)
     long_polls.receives_notifications = True
-    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     answers = [long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
     await asyncio.sleep(12.4)
     database.ready = {f"{ORDERS}-7"}
@@ -327,7 +327,7 @@ async def test_what_becomes_visible_by_time_is_found_at_once_among_thousands() -
 async def test_registrations_that_failed_are_made_again_among_thousands() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     for number in range(101):
         long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0)
     await asyncio.sleep(60.5)
@@ -344,7 +344,7 @@ async def test_registrations_that_failed_are_made_again_among_thousands() -> Non
 async def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
     await asyncio.sleep(1.5)
     long_polls.wait(ResolvedQueue(BILLS), 20, 1)
@@ -387,7 +387,7 @@ async def test_a_database_that_is_away_costs_only_time() -> None:
     database = Database()
     database.away = True
     long_polls = LongPollDispatcher(database.call)
-    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
     await asyncio.sleep(2.5)
     database.away = False
@@ -411,7 +411,7 @@ async def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
 
 async def test_queues_that_nobody_waits_for_are_forgotten() -> None:
     long_polls = LongPollDispatcher(Database().call)
-    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     for number in range(1000):
         long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 1, number)
     await asyncio.sleep(10)
@@ -429,7 +429,7 @@ async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thous
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)
     long_polls.receives_notifications = True
-    polling = asyncio.get_running_loop().create_task(long_polls.run())
+    polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     for number in range(101):
         long_polls.wait(ResolvedQueue(f"{BILLS}-{number}"), 3600, 0)
     long_polls.wait(ResolvedQueue(ORDERS), 6, 0)

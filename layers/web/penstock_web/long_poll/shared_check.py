@@ -1,0 +1,168 @@
+"""Checks all queues that requests of the process wait for. See `dispatcher`."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import Protocol
+from uuid import UUID
+
+from penstock.effects import Woken
+from penstock.errors import AwsError
+from penstock.postgres.statements.long_polls import POLL_QUEUES, PolledQueueRow
+from penstock_web.database.calls import ExecuteStatement
+
+from .registrations import Registrations
+from .waiters import LastCheck, WaitedQueue
+
+POLL_SECONDS = 1.0
+MANY_QUEUES = 100  # The check looks at this many queues in each second in which something was committed.
+# For more queues the check takes a hundredth of the time, unless a notification arrives or a message becomes visible by
+# time.
+CHECK_PAUSE_FACTOR, LONGEST_CHECK_PAUSE_SECONDS = 100, 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class WaitingRequests(Protocol):
+    """Wakes requests that wait, as the dispatcher does."""
+
+    receives_notifications: bool
+
+    def wake(self, queue_arn: str, number: int, woken: Woken = ..., /) -> None: ...
+
+
+class SharedCheck:
+    """Checks `queues` each second, and at the moment at which a message becomes visible by time."""
+
+    def __init__(
+        self,
+        execute: ExecuteStatement,
+        watcher: UUID,
+        queues: dict[str, WaitedQueue],
+        requests: WaitingRequests,
+    ) -> None:
+        self._execute = execute
+        self._queues = queues
+        self._requests = requests
+        self.registrations = Registrations(execute, watcher, self._check_new)
+        self._last_check = LastCheck()
+        self._next_check_at = float("-inf")
+        self._check_now = asyncio.Event()
+        self._due_timer: asyncio.TimerHandle | None = None
+
+    async def run(self) -> None:
+        """Runs the shared check each second, and when a message becomes visible by time, until it is cancelled."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._check_now.wait()
+            is_due = self._check_now.is_set()
+            self._check_now.clear()
+            try:
+                await self.poll(is_due=is_due)
+            except AwsError:
+                continue  # The database cannot be reached, and the callers of the pool report it.
+            except Exception:  # noqa: BLE001 - logged; long polls go on
+                _log.exception("the shared check of long polls failed")
+
+    async def poll(self, *, is_due: bool = False) -> None:
+        """Runs the shared check once, without queues that register now. A queue that was not registered before
+        is checked after its registration, any other one by the next check.
+
+        `is_due` says that a message becomes visible by time. The method forgets queues that have no waiters any more.
+        """
+        now = asyncio.get_running_loop().time()
+        if not is_due and await self._is_unchanged(now):
+            return
+        arns = self.registrations.renew(self._queues, now)
+        await self._check(arns, now, is_due=is_due)
+
+    def forget_last_check(self) -> None:
+        """Makes the next check look at every queue, because notifications may have been lost."""
+        self._last_check = LastCheck()
+
+    async def _is_unchanged(self, now: float) -> bool:
+        """Returns whether the last check of thousands of queues is still valid and no queue is due for registration."""
+        few = len(self._queues) <= MANY_QUEUES
+        registrations = self.registrations
+        if few or registrations.looks_at_each or now >= min(self._last_check.until, registrations.renew_at):
+            return False
+        return self._may_pause(now) or not await self._execute(POLL_QUEUES, [[], self._last_check.snapshot])
+
+    def _may_pause(self, now: float) -> bool:
+        """Returns whether notifications report the changes since the last check, so that the next check may be
+        later."""
+        until = min(self._next_check_at, self._last_check.until)
+        return self._requests.receives_notifications and now < until
+
+    async def _check(self, arns: list[str], now: float, *, is_due: bool) -> None:
+        try:
+            if arns and (is_due or not self._may_pause(now)):
+                await self._check_queues(arns, now)
+            elif others := [arn for arn in arns if arn not in self._last_check.arns]:
+                await self._check_others(others, now)
+        except BaseException:
+            # The next check has to name the queues whose wait has just begun.
+            self.registrations.looks_at_each = True
+            raise
+
+    async def _check_queues(self, arns: list[str], now: float) -> None:
+        """Wakes waiters of queues that have messages.
+
+        With a known snapshot, the SQL function returns at once if nothing was committed and nothing became visible by
+        time. That takes a thirtieth of the work.
+        """
+        last_check = self._last_check
+        known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
+        rows = await self._execute(POLL_QUEUES, [arns, known_snapshot])
+        if rows:
+            self._next_check_at = self._end_of_pause(arns, now)
+            last_check.update(arns, rows, now)
+            self._handle_rows(rows)
+
+    async def _check_others(self, arns: list[str], now: float) -> None:
+        """Does the same for queues that the last check left out because no request waited there. They are registered
+        already, but it is unknown which messages become visible by time."""
+        rows = await self._execute(POLL_QUEUES, [arns, None])
+        self._last_check.add(arns, rows, now)
+        self._handle_rows(rows)
+
+    async def _check_new(self, queues: list[WaitedQueue]) -> None:
+        """Checks queues that have just been registered, whatever the last check found.
+
+        It leaves out queues that were registered all the time, for which no message can have been overlooked.
+        """
+        if arns := [queue.resolved.arn for queue in queues if not queue.previous_unused]:
+            self._handle_rows(await self._execute(POLL_QUEUES, [arns, None]))
+
+    def _handle_rows(self, rows: list[PolledQueueRow]) -> None:
+        """Wakes a waiter of each queue that was found, and checks again when a message becomes visible."""
+        for row in rows:
+            if row.arn is not None:  # The last row is about all of them.
+                self._requests.wake(row.arn, 1, Woken.FOR_MORE)
+        self._check_when_due(rows)
+
+    def _check_when_due(self, rows: list[PolledQueueRow]) -> None:
+        """Checks at the moment at which a message becomes visible.
+
+        It does not check if a message is visible already, because the woken request may have to leave it to another
+        one.
+        """
+        wait_ms = rows[-1].wait_ms if rows else None
+        if not wait_ms:
+            return
+        loop = asyncio.get_running_loop()
+        # The check must not be before the end of the time that the last check covers.
+        due_at = loop.time() + (wait_ms + 1) / 1000
+        if self._due_timer is not None and loop.time() < self._due_timer.when() <= due_at:
+            return
+        if self._due_timer is not None:
+            self._due_timer.cancel()
+        self._due_timer = loop.call_at(due_at, self._check_now.set)
+
+    def _end_of_pause(self, arns: list[str], began_at: float) -> float:
+        """Returns when the next check may run, after a check of these queues that has just ended."""
+        if len(arns) <= MANY_QUEUES:
+            return float("-inf")
+        ended_at = asyncio.get_running_loop().time()
+        return ended_at + min(CHECK_PAUSE_FACTOR * (ended_at - began_at), LONGEST_CHECK_PAUSE_SECONDS)
