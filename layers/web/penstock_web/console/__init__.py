@@ -1,7 +1,7 @@
 """The console: pages at /console for people, made on the server, over the same operations as the REST API.
 
     console.py     adds the routes to an application, unless QUEUE_CONSOLE is off
-    screen.py      `@screen`: path, right, title and place of a page; `@act`: the right of a form
+    screen.py      `@screen`: path, right, title and position of a page; `@act`: the right of a form
     console_route.py  admits a request: host, origin, session, rights
     sign_in.py     keys, sessions and cookies
     readings.py    one reading for all viewers of a process

@@ -1,6 +1,6 @@
-"""Screens and acts of the console, each declared once: path, right, and for the navigation its title and its place.
+"""Screens and acts of the console, each declared once: path, right, and for the navigation its title and its position.
 
-    @screen("/console/topics", right=require("sns:ListTopics"), title="Topics", place=30)
+    @screen("/console/topics", right=require("sns:ListTopics"), title="Topics", position=30)
     async def topics(page: CurrentPage) -> Response: ...
 
 `console.py` imports every module of `screens/`, so that a new screen is a module and a template.
@@ -18,14 +18,14 @@ HandlerT = TypeVar("HandlerT", bound=Handler)
 
 
 class Screen(NamedTuple):
-    """A page, or an act of a form. `title`: of the page, unless it has another; `place`: None, it is not in the bar."""
+    """A page, or an act of a form. `title`: of the page, unless it has another. `position`: None if not in the bar."""
 
     method: str
     path: str
     handler: Handler
     right: Right
     title: str = ""
-    place: int | None = None
+    position: int | None = None
 
 
 SCREENS: Final[list[Screen]] = []
@@ -33,12 +33,12 @@ SCREENS: Final[list[Screen]] = []
 
 
 def screen(
-    path: str, *, right: Right, title: str = "", place: int | None = None
+    path: str, *, right: Right, title: str = "", position: int | None = None
 ) -> Callable[[HandlerT], HandlerT]:
-    """Declares a page. With a `place` its title is in the navigation bar, for users with the right."""
+    """Declares a page. With a `position` its title is in the navigation bar, for users with the right."""
 
     def declare(handler: HandlerT) -> HandlerT:
-        SCREENS.append(Screen("GET", path, handler, right, title, place))
+        SCREENS.append(Screen("GET", path, handler, right, title, position))
         return handler
 
     return declare
@@ -66,4 +66,4 @@ def find_screen(handler: Callable[..., object]) -> Screen:
 
 def list_navigation() -> list[Screen]:
     """The screens of the navigation bar, in their order."""
-    return sorted((one for one in SCREENS if one.place is not None), key=lambda one: one.place or 0)
+    return sorted((one for one in SCREENS if one.position is not None), key=lambda one: one.position or 0)

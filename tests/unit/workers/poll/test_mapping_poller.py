@@ -20,8 +20,8 @@ from penstock.event_sources.types import Options, ScalingConfig
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ChangedRow, DeletedRow, ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
+from penstock.workers.poll.invocation_slots import InvocationSlots
 from penstock.workers.poll.mapping_poller import MappingPoller
-from penstock.workers.poll.places import Places
 
 pytestmark = pytest.mark.virtual_time
 
@@ -122,7 +122,7 @@ class Harness:
         service: Service,
         target: Target,
         options: Options,
-        places: int | Places = 200,
+        slots: int | InvocationSlots = 200,
         function: str = FUNCTION,
         number: int = 1,
     ) -> None:
@@ -138,7 +138,7 @@ class Harness:
         )  # fmt: skip
         self.poller = MappingPoller(
             mapping, Environment(settings, ReceiptHandles(b"k" * 32)), service, cast("Invoker", target),
-            places if isinstance(places, Places) else Places(places), self._report, now_ms,
+            slots if isinstance(slots, InvocationSlots) else InvocationSlots(slots), self._report, now_ms,
         )  # fmt: skip
 
     async def _report(self, result: str, _: str | None) -> bool:
@@ -178,7 +178,7 @@ async def test_nothing_is_received_while_the_process_has_no_place() -> None:
     """Its messages would wait while they are invisible, and be visible again before they are handled."""
     options = Options(batch_size=1, scaling_config=ScalingConfig(50))
     bodies = [str(n) for n in range(60)]
-    harness = await polled(55, lambda: Harness(Service(30, *bodies), Target(10), options, places=3))
+    harness = await polled(55, lambda: Harness(Service(30, *bodies), Target(10), options, slots=3))
     assert len(harness.target.began) == 12
     assert len(harness.service.received) <= 14
 
@@ -220,11 +220,11 @@ async def test_a_mapping_leaves_places_to_others() -> None:
     """Whose functions take 15 minutes, and which may have a thousand of them at once."""
     others: list[Harness] = []
 
-    places, bodies = Places(200), [str(n) for n in range(1000)]
+    slots, bodies = InvocationSlots(200), [str(n) for n in range(1000)]
     slow = Options(batch_size=1, scaling_config=ScalingConfig(1000))
-    first = Harness(Service(900, *bodies), Target(900), slow, places)
+    first = Harness(Service(900, *bodies), Target(900), slow, slots)
     await asyncio.sleep(1)
-    others.append(Harness(Service(900, "a"), Target(), Options(), places, number=2))
+    others.append(Harness(Service(900, "a"), Target(), Options(), slots, number=2))
     await asyncio.sleep(1)
     for harness in (first, *others):
         harness.poller.abort()

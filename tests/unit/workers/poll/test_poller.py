@@ -1,6 +1,6 @@
 """When a process looks which mappings it polls for, in virtual time.
 
-Which mapping gets a place for an invocation.
+Which mapping gets a slot for an invocation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
-from penstock.workers.poll.places import Places
+from penstock.workers.poll.invocation_slots import InvocationSlots
 from penstock.workers.poll.poller import Poller, most_invocations
 from penstock.workers.poll.service import Service
 from tests.support.web.virtual_clock import settle
@@ -63,20 +63,22 @@ async def test_otherwise_it_looks_seldom() -> None:
     assert [at - first for at in again] == [60]
 
 
-async def hold(places: Places, account_id: str, mapping: int, held: list[str], seconds: float) -> None:
-    async with places.one(account_id, UUID(int=mapping)):
+async def hold(
+    slots: InvocationSlots, account_id: str, mapping: int, held: list[str], seconds: float
+) -> None:
+    async with slots.one(account_id, UUID(int=mapping)):
         held.append(account_id)
         await asyncio.sleep(seconds)
     held.remove(account_id)
 
 
 async def test_an_account_leaves_places_to_others() -> None:
-    places, held = Places(200), list[str]()
+    slots, held = InvocationSlots(200), list[str]()
     loop = asyncio.get_running_loop()
-    tasks = [loop.create_task(hold(places, "a", n, held, 10)) for n in range(500)]
+    tasks = [loop.create_task(hold(slots, "a", n, held, 10)) for n in range(500)]
     await settle()
     assert len(held) == 160
-    tasks += [loop.create_task(hold(places, "b", 1000 + n, held, 10)) for n in range(500)]
+    tasks += [loop.create_task(hold(slots, "b", 1000 + n, held, 10)) for n in range(500)]
     await settle()
     assert held.count("b") == 32
     await asyncio.gather(*tasks)
@@ -84,9 +86,9 @@ async def test_an_account_leaves_places_to_others() -> None:
 
 
 async def test_one_place_is_enough_and_a_wait_can_be_cancelled() -> None:
-    places, held = Places(1), list[str]()
+    slots, held = InvocationSlots(1), list[str]()
     loop = asyncio.get_running_loop()
-    first, second, third = [loop.create_task(hold(places, name, 1, held, 10)) for name in "abc"]
+    first, second, third = [loop.create_task(hold(slots, name, 1, held, 10)) for name in "abc"]
     await settle()
     assert held == ["a"]
     second.cancel()
@@ -95,20 +97,20 @@ async def test_one_place_is_enough_and_a_wait_can_be_cancelled() -> None:
     assert held[1:] == ["c"]  # a was cancelled in its block
     third.cancel()
     await settle()
-    fourth = loop.create_task(hold(places, "d", 1, held, 10))
+    fourth = loop.create_task(hold(slots, "d", 1, held, 10))
     await settle()
     assert held[-1] == "d"
     await fourth
 
 
 async def test_a_place_that_is_given_in_the_moment_of_a_cancellation_is_not_lost() -> None:
-    places, held = Places(1), list[str]()
+    slots, held = InvocationSlots(1), list[str]()
     loop = asyncio.get_running_loop()
-    first, second = [loop.create_task(hold(places, name, 1, held, 1)) for name in "ab"]
+    first, second = [loop.create_task(hold(slots, name, 1, held, 1)) for name in "ab"]
     await settle()
     first.add_done_callback(lambda _: second.cancel())
     await asyncio.wait([first, second])
-    await asyncio.wait_for(hold(places, "c", 1, held, 1), 5)
+    await asyncio.wait_for(hold(slots, "c", 1, held, 1), 5)
 
 
 @pytest.mark.parametrize(("memory_mb", "most"), [(None, 200), (256 - 128, 5), (0, 1), (10_240 - 128, 200)])

@@ -2,7 +2,7 @@
 
 poller          which mappings this process polls for
 mapping_poller  receives batches of one mapping one after another, and invokes its function concurrently
-places          limits the concurrent invocations of a process
+invocation_slots  limits the concurrent invocations of a process
 hold            keeps messages invisible while a URL handles them
 back_off        the pause after failures
 service         the interface between the worker and its process

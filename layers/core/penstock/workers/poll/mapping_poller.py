@@ -28,7 +28,7 @@ from penstock.postgres.statements.messages import ReceivedRow
 
 from .back_off import BackOff
 from .hold import LONGEST_SECONDS, SHORTEST_RENEWAL_SECONDS, Hold
-from .places import Places
+from .invocation_slots import InvocationSlots
 from .service import Service
 
 Report = Callable[[str, str | None], Awaitable[bool]]
@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 class MappingPoller:
-    """`places`: of the process, shared by all mappings. `now_ms`: the database's time."""
+    """`slots`: of the process, shared by all mappings. `now_ms`: the database's time."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class MappingPoller:
         environment: Environment,
         service: Service,
         invoker: Invoker,
-        places: Places,
+        slots: InvocationSlots,
         report: Report,
         now_ms: Callable[[], float],
     ) -> None:
@@ -65,10 +65,10 @@ class MappingPoller:
         self._service = service
         self._counts = service.counts
         self._invoker = invoker
-        self._places = places
+        self._slots = slots
         self._report = report
         self._now_ms = now_ms
-        self._slots = asyncio.Semaphore(mapping.concurrency)
+        self._concurrency = asyncio.Semaphore(mapping.concurrency)
         self._back_off = BackOff()
         self._last_result = mapping.last_result
         self.invocations = 0
@@ -104,12 +104,12 @@ class MappingPoller:
     async def _run(self) -> None:
         is_stopped = False
         while not is_stopped:
-            await self._slots.acquire()
+            await self._concurrency.acquire()
             records: list[Record] = []
             try:
                 await asyncio.sleep(self._back_off.seconds)
-                async with self._place():
-                    pass  # without a free place, received messages would only wait, invisible
+                async with self._slot():
+                    pass  # without a free slot, received messages would only wait, invisible
                 records = await self._next_batch()
             except Exception as error:  # noqa: BLE001 - the next batch may come
                 is_stopped = await self._note_error(error)
@@ -118,7 +118,7 @@ class MappingPoller:
                 self._under_way.add(task)
                 task.add_done_callback(self._ended)
             else:
-                self._slots.release()
+                self._concurrency.release()
 
     async def _note_error(self, error: Exception) -> bool:
         """Returns whether an error of receiving stops the mapping: it may not receive or invoke any more."""
@@ -136,7 +136,7 @@ class MappingPoller:
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._under_way.discard(task)
-        self._slots.release()
+        self._concurrency.release()
         if not task.cancelled() and task.exception() is not None:
             _log.error("invocation failed", exc_info=task.exception())
 
@@ -195,7 +195,7 @@ class MappingPoller:
         failed_groups: set[str] = set()
         for part in event.split_events(records):
             rest = [r for r in part if not failed_groups or answer.read_group(r.row) not in failed_groups]
-            async with self._place():
+            async with self._slot():
                 done = await self._call(rest, hold) if rest else []
             if self.mapping.queue.is_fifo:
                 kept = {row.message_id for row in done}
@@ -204,8 +204,8 @@ class MappingPoller:
                 hold.release(done)
             await self._delete(done)
 
-    def _place(self) -> AbstractAsyncContextManager[None]:
-        return self._places.one(self.mapping.account_id, self.mapping.mapping_id)
+    def _slot(self) -> AbstractAsyncContextManager[None]:
+        return self._slots.one(self.mapping.account_id, self.mapping.mapping_id)
 
     async def _call(self, records: Sequence[Record], hold: Hold | None) -> list[ReceivedRow]:
         """Returns the messages that the target has handled."""

@@ -23,8 +23,8 @@ from penstock.postgres.statements.mappings import (
     REPORT_MAPPING,
 )
 
+from .invocation_slots import InvocationSlots
 from .mapping_poller import MappingPoller
-from .places import Places
 from .service import Service
 
 ALIVE_SECONDS: Final = 60
@@ -53,7 +53,7 @@ class Poller:
         self._service = service
         self._id = uuid4()
         self._invoker = Invoker(environment.settings)
-        self._places = Places(most_invocations(memory_mb))
+        self._slots = InvocationSlots(most_invocations(memory_mb))
         self._pollers: dict[UUID, MappingPoller] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._ended: set[MappingPoller] = set()  # not all of their invocations are stored yet
@@ -123,7 +123,7 @@ class Poller:
                 self._environment,
                 self._service,
                 self._invoker,
-                self._places,
+                self._slots,
                 partial(self._report, mapping),
                 lambda: time() * 1000 + self._ahead_ms,
             )

@@ -34,7 +34,7 @@ SINCE = ("hour", "day", "any time")
 HOURS = {"hour": 1, "day": 24}
 
 
-@screen("/console/deliveries", right=require("penstock:ListDeliveries"), title="Deliveries", place=60)
+@screen("/console/deliveries", right=require("penstock:ListDeliveries"), title="Deliveries", position=60)
 async def deliveries(page: CurrentPage) -> Response:
     """How the endpoints do; or attempts, the newest first; or deliveries in a state, the oldest first."""
     view = page.choice("view", VIEWS)

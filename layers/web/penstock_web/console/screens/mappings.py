@@ -19,7 +19,7 @@ LONGEST: Final = 2_048
 RUNNING: Final = {"enabled": True, "disabled": False}
 
 
-@screen("/console/mappings", right=require("lambda:ListEventSourceMappings"), title="Mappings", place=50)
+@screen("/console/mappings", right=require("lambda:ListEventSourceMappings"), title="Mappings", position=50)
 async def mappings(page: CurrentPage) -> Response:
     """Mappings by id, of a queue if the address names one."""
     queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]

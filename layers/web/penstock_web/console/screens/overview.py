@@ -53,7 +53,7 @@ class Overview(NamedTuple):
     drain_rate: float
 
 
-@screen("/console", right=require("sqs:ListQueues", "penstock:GetLag"), title="Overview", place=10)
+@screen("/console", right=require("sqs:ListQueues", "penstock:GetLag"), title="Overview", position=10)
 async def overview(page: CurrentPage) -> Response:
     """Shows the queues that need attention, and the totals."""
     await page.refresh()

@@ -23,7 +23,7 @@ class People(NamedTuple):
     keys: list[KeyRow]
 
 
-@screen("/console/keys", right=require("penstock:ReadKeys"), title="Keys", place=80)
+@screen("/console/keys", right=require("penstock:ReadKeys"), title="Keys", position=80)
 async def keys(page: CurrentPage) -> Response:
     """Keys without their secrets; the command line makes and revokes them."""
     found = await page.run(read_people(page.context))
@@ -40,7 +40,7 @@ def read_people(context: Context) -> Operation[People]:
     )
 
 
-@screen("/console/audit", right=require("penstock:ReadAudit"), title="Audit", place=90)
+@screen("/console/audit", right=require("penstock:ReadAudit"), title="Audit", position=90)
 async def audit(page: CurrentPage) -> Response:
     """What people did in the console, the newest first."""
     before = page.number("before", 0, LAST_ID)

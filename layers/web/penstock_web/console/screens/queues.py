@@ -42,7 +42,7 @@ class Listed(NamedTuple):
         return Markup() if self.seen is None else depth_spark(self.seen)
 
 
-@screen("/console/queues", right=require("sqs:ListQueues", "penstock:GetLag"), title="Queues", place=20)
+@screen("/console/queues", right=require("sqs:ListQueues", "penstock:GetLag"), title="Queues", position=20)
 async def queues(page: CurrentPage) -> Response:
     """Queues with the last measurement of each."""
     sort = page.choice("sort", SORTS)

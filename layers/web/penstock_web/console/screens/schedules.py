@@ -36,7 +36,7 @@ class Listed(NamedTuple):
     is_late: bool
 
 
-@screen("/console/schedules", right=require("scheduler:ListSchedules"), title="Schedules", place=40)
+@screen("/console/schedules", right=require("scheduler:ListSchedules"), title="Schedules", position=40)
 async def schedules(page: CurrentPage) -> Response:
     """Schedules of the group `default`: by name, or when they fire in seven days."""
     if page.choice("view", VIEWS) == "calendar":

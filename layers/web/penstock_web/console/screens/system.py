@@ -34,7 +34,7 @@ class Rows(NamedTuple):
     dead: float | None
 
 
-@screen("/console/system", right=require("penstock:GetMetrics"), title="System", place=70)
+@screen("/console/system", right=require("penstock:GetMetrics"), title="System", position=70)
 async def system(page: CurrentPage) -> Response:
     """What the worker `measure` read last, and the server as it is now."""
     await page.refresh()

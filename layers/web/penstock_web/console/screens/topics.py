@@ -65,7 +65,7 @@ class ShownTopic(NamedTuple):
     subscriptions: list[TopicSubscriptionRow]
 
 
-@screen("/console/topics", right=require("sns:ListTopics"), title="Topics", place=30)
+@screen("/console/topics", right=require("sns:ListTopics"), title="Topics", position=30)
 async def topics(page: CurrentPage) -> Response:
     """Topics by name."""
     search, number = page.query.get("q", "").strip()[:LONGEST_SEARCH], page.number("page", 1, 1_000_000)

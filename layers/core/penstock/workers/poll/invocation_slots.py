@@ -1,6 +1,6 @@
-"""Places for invocations of a process, which its mappings share: no mapping and no account takes all of them.
+"""Slots for invocations of a process, which its mappings share: no mapping and no account takes all of them.
 
-The rule is that of deliveries (queue.delivery_share, which names the source): the fewer places are free, the fewer one
+The rule is that of deliveries (queue.delivery_share, which names the source): the fewer slots are free, the fewer one
 user may have.
 """
 
@@ -12,21 +12,21 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 ACCOUNT_SHARE: Final = 4
-"""An account may have this many times the places that stay free: 160 of 200."""
+"""An account may have this many times the slots that stay free: 160 of 200."""
 MAPPING_SHARE: Final = 2
 """The same for a mapping: 133 of 200."""
 
 
 class Waiter(NamedTuple):
-    """A waiter for a place."""
+    """A waiter for a slot."""
 
     account_id: str
     mapping_id: UUID
-    has_place: "asyncio.Future[None]"
+    has_slot: "asyncio.Future[None]"
 
 
-class Places:
-    """A fair semaphore. Waiters are served in order; a waiter that may not have another place yet is skipped."""
+class InvocationSlots:
+    """A fair semaphore. Waiters are served in order; a waiter that may not have another slot yet is skipped."""
 
     def __init__(self, most: int) -> None:
         self._free = most
@@ -35,15 +35,15 @@ class Places:
 
     @asynccontextmanager
     async def one(self, account_id: str, mapping_id: UUID) -> AsyncIterator[None]:
-        """Waits for a place and keeps it until the end of the block."""
+        """Waits for a slot and keeps it until the end of the block."""
         waiting = Waiter(account_id, mapping_id, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._give()
         try:
-            await waiting.has_place
+            await waiting.has_slot
             yield
         finally:
-            if waiting.has_place.done() and not waiting.has_place.cancelled():
+            if waiting.has_slot.done() and not waiting.has_slot.cancelled():
                 self._free += 1
                 self._taken.subtract((account_id, mapping_id))
                 self._taken += Counter()  # drops entries of 0
@@ -55,11 +55,11 @@ class Places:
         for waiting in list(self._waiting):
             if not self._free:
                 return
-            if not waiting.has_place.done() and self._may_have_one(waiting):
+            if not waiting.has_slot.done() and self._may_have_one(waiting):
                 self._waiting.remove(waiting)
                 self._free -= 1
                 self._taken.update((waiting.account_id, waiting.mapping_id))
-                waiting.has_place.set_result(None)
+                waiting.has_slot.set_result(None)
 
     def _may_have_one(self, waiting: Waiter) -> bool:
         return self._taken[waiting.account_id] < max(1, ACCOUNT_SHARE * (self._free - 1)) and self._taken[
