@@ -49,6 +49,7 @@ class LazyFunction:
 
 if TYPE_CHECKING:  # mypy checks that a row's functions exist, and that they take the row's request
     import penstock.event_sources.operations
+    import penstock.moves.actions
     import penstock.scheduler.groups
     import penstock.scheduler.schedules
     import penstock.sns.mobile.platform_applications
@@ -61,7 +62,6 @@ if TYPE_CHECKING:  # mypy checks that a row's functions exist, and that they tak
     import penstock.sns.topics
     import penstock.sqs.dead_letter_sources
     import penstock.sqs.delete
-    import penstock.sqs.move_tasks
     import penstock.sqs.peek
     import penstock.sqs.permissions
     import penstock.sqs.queues
@@ -162,11 +162,11 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
            sqs.ListDeadLetterSourceQueuesResult, penstock.sqs.dead_letter_sources.list_dead_letter_source_queues,
            resources.use_queue),
     Action("sqs", "StartMessageMoveTask", sqs.StartMessageMoveTaskRequest, sqs.StartMessageMoveTaskResult,
-           penstock.sqs.move_tasks.start_message_move_task, resources.use_source_and_destination),
+           penstock.moves.actions.start_message_move_task, resources.use_source_and_destination),
     Action("sqs", "ListMessageMoveTasks", sqs.ListMessageMoveTasksRequest, sqs.ListMessageMoveTasksResult,
-           penstock.sqs.move_tasks.list_message_move_tasks, resources.use_source),
+           penstock.moves.actions.list_message_move_tasks, resources.use_source),
     Action("sqs", "CancelMessageMoveTask", sqs.CancelMessageMoveTaskRequest, sqs.CancelMessageMoveTaskResult,
-           penstock.sqs.move_tasks.cancel_message_move_task, resources.use_source_of_task),
+           penstock.moves.actions.cancel_message_move_task, resources.use_source_of_task),
     Action("sns", "CreateTopic", sns.CreateTopicRequest, sns.CreateTopicResult, penstock.sns.topics.create_topic,
            resources.use_new_topic),
     Action("sns", "DeleteTopic", sns.DeleteTopicRequest, None, penstock.sns.topics.delete_topic, resources.use_topic),

@@ -5,7 +5,7 @@ call the same SQL functions as AWS's APIs. A client addresses a queue by its nam
 context. Nothing here knows HTTP: each caller translates its own requests. Functions of AWS's actions never import this.
 
     queues, messages/, events, bindings, transactions, topics, mappings, schedules/    resources and their messages
-    moves, deliveries/, outbox                        what waits, failed or is under way
+    deliveries/, outbox                               what waits, failed or is under way
     metrics/, verdicts                                what the metrics job and the minutes say
     access, policies, rights, actions                 who may do what
     errors, decoding, pages, times, queue_names, routing_keys    parts of the others

@@ -25,7 +25,7 @@ from penstock.management.errors import (
     SubscriptionNotFound,
     UserNotFound,
 )
-from penstock.search.moves import MoveConflict, MoveNotFound
+from penstock.moves.move_tasks import MoveTaskConflict, MoveTaskNotFound
 from penstock.sns.errors import NotFound, Throttled
 
 
@@ -49,8 +49,8 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     KeyNotFound: (404, "key_not_found", None),
     AccessIsOff: (409, "access_is_off", "penstock users and penstock keys do it in the database."),
     EndpointNotFound: (404, "endpoint_not_found", "GET /v1/deliveries/endpoints lists them."),
-    MoveNotFound: (404, "move_not_found", "A queue keeps its last ten moves."),
-    MoveConflict: (409, "move_conflict", None),
+    MoveTaskNotFound: (404, "move_not_found", "A queue keeps its last ten moves."),
+    MoveTaskConflict: (409, "move_conflict", None),
     UnsupportedMediaType: (415, "unsupported_media_type", "Send content-type: application/json."),
     ScheduleNotFound: (404, "schedule_not_found", None),
     ScheduleConflict: (409, "schedule_conflict", None),

@@ -10,10 +10,10 @@ import pytest
 from penstock.postgres.statements.move_tasks import (
     CANCEL_MOVE_TASK,
     CONTINUE_MOVE_TASK,
-    LIST_MOVES,
+    DESCRIBE_MOVE_TASKS,
     RUNNING_MOVE_TASKS,
     START_MOVE_TASK,
-    MoveRow,
+    MoveTaskRow,
 )
 from penstock.postgres.statements.stored_messages import SEARCH_MESSAGES
 from tests.integration.sql.conftest import Connect
@@ -59,8 +59,8 @@ def start(
     return str(row.task_id)
 
 
-def move_of(db: Connection, arn: str, task: str) -> MoveRow:
-    (row,) = call(db, LIST_MOVES, arn, task)
+def move_of(db: Connection, arn: str, task: str) -> MoveTaskRow:
+    (row,) = call(db, DESCRIBE_MOVE_TASKS, arn, task)
     return row
 
 

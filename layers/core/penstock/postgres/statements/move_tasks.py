@@ -22,7 +22,7 @@ START_MOVE_TASK = Statement(
 )
 
 
-class MoveTaskRow(NamedTuple):
+class ListedTaskRow(NamedTuple):
     """A move task. The first row of an answer is a header; only its `error` may be set.
 
     `destination_arn`: None when each message returns to its source queue. `maximum_per_second`: None for no limit.
@@ -39,7 +39,7 @@ class MoveTaskRow(NamedTuple):
     started_at_ms: int
 
 
-LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"), MoveTaskRow)
+LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"), ListedTaskRow)
 
 
 class CancelledTaskRow(NamedTuple):
@@ -72,7 +72,7 @@ class MovedRow(NamedTuple):
 RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"), MovedRow)
 
 
-class MoveRow(NamedTuple):
+class MoveTaskRow(NamedTuple):
     """A task with all its facts. `state`: running, waiting, completed, cancelled, failed. `filter`: JSON.
 
     `ids`: the first 1,000 of the selected messages. `skipped`: selected, but in flight, delayed, or without a target
@@ -96,7 +96,7 @@ class MoveRow(NamedTuple):
     ended_at_ms: int | None
 
 
-LIST_MOVES = Statement("queue.list_moves", ("text", "uuid"), MoveRow)
+DESCRIBE_MOVE_TASKS = Statement("queue.describe_move_tasks", ("text", "uuid"), MoveTaskRow)
 
 
 class ContinuedRow(NamedTuple):

@@ -10,10 +10,10 @@ import msgspec
 from fastapi import Response
 
 from penstock.errors import InvalidParameterValue
-from penstock.management import moves
-from penstock.management.moves import NewMove, count_moved, count_nothing
 from penstock.management.queue_names import build_queue_arn
 from penstock.management.rights import require_on_queue
+from penstock.moves import move_tasks
+from penstock.moves.move_tasks import NewMoveTask, count_moved, count_nothing
 from penstock.search.filters import MessageFilter
 from penstock_web.console.console_route import CurrentPage, Page, redirect
 from penstock_web.console.filters import NAMES, parse_filter
@@ -47,7 +47,7 @@ NAMES_IN_WORDS: Final = {
 async def redrive_page(name: str, page: CurrentPage) -> Response:
     """The form, and the last moves with their progress."""
     arn = build_queue_arn(name, page.context)
-    rows = await page.read(("moves", name), lambda: moves.list_moves(name, page.context))
+    rows = await page.read(("moves", name), lambda: move_tasks.list_move_tasks(name, page.context))
     query = page.request.query_params
     return page.show(
         "redrive.html", title=f"Redrive {name}", name=name, moves=rows, done=page.query.get("done", ""),
@@ -69,13 +69,13 @@ def selection(ids: list[str], given: dict[str, str]) -> Selection:
 async def redrive(name: str, page: CurrentPage) -> Response:
     """Starts a move."""
     wanted = selection(page.fields("id"), {key: page.field(key) for key in NAMES})
-    new = new_move(wanted, page)
-    act, operation = moves.start_move(name, new, page.context)
-    await page.act(act, operation, count_nothing)
+    new = build_move_task(wanted, page)
+    task = move_tasks.start_move_task(name, new, page.context)
+    await page.act(task.act, task.operation, count_nothing)
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
 
-def new_move(wanted: Selection, page: Page) -> NewMove:
+def build_move_task(wanted: Selection, page: Page) -> NewMoveTask:
     """The move of the form. Raises InvalidParameterValue."""
     document: dict[str, object] = {"filter": wanted.filter or {}}
     if wanted.ids:
@@ -87,7 +87,7 @@ def new_move(wanted: Selection, page: Page) -> NewMove:
     if to := page.field("to").strip():
         document["to"] = to
     try:
-        return msgspec.convert(msgspec.to_builtins(document), NewMove)
+        return msgspec.convert(msgspec.to_builtins(document), NewMoveTask)
     except msgspec.ValidationError as error:
         raise InvalidParameterValue(f"Nothing was done: {error}") from error
 
@@ -95,16 +95,16 @@ def new_move(wanted: Selection, page: Page) -> NewMove:
 @act("/console/queues/{name}/redrive/{move}/continue", right=require_on_queue("sqs:StartMessageMoveTask"))
 async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Lets a move go on that waits after its canary."""
-    act, operation = moves.continue_move(name, parse_id(move), None, page.context)
-    await page.act(act, operation, count_moved)
+    task = move_tasks.continue_move_task(name, parse_id(move), None, page.context)
+    await page.act(task.act, task.operation, count_moved)
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
 
 @act("/console/queues/{name}/redrive/{move}/cancel", right=require_on_queue("sqs:CancelMessageMoveTask"))
 async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Ends a move: moved messages stay where they are, all others stay in the queue."""
-    act, operation = moves.cancel_move(name, parse_id(move), page.context)
-    await page.act(act, operation, count_moved)
+    task = move_tasks.cancel_move_task(name, parse_id(move), page.context)
+    await page.act(task.act, task.operation, count_moved)
     return redirect(f"/console/queues/{name}/redrive?done=cancelled")
 
 

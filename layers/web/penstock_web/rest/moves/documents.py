@@ -2,16 +2,16 @@
 
 import msgspec
 
-from penstock.management.moves import PerSecond, ShownMove
+from penstock.moves.move_tasks import PerSecond, ShownMoveTask
 
 
-class ContinuedMove(msgspec.Struct, forbid_unknown_fields=True):
+class ContinuedMoveTask(msgspec.Struct, forbid_unknown_fields=True):
     """`per_second` is the new rate of the move. The default is its present rate."""
 
     per_second: PerSecond | None = None
 
 
-class MoveList(msgspec.Struct):
+class MoveTaskList(msgspec.Struct):
     """Lists the last ten moves of a queue, the newest first."""
 
-    moves: list[ShownMove]
+    moves: list[ShownMoveTask]

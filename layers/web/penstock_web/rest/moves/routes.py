@@ -6,14 +6,13 @@ from uuid import UUID
 from fastapi import Response
 
 from penstock import errors
-from penstock.management import moves
 from penstock.management.decoding import build_reader
-from penstock.management.moves import NewMove, ShownMove
 from penstock.management.rights import require_on_queue
-from penstock.search.moves import MoveConflict, MoveNotFound
+from penstock.moves import move_tasks
+from penstock.moves.move_tasks import MoveTaskConflict, MoveTaskNotFound, NewMoveTask, ShownMoveTask
 from penstock_web.routing.routes import Routes, Runner, json_response
 
-from .documents import ContinuedMove, MoveList
+from .documents import ContinuedMoveTask, MoveTaskList
 
 routes = Routes("moves", prefix="/queues/{name}/moves")
 
@@ -21,52 +20,56 @@ UNKNOWN: Final = (errors.QueueDoesNotExist,)
 START: Final = require_on_queue("sqs:StartMessageMoveTask")
 LOOK: Final = require_on_queue("sqs:ListMessageMoveTasks")
 
-_read_continued = build_reader(ContinuedMove)
+_read_continued = build_reader(ContinuedMoveTask)
 
 
-@routes.post("", right=START, status=201, body=NewMove, answer=ShownMove, raises=(*UNKNOWN, MoveConflict))
+@routes.post(
+    "", right=START, status=201, body=NewMoveTask, answer=ShownMoveTask, raises=(*UNKNOWN, MoveTaskConflict)
+)
 async def start_move(name: str, runner: Runner) -> Response:
     """Start to move messages. A queue has one move at a time (409 `move_conflict`)."""
-    new = await runner.read(moves.read_move)
-    act, operation = moves.start_move(name, new, runner.context)
-    move = moves.show_move(await runner.act(act, operation, moves.count_nothing))
+    new = await runner.read(move_tasks.read_move_task)
+    task = move_tasks.start_move_task(name, new, runner.context)
+    move = move_tasks.show_move_task(await runner.act(task.act, task.operation, move_tasks.count_nothing))
     return json_response(move, 201, f"/v1/queues/{name}/moves/{move.id}")
 
 
-@routes.get("", right=LOOK, answer=MoveList, raises=UNKNOWN)
-async def list_moves(name: str, runner: Runner) -> MoveList:
+@routes.get("", right=LOOK, answer=MoveTaskList, raises=UNKNOWN)
+async def list_moves(name: str, runner: Runner) -> MoveTaskList:
     """List the last ten moves of a queue, including those of StartMessageMoveTask."""
-    rows = await runner.run(moves.list_moves(name, runner.context))
-    return MoveList([moves.show_move(row) for row in rows])
+    rows = await runner.run(move_tasks.list_move_tasks(name, runner.context))
+    return MoveTaskList([move_tasks.show_move_task(row) for row in rows])
 
 
-@routes.get("/{id}", right=LOOK, answer=ShownMove, raises=(*UNKNOWN, MoveNotFound))
-async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMove:  # noqa: A002
+@routes.get("/{id}", right=LOOK, answer=ShownMoveTask, raises=(*UNKNOWN, MoveTaskNotFound))
+async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  # noqa: A002
     """Describe the progress of a move."""
-    return moves.show_move(await runner.run(moves.describe_move(name, id, runner.context)))
+    return move_tasks.show_move_task(
+        await runner.run(move_tasks.describe_move_task(name, id, runner.context))
+    )
 
 
 @routes.post(
     "/{id}/continue",
     right=START,
-    body=ContinuedMove,
-    answer=ShownMove,
-    raises=(*UNKNOWN, MoveNotFound, MoveConflict),
+    body=ContinuedMoveTask,
+    answer=ShownMoveTask,
+    raises=(*UNKNOWN, MoveTaskNotFound, MoveTaskConflict),
 )
-async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMove:  # noqa: A002
+async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  # noqa: A002
     """Continue a move after its canary, or at another rate."""
     per_second = (await runner.read(lambda body: _read_continued(body or b"{}"))).per_second
-    act, operation = moves.continue_move(name, id, per_second, runner.context)
-    return moves.show_move(await runner.act(act, operation, moves.count_moved))
+    task = move_tasks.continue_move_task(name, id, per_second, runner.context)
+    return move_tasks.show_move_task(await runner.act(task.act, task.operation, move_tasks.count_moved))
 
 
 @routes.post(
     "/{id}/cancel",
     right=require_on_queue("sqs:CancelMessageMoveTask"),
-    answer=ShownMove,
-    raises=(*UNKNOWN, MoveNotFound, MoveConflict),
+    answer=ShownMoveTask,
+    raises=(*UNKNOWN, MoveTaskNotFound, MoveTaskConflict),
 )
-async def cancel_move(name: str, id: UUID, runner: Runner) -> ShownMove:  # noqa: A002
+async def cancel_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  # noqa: A002
     """End a move after its current step. Messages that have moved stay in their new queue."""
-    act, operation = moves.cancel_move(name, id, runner.context)
-    return moves.show_move(await runner.act(act, operation, moves.count_moved))
+    task = move_tasks.cancel_move_task(name, id, runner.context)
+    return move_tasks.show_move_task(await runner.act(task.act, task.operation, move_tasks.count_moved))

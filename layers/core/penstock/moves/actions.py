@@ -16,12 +16,11 @@ from penstock.postgres.statements.move_tasks import (
     CANCEL_MOVE_TASK,
     LIST_MOVE_TASKS,
     START_MOVE_TASK,
-    MoveTaskRow,
+    ListedTaskRow,
 )
-
-from . import validation
-from .sql_errors import sql_error
-from .types import (
+from penstock.sqs import validation
+from penstock.sqs.sql_errors import sql_error
+from penstock.sqs.types import (
     CancelMessageMoveTaskRequest,
     CancelMessageMoveTaskResult,
     ListMessageMoveTasksRequest,
@@ -89,7 +88,7 @@ def cancel_message_move_task(
     return CancelMessageMoveTaskResult(approximate_number_of_messages_moved=row.moved)
 
 
-def entry(source: str, task: MoveTaskRow) -> ListMessageMoveTasksResultEntry:
+def entry(source: str, task: ListedTaskRow) -> ListMessageMoveTasksResultEntry:
     """Returns the result entry for a task of the queue `source`."""
     return ListMessageMoveTasksResultEntry(
         status=task.status,

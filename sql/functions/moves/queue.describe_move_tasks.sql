@@ -1,7 +1,7 @@
--- queue.list_moves(source, task): the last tasks of a queue, newest first, or one of them, with all facts. ids: only
--- the first 1,000. state: running, waiting (to be continued), completed, cancelled, failed.
+-- queue.describe_move_tasks(source, task): the last tasks of a queue, newest first, or one of them, with all facts. ids:
+-- only the first 1,000. state: running, waiting (to be continued), completed, cancelled, failed.
 -- Index: move_task_queue.
-create or replace function queue.list_moves(p_source text, p_task_id uuid)
+create or replace function queue.describe_move_tasks(p_source text, p_task_id uuid)
 returns table (task_id text, state text, destination_arn text, maximum_per_second int, ids bigint[], filter text,
     canary int, to_move bigint, moved bigint, skipped bigint, looked_at bigint, failure_reason text, started_at_ms bigint,
     continued_at_ms bigint, ended_at_ms bigint)

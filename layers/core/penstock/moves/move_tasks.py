@@ -1,0 +1,249 @@
+"""Message move tasks of selected messages: they take some messages of a queue, and those of AWS's actions take all.
+
+    running ──> completed            all selected messages were looked at
+       │  └──> cancelled, failed
+       └─ canary moved ─> waiting ─ continue ─> running
+
+The worker `move` does each step in a transaction: a message is always in exactly one of the two queues.
+"""
+
+from typing import Annotated, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from penstock import errors
+from penstock.audit import Act
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.management.decoding import decode_document
+from penstock.management.queue_names import authorize_queues, build_queue_arn
+from penstock.management.times import format_timestamp
+from penstock.postgres.statements.move_tasks import (
+    CANCEL_MOVE_TASK,
+    CONTINUE_MOVE_TASK,
+    DESCRIBE_MOVE_TASKS,
+    START_MOVE_TASK,
+    MoveTaskRow,
+)
+from penstock.search.filters import MessageFilter
+from penstock.sqs import handles
+from penstock.sqs.sql_errors import sql_error
+
+MOST_IDS = 10_000
+MOST_PER_SECOND = 500  # of StartMessageMoveTask
+
+PublicId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+PerSecond = Annotated[int, msgspec.Meta(ge=1, le=MOST_PER_SECOND)]
+
+
+class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Messages to move: by `ids`, or those that pass the `filter` (all with an empty one), if they can be received.
+
+    `to`: name of the queue; each to the queue that it came from when not given. `per_second`: at most so many.
+    `canary`: after so many the move waits to be continued.
+    """
+
+    ids: Annotated[list[PublicId], msgspec.Meta(min_length=1, max_length=MOST_IDS)] | None = None
+    filter: MessageFilter | None = None
+    to: Annotated[str, msgspec.Meta(min_length=1, max_length=80)] | None = None
+    per_second: PerSecond | None = None
+    canary: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
+
+
+class ShownMoveTask(msgspec.Struct):
+    """A move. `of`: how many messages were selected by ids, or could be received when a filter began to look.
+
+    `looked_at`: at how many of these it has looked; `skipped`: selected, but in flight, delayed, or without a queue to
+    move to (`problem` says why). `to`: null, each to the queue that it came from. `state`: running, waiting (to be
+    continued), completed, cancelled, failed. Of `ids` the first 1,000; neither `ids` nor `filter`: a task of
+    StartMessageMoveTask.
+    """
+
+    id: str
+    state: str
+    to: str | None
+    per_second: int | None
+    canary: int | None
+    ids: list[int] | None
+    filter: msgspec.Raw | None
+    of: int
+    looked_at: int
+    moved: int
+    skipped: int
+    problem: str | None
+    started_at: str
+    continued_at: str | None
+    ended_at: str | None
+
+
+_new = msgspec.json.Decoder(NewMoveTask)
+
+
+def read_move_task(body: bytes) -> NewMoveTask:
+    """Returns the move of a request. Raises InvalidParameterValue."""
+    return decode_document(_new, body)
+
+
+class MoveTaskNotFound(errors.AwsError):
+    """The queue has no task of this id: it never had, or has had ten others since."""
+
+    json_type = query_code = "MoveTaskNotFound"
+    status = 404
+    default_message = "The move does not exist."
+
+
+class MoveTaskConflict(errors.AwsError):
+    """A queue has one task at a time; a task that has ended can neither go on nor be cancelled."""
+
+    json_type = query_code = "MoveTaskConflict"
+    status = 409
+
+
+class MoveTaskAct(NamedTuple):
+    """An act on a task, as the audit notes it, and its operation."""
+
+    act: Act
+    operation: Operation[MoveTaskRow]
+
+
+def count_nothing(_: MoveTaskRow) -> None:
+    """Returns None: the number of messages to move is unknown yet."""
+
+
+def count_moved(row: MoveTaskRow) -> int:
+    """Returns how many messages have moved so far."""
+    return row.moved
+
+
+# --- operations ------------------------------------------------------------------------------------------------------
+def start_move_task(name: str, new: NewMoveTask, context: Context) -> MoveTaskAct:
+    """Starts a task, checked before the audit notes it. The task itself says how many messages it has moved.
+
+    Raises InvalidParameterValue, QueueDoesNotExist for a text that cannot be a queue; the operation raises
+    MoveTaskConflict, QueueDoesNotExist, and AccessDenied unless the caller may send to the destination.
+    """
+    source = build_queue_arn(name, context)
+    destination = None if new.to is None else build_queue_arn(new.to, context)
+    selected = _check_selection(new, context)
+    arguments = (source, destination, new.per_second, new.ids, selected, new.canary)
+    act = Act("sqs:StartMessageMoveTask", name, msgspec.to_builtins(new))
+    return MoveTaskAct(act, _authorize_and_start(arguments, new.to, context))
+
+
+def _check_selection(new: NewMoveTask, context: Context) -> str | None:
+    """Returns the filter as JSON, where there is one. Raises InvalidParameterValue."""
+    if (new.ids is None) == (new.filter is None):
+        raise errors.InvalidParameterValue("either ids or filter")
+    if new.filter is None:
+        return None
+    if new.filter.states not in (None, ["visible"]):
+        raise errors.InvalidParameterValue("filter.states: only messages that are visible can move")
+    return new.filter.as_json(context)
+
+
+def _authorize_and_start(
+    arguments: tuple[str, str | None, int | None, list[int] | None, str | None, int | None],
+    to: str | None,
+    context: Context,
+) -> Operation[MoveTaskRow]:
+    if to is not None:
+        yield from authorize_queues("SendMessage", [to], context)
+    (row,) = yield from Call(START_MOVE_TASK, arguments)
+    if row.error == "MoveTaskRunning":
+        raise MoveTaskConflict("A move of this queue runs already, or waits to be continued")
+    if row.error == "ResourceNotFoundException":
+        raise errors.QueueDoesNotExist
+    if row.error is not None or row.task_id is None:
+        raise sql_error(row.error or "", row.detail)
+    return (yield from _describe(arguments[0], UUID(row.task_id)))
+
+
+def list_move_tasks(name: str, context: Context) -> Operation[list[MoveTaskRow]]:
+    """Returns the queue's last ten tasks, newest first, StartMessageMoveTask included. Raises QueueDoesNotExist."""
+    source = build_queue_arn(name, context)
+    rows = yield from Call(DESCRIBE_MOVE_TASKS, (source, None))
+    if not rows:
+        yield from handles.check_queue(source)
+    return rows
+
+
+def describe_move_task(name: str, task_id: UUID, context: Context) -> Operation[MoveTaskRow]:
+    """Returns a task. Raises MoveTaskNotFound, QueueDoesNotExist."""
+    return _describe(build_queue_arn(name, context), task_id)
+
+
+def _describe(source: str, task_id: UUID) -> Operation[MoveTaskRow]:
+    rows = yield from Call(DESCRIBE_MOVE_TASKS, (source, str(task_id)))
+    if not rows:
+        yield from handles.check_queue(source)
+        raise MoveTaskNotFound
+    return rows[0]
+
+
+def continue_move_task(name: str, task_id: UUID, per_second: int | None, context: Context) -> MoveTaskAct:
+    """Lets a task go on after its canary, or at another rate. The operation raises MoveTaskNotFound, MoveTaskConflict,
+    QueueDoesNotExist.
+    """
+    act = Act("sqs:StartMessageMoveTask", name, {"move": str(task_id), "per_second": per_second})
+    return MoveTaskAct(act, _continue(build_queue_arn(name, context), task_id, per_second))
+
+
+def _continue(source: str, task_id: UUID, per_second: int | None) -> Operation[MoveTaskRow]:
+    (row,) = yield from Call(CONTINUE_MOVE_TASK, (str(task_id), source, per_second))
+    task = yield from _describe(source, task_id)
+    if not row.continued:
+        raise MoveTaskConflict(f"The move is {task.state}")
+    return task
+
+
+def cancel_move_task(name: str, task_id: UUID, context: Context) -> MoveTaskAct:
+    """Ends a task after its current step; moved messages stay moved. Raises as `continue_move_task`."""
+    act = Act("sqs:CancelMessageMoveTask", name, {"move": str(task_id)})
+    return MoveTaskAct(act, _cancel(build_queue_arn(name, context), task_id))
+
+
+def _cancel(source: str, task_id: UUID) -> Operation[MoveTaskRow]:
+    (row,) = yield from Call(CANCEL_MOVE_TASK, (str(task_id), source))
+    task = yield from _describe(source, task_id)
+    if row.error is not None:
+        raise MoveTaskConflict(f"The move is {task.state}")
+    return task
+
+
+# --- documents -------------------------------------------------------------------------------------------------------
+def show_move_task(row: MoveTaskRow) -> ShownMoveTask:
+    """Returns a move as a document; of its filter the queue from which messages came has its name."""
+    return ShownMoveTask(
+        id=row.task_id,
+        state=row.state,
+        to=_name(row.destination_arn),
+        per_second=row.maximum_per_second,
+        canary=row.canary,
+        ids=row.ids,
+        filter=None if row.filter is None else _show_filter(row.filter),
+        of=row.to_move,
+        looked_at=row.looked_at,
+        moved=row.moved,
+        skipped=row.skipped,
+        problem=row.failure_reason,
+        started_at=format_timestamp(row.started_at_ms),
+        continued_at=_time(row.continued_at_ms),
+        ended_at=_time(row.ended_at_ms),
+    )
+
+
+def _show_filter(text: str) -> msgspec.Raw:
+    members = msgspec.json.decode(text, type=dict[str, object])
+    source = members.pop("source_arn", None)
+    if source is not None:
+        members["source_queue"] = _name(str(source))
+    return msgspec.Raw(msgspec.json.encode(members))
+
+
+def _name(arn: str | None) -> str | None:
+    return None if arn is None else arn.rpartition(":")[2]
+
+
+def _time(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else format_timestamp(milliseconds)
