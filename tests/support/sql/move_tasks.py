@@ -8,7 +8,7 @@ from penstock.postgres.statements.move_tasks import (
     LIST_MOVE_TASKS,
     RUN_MOVE_TASK,
     START_MOVE_TASK,
-    MoveTaskRow,
+    ListedTaskRow,
 )
 from tests.support.sql.calls import (
     Connection,
@@ -40,7 +40,7 @@ def start_error(db: Connection, source: str, destination: str | None = None) -> 
     return row.error, row.detail
 
 
-def tasks(db: Connection, source: str, limit: int = 10) -> list[MoveTaskRow]:
+def tasks(db: Connection, source: str, limit: int = 10) -> list[ListedTaskRow]:
     header, *rows = call(db, LIST_MOVE_TASKS, source, limit)
     assert header.error is None
     return rows

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from penstock.aws.codec.protocol import Protocol
+from penstock.documents.decoding import MAX_MESSAGES
 from penstock.effects import LONG_COMPUTATION_BYTES
 from penstock.environment import Environment
 from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
 from penstock.gateway import RejectedRequest
-from penstock.management.decoding import MAX_MESSAGES
 from penstock.management.events import read_event
 from penstock.management.messages.reading import read_messages
 from penstock.management.schedules.types import read_patch, read_schedule, read_schedules

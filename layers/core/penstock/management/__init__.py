@@ -8,5 +8,5 @@ context. Nothing here knows HTTP: each caller translates its own requests. Funct
     deliveries/, outbox                               what waits, failed or is under way
     metrics/, verdicts                                what the metrics job and the minutes say
     access, policies, rights, actions                 who may do what
-    errors, decoding, pages, times, queue_names, routing_keys    parts of the others
+    errors                                            what the others raise
 """

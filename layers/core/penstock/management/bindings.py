@@ -7,6 +7,9 @@ import msgspec
 from penstock import errors
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
+from penstock.documents.queue_names import authorize_queues, build_queue_arn
+from penstock.documents.routing_keys import is_pattern
+from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.events import BIND, LIST_BINDINGS, MATCH_EVENT, UNBIND, BindingRow, BoundRow
 from penstock.sns.filter_policy import compile as filter_policy
@@ -15,9 +18,6 @@ from penstock.sqs import handles
 
 from .errors import SubscriptionNotFound
 from .events import _encode, check_routing_key
-from .queue_names import authorize_queues, build_queue_arn
-from .routing_keys import is_pattern
-from .times import format_timestamp
 
 
 class NewSubscription(msgspec.Struct, forbid_unknown_fields=True):

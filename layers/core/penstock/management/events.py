@@ -9,6 +9,8 @@ import msgspec
 from penstock import errors
 from penstock.access.quotas import TOO_MANY_DELIVERIES, too_many_deliveries
 from penstock.context import Context
+from penstock.documents.decoding import check_length_of_one, decode_body, one_counter
+from penstock.documents.routing_keys import is_routing_key
 from penstock.effects import Call, Operation, Wake, compute
 from penstock.postgres.statements.events import PUBLISH_EVENTS, PublishedEventRow
 from penstock.postgres.statements.messages import TransactedRow
@@ -16,10 +18,8 @@ from penstock.reports import EventPublished, Sent
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sqs import validation
 
-from .decoding import check_length_of_one, decode_body, one_counter
 from .messages.conversion import count_bytes, format_body, to_attribute
 from .messages.types import Headers
-from .routing_keys import is_routing_key
 
 
 class NewEvent(msgspec.Struct, forbid_unknown_fields=True):

@@ -7,15 +7,14 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from penstock.context import Context
+from penstock.documents.decoding import build_reader
+from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
 from penstock.event_sources import checks
 from penstock.event_sources import operations as mappings
 from penstock.event_sources import types as aws
 from penstock.event_sources.batches import Mapping
 from penstock.event_sources.checks import DEFAULT_BATCH, MOST_FILTERS
-
-from .decoding import build_reader
-from .queue_names import build_queue_arn
 
 Filter = dict[str, msgspec.Raw]
 Queue = Annotated[str, Meta(min_length=1, max_length=2_048)]

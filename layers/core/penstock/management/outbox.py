@@ -7,11 +7,10 @@ import msgspec
 from penstock import errors
 from penstock.access.quotas import check_quota
 from penstock.context import Context
+from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.outgoing import LIST_OUTGOING, OutgoingRow
 from penstock.postgres.statements.phone_numbers import OPT_OUT
-
-from .times import format_timestamp
 
 
 class OutgoingMessageDescription(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -7,13 +7,12 @@ import msgspec
 
 from penstock import errors
 from penstock.context import Context
+from penstock.documents.queue_names import build_queue_arn
+from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, Woken
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES, LIST_RECEIVERS
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest
-
-from .queue_names import build_queue_arn
-from .times import format_timestamp
 
 # As on AWS every attribute is a text; a client may also send numbers, booleans and policies as JSON values.
 Attributes = Annotated[

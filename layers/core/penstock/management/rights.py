@@ -5,10 +5,10 @@ from typing import Final, Literal, NamedTuple
 from penstock.access.authorization import authorize_one, check_user
 from penstock.access.resources import ANY
 from penstock.context import Context
+from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
 
 from .actions import KNOWN_ACTIONS
-from .queue_names import build_queue_arn
 from .topics import build_topic_arn
 
 Scope = Literal["account", "queue", "topic"]

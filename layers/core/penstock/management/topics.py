@@ -7,6 +7,7 @@ import msgspec
 from penstock import errors
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
+from penstock.documents.queue_names import build_queue_arn as queue_arn_of
 from penstock.effects import Operation
 from penstock.sns import publish as publishing
 from penstock.sns import subscriptions as subscribing
@@ -15,7 +16,6 @@ from penstock.sns import types as sns
 from penstock.sqs import validation
 
 from .messages.conversion import compact, to_attribute
-from .queue_names import build_queue_arn as queue_arn_of
 
 Raw = msgspec.Raw
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]

@@ -9,6 +9,8 @@ from penstock import errors
 from penstock.access.quotas import check_quota
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
+from penstock.documents.decoding import MAX_MESSAGES, decode_body, transaction_counter
+from penstock.documents.queue_names import authorize_queues, build_queue_arn, find_queue
 from penstock.effects import Call, Operation, Transact, compute
 from penstock.postgres.calls import transaction_columns, transpose
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
@@ -16,7 +18,6 @@ from penstock.reports import Deleted, Transacted
 from penstock.sqs import handles, sql_errors
 from penstock.sqs import send as sending
 
-from .decoding import MAX_MESSAGES, decode_body, transaction_counter
 from .errors import StaleReceipt
 from .events import (
     NewEvent,
@@ -29,7 +30,6 @@ from .events import (
 )
 from .messages.conversion import count_bytes, is_for_later, to_send_request
 from .messages.types import NewMessage
-from .queue_names import authorize_queues, build_queue_arn, find_queue
 
 
 class Ack(msgspec.Struct, forbid_unknown_fields=True):

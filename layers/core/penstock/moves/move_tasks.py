@@ -15,10 +15,10 @@ import msgspec
 from penstock import errors
 from penstock.audit import Act
 from penstock.context import Context
+from penstock.documents.decoding import decode_document
+from penstock.documents.queue_names import authorize_queues, build_queue_arn
+from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
-from penstock.management.decoding import decode_document
-from penstock.management.queue_names import authorize_queues, build_queue_arn
-from penstock.management.times import format_timestamp
 from penstock.postgres.statements.move_tasks import (
     CANCEL_MOVE_TASK,
     CONTINUE_MOVE_TASK,

@@ -16,8 +16,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Receive, Scope, Send
 
 from penstock import __version__
+from penstock.documents.decoding import decode_document
 from penstock.errors import AwsError, InvalidParameterValue
-from penstock.management.decoding import decode_document
 from penstock.management.rights import SIGNED_IN, authorize
 from penstock_web.routing.openapi import build_schema
 from penstock_web.routing.routes import Routes

@@ -7,12 +7,12 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from penstock.context import Context
+from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
 from penstock.management.messages.search import PLACE, SearchRequest, ShownGroup, find_messages, show_group
 from penstock.management.messages.types import FoundMessage
 from penstock.management.metrics.operations import read_lag, read_minutes
 from penstock.management.metrics.types import QueueLag
-from penstock.management.queue_names import build_queue_arn
 from penstock.management.queues import describe_queue
 from penstock.management.rights import Right, require, require_on_queue
 from penstock.search.failures import Grouping, group_failures

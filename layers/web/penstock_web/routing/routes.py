@@ -160,7 +160,7 @@ class AdmittingRoute(APIRoute):
     """Checks the caller's access first, so that a refused caller learns nothing else about the request.
 
     A dependency would check too late, because FastAPI reads parameters before it resolves dependencies. The functions
-    of routes read bodies, within bounds (`penstock.management.decoding`).
+    of routes read bodies, within bounds (`penstock.documents.decoding`).
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

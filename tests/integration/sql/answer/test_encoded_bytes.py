@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from penstock.aws.arn import ResolvedQueue
 from penstock.aws.codec import json as aws_json
 from penstock.aws.codec import query_json, xml
+from penstock.documents.times import format_timestamp
 from penstock.management.messages.conversion import json_or_string, to_headers
 from penstock.management.messages.types import StoredMessage
-from penstock.management.times import format_timestamp
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.response_limit import HEAD_BYTES
 from penstock.sqs.attributes import ALL_ATTRIBUTES

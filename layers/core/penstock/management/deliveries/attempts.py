@@ -8,8 +8,8 @@ import msgspec
 from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
 from penstock.context import Context
+from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
-from penstock.management.times import format_timestamp
 from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, DeliveryAttemptRow
 
 URL: Final = "^[!-~]{1,2048}$"

@@ -4,9 +4,9 @@ import msgspec
 
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
+from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake
 from penstock.management.errors import EndpointNotFound
-from penstock.management.times import format_timestamp
 from penstock.postgres.statements.deliveries import (
     LIST_DELIVERY_ENDPOINTS,
     PAUSE_DELIVERY_ENDPOINT,

@@ -8,10 +8,10 @@ import msgspec
 from penstock.audit import Act
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
+from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake
 from penstock.management.errors import DeliveryNotFound
 from penstock.management.messages.types import MessageId
-from penstock.management.times import format_timestamp
 from penstock.postgres.statements.deliveries import (
     LIST_DELIVERIES,
     RETRY_DELIVERIES,

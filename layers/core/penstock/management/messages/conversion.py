@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from penstock import errors
-from penstock.management.decoding import MAX_BLANK_RATIO
+from penstock.documents.decoding import MAX_BLANK_RATIO
 from penstock.sqs import validation
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from penstock import errors
 from penstock.context import Context
+from penstock.documents.queue_names import build_queue_arn, find_queue
+from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, compute
 from penstock.management.errors import MessageNotFound
-from penstock.management.pages import fit_page, limit_page_bytes
-from penstock.management.queue_names import build_queue_arn, find_queue
+from penstock.management.messages.pages import fit_page, limit_page_bytes
 from penstock.management.queues import _texts
-from penstock.management.times import format_timestamp
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 from penstock.postgres.statements.stored_messages import (
     CHANGE_VISIBILITY_BY_ID,

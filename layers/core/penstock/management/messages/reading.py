@@ -3,14 +3,14 @@
 import msgspec
 
 from penstock import errors
-from penstock.effects import LONG_COMPUTATION_BYTES
-from penstock.management.decoding import (
+from penstock.documents.decoding import (
     MAX_MESSAGES,
     CountedMessage,
     check_length_of_one,
     list_counter,
     one_counter,
 )
+from penstock.effects import LONG_COMPUTATION_BYTES
 
 from .types import NewMessage
 

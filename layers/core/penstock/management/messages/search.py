@@ -5,10 +5,11 @@ from typing import Annotated
 import msgspec
 
 from penstock.context import Context
+from penstock.documents import queue_names
+from penstock.documents.decoding import decode_document
+from penstock.documents.times import format_timestamp
 from penstock.effects import Operation
-from penstock.management import pages, queue_names
-from penstock.management.decoding import decode_document
-from penstock.management.times import format_timestamp
+from penstock.management.messages import pages
 from penstock.postgres.statements.stored_messages import FailureRow, FoundRow
 from penstock.search import failures as grouping
 from penstock.search.filters import MessageFilter

@@ -7,9 +7,9 @@ from msgspec import UNSET
 
 from penstock import errors
 from penstock.context import Context
+from penstock.documents.queue_names import build_queue_arn
+from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Operation
-from penstock.management.queue_names import build_queue_arn
-from penstock.management.times import parse_timestamp
 from penstock.management.verdicts import read_verdicts
 from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS

@@ -10,10 +10,10 @@ from msgspec import UNSET
 
 from penstock import errors
 from penstock.aws.arn import is_queue_name
+from penstock.documents.routing_keys import is_routing_key
+from penstock.documents.times import parse_timestamp
 from penstock.management.errors import ScheduleConflict, ScheduleUnusable
 from penstock.management.messages.conversion import format_body
-from penstock.management.routing_keys import is_routing_key
-from penstock.management.times import parse_timestamp
 from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse, read_stored
 from penstock.scheduler.rows import Period, ScheduleRow
 from penstock.sns.filter_policy import facts as filter_facts

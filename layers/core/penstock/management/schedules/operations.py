@@ -16,11 +16,11 @@ from penstock.access.quotas import check_quota, is_reached
 from penstock.access.resources import ANY
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
+from penstock.documents.queue_names import authorize_queues, build_queue_arn
+from penstock.documents.times import format_time
 from penstock.effects import Call, Operation, Pause, compute
 from penstock.management import events
 from penstock.management.errors import ScheduleConflict, ScheduleNotFound
-from penstock.management.queue_names import authorize_queues, build_queue_arn
-from penstock.management.times import format_time
 from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock.postgres.statements.schedules import (
     DROP_SCHEDULE,

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from penstock import errors
-from penstock.management.decoding import MAX_MESSAGES, CountedTarget, check_length_of_one, decode_body
+from penstock.documents.decoding import MAX_MESSAGES, CountedTarget, check_length_of_one, decode_body
+from penstock.documents.routing_keys import KEY, MAX_LENGTH
 from penstock.management.messages.conversion import to_attribute, to_header
 from penstock.management.messages.types import Headers
-from penstock.management.routing_keys import KEY, MAX_LENGTH
 from penstock.sqs.types import MessageAttributeValue
 
 Jitter = Annotated[int, Meta(ge=0, le=86_400)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from penstock.management.times import format_time, to_millisecond, to_second
+from penstock.documents.times import format_time, to_millisecond, to_second
 from penstock.postgres.statements.schedules import FiredMessage, ScheduleRunRow
 from penstock.scheduler import rows as schedule_rows
 from penstock.scheduler.expressions.expression import Expression, occurrences

@@ -33,7 +33,7 @@ def accept_only(*values: str) -> Callable[[str], str]:
 
 def rfc_3339_time(text: str) -> datetime:
     """A time of RFC 3339."""
-    from penstock.management.times import parse_timestamp
+    from penstock.documents.times import parse_timestamp
 
     if (time := parse_timestamp(text)) is None:
         raise typer.BadParameter(f"{text!r} is not a time such as 2030-01-31T09:00:00Z")

@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 from fastapi import Response
 
 from penstock.audit import Act
+from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
-from penstock.management.queue_names import build_queue_arn
 from penstock.management.queues import Attributes, change_queue, describe_queue
 from penstock.management.rights import require_on_queue
 from penstock_web.console.console_route import CurrentPage, Page, redirect

@@ -7,6 +7,7 @@ from fastapi import Response
 
 from penstock.audit import Act
 from penstock.delivery.http.endpoint import MAXIMUM_URL_CHARACTERS
+from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
 from penstock.management.deliveries import endpoints
 from penstock.management.deliveries.attempts import URL, list_attempts
@@ -20,7 +21,6 @@ from penstock.management.deliveries.operations import (
 )
 from penstock.management.errors import DeliveryNotFound
 from penstock.management.rights import require
-from penstock.management.times import parse_timestamp
 from penstock_web.console.console_route import CurrentPage, Page, redirect
 from penstock_web.console.rendering import query
 from penstock_web.console.screen import act, screen

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple, get_args
 
 from fastapi import Response
 
-from penstock.management.queue_names import build_queue_arn
+from penstock.documents.queue_names import build_queue_arn
 from penstock.management.rights import require_on_queue
 from penstock.search.failures import SCANNED, By, FailureGroup, Grouping, group_failures
 from penstock_web.console.console_route import CurrentPage

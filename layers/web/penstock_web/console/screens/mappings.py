@@ -6,11 +6,11 @@ import msgspec
 from fastapi import Response
 
 from penstock.audit import Act
+from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
 from penstock.management import mappings as management
 from penstock.management.mappings import MappingPatch, NewMapping
 from penstock.management.rights import require
-from penstock.management.times import parse_timestamp
 from penstock_web.console.console_route import CurrentPage, Page, redirect
 from penstock_web.console.rendering import segment
 from penstock_web.console.screen import act, screen

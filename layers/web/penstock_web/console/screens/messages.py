@@ -4,11 +4,11 @@ import msgspec
 from fastapi import Response
 
 from penstock.audit import Act
+from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages.operations import delete_ids
 from penstock.management.messages.search import show_message
-from penstock.management.queue_names import build_queue_arn
 from penstock.management.rights import require_on_queue
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import MOST_SCANNED, Search, search_messages

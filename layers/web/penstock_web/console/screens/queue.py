@@ -9,10 +9,11 @@ from fastapi import Response
 
 from penstock.audit import Act
 from penstock.context import Context
+from penstock.documents.queue_names import build_queue_arn
+from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Compute, Operation
 from penstock.errors import InvalidParameterValue, QueueDoesNotExist
 from penstock.management.bindings import Subscription, list_bindings
-from penstock.management.queue_names import build_queue_arn
 from penstock.management.queues import (
     Attributes,
     NewQueue,
@@ -25,7 +26,6 @@ from penstock.management.queues import (
     set_paused,
 )
 from penstock.management.rights import require, require_on_queue
-from penstock.management.times import parse_timestamp
 from penstock.management.verdicts import group_by_queue
 from penstock.postgres.statements.metrics import READ_QUEUE_HISTORY
 from penstock.postgres.statements.minutes import READ_MINUTES

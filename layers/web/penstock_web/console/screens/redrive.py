@@ -9,8 +9,8 @@ from uuid import UUID
 import msgspec
 from fastapi import Response
 
+from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
-from penstock.management.queue_names import build_queue_arn
 from penstock.management.rights import require_on_queue
 from penstock.moves import move_tasks
 from penstock.moves.move_tasks import NewMoveTask, count_moved, count_nothing

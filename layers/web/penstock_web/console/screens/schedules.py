@@ -8,12 +8,12 @@ from fastapi import Response
 
 from penstock.audit import Act
 from penstock.context import Context
+from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Operation
 from penstock.management.rights import require
 from penstock.management.schedules import operations as management
 from penstock.management.schedules.types import SchedulePatch, ShownSchedule
 from penstock.management.schedules.views import to_shown_schedule
-from penstock.management.times import parse_timestamp
 from penstock.postgres.statements.schedules import LIST_SCHEDULES
 from penstock.scheduler.rows import ScheduleRow, read_row
 from penstock_web.console.calendar import read_calendar

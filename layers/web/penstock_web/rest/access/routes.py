@@ -6,9 +6,9 @@ from fastapi import Path
 
 from penstock import errors
 from penstock.audit import Act
+from penstock.documents.decoding import build_reader
 from penstock.management import access
 from penstock.management.access import USER_NAME, MadeKey, NewKey, ShownKey, ShownUser
-from penstock.management.decoding import build_reader
 from penstock.management.errors import AccessIsOff, KeyNotFound, UserNotFound
 from penstock.management.rights import require
 from penstock_web.routing.routes import Routes, Runner

@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal
 from fastapi import Path, Query
 
 from penstock.audit import Act
+from penstock.documents.decoding import build_reader
 from penstock.errors import InvalidParameterValue
-from penstock.management.decoding import build_reader
 from penstock.management.deliveries import attempts, endpoint_test, endpoints
 from penstock.management.deliveries import operations as deliveries
 from penstock.management.deliveries.attempts import URL, AttemptPage

@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
+from penstock.documents.decoding import build_exactly_one_of
 from penstock.management.bindings import Subscription
-from penstock.management.schema_notes import build_exactly_one_of
 
 ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue_name", "endpoint"))
 

@@ -6,13 +6,13 @@ from urllib.parse import quote
 from fastapi import Path, Query, Response
 
 from penstock import errors
+from penstock.documents.decoding import build_reader
+from penstock.documents.routing_keys import KEY, MAX_LENGTH, PATTERN
 from penstock.management import bindings, events
 from penstock.management.bindings import BindingPage, NewSubscription, Subscription
-from penstock.management.decoding import build_reader
 from penstock.management.errors import SubscriptionNotFound
 from penstock.management.events import NewEvent, PublishedEvent
 from penstock.management.rights import require, require_on_queue
-from penstock.management.routing_keys import KEY, MAX_LENGTH, PATTERN
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 from .documents import ONE_ENDPOINT, Matched

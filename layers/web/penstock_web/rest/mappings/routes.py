@@ -6,6 +6,7 @@ from fastapi import Path, Query, Response
 
 from penstock import errors
 from penstock.audit import Act
+from penstock.documents.decoding import build_reader
 from penstock.event_sources.errors import (
     NoSuchQueue,
     ResourceConflictException,
@@ -13,7 +14,6 @@ from penstock.event_sources.errors import (
     TooManyMappings,
 )
 from penstock.management import mappings
-from penstock.management.decoding import build_reader
 from penstock.management.mappings import (
     MappingList,
     MappingPatch,

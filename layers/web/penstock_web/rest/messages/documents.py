@@ -4,9 +4,9 @@ from typing import Annotated, Final
 
 import msgspec
 
+from penstock.documents.decoding import build_exactly_one_of
 from penstock.management.messages.search import ShownGroup
 from penstock.management.messages.types import MessageId, NewMessage, Seconds12h
-from penstock.management.schema_notes import build_exactly_one_of
 
 SendBody = NewMessage | Annotated[list[NewMessage], msgspec.Meta(min_length=1)]
 

@@ -6,8 +6,8 @@ import msgspec
 from fastapi import Path, Query
 
 from penstock import errors
+from penstock.documents.decoding import build_reader
 from penstock.management import transactions
-from penstock.management.decoding import build_reader
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages import operations as messages
 from penstock.management.messages.conversion import is_for_later

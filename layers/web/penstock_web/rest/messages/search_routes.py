@@ -5,9 +5,9 @@ from typing import Annotated, Final
 from fastapi import Query
 
 from penstock import errors
+from penstock.documents.queue_names import build_queue_arn
 from penstock.management.messages import search as searching
 from penstock.management.messages.search import PLACE, SearchAnswer, SearchRequest
-from penstock.management.queue_names import build_queue_arn
 from penstock.management.rights import require_on_queue
 from penstock.search import failures as grouping
 from penstock.search.messages import MOST_SCANNED

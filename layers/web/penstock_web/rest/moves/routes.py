@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import Response
 
 from penstock import errors
-from penstock.management.decoding import build_reader
+from penstock.documents.decoding import build_reader
 from penstock.management.rights import require_on_queue
 from penstock.moves import move_tasks
 from penstock.moves.move_tasks import MoveTaskConflict, MoveTaskNotFound, NewMoveTask, ShownMoveTask

@@ -6,8 +6,8 @@ from fastapi import Query, Response
 
 from penstock import errors
 from penstock.audit import Act
+from penstock.documents.decoding import build_reader
 from penstock.management import queues
-from penstock.management.decoding import build_reader
 from penstock.management.queues import NewQueue, QueueDescription, QueuePage, ReceiverDescription
 from penstock.management.rights import require, require_on_queue
 from penstock_web.routing.routes import Routes, Runner, json_response

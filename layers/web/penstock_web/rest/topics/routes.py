@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import Path, Response
 
+from penstock.documents.decoding import MAX_ONE_BYTES, build_reader
 from penstock.management import topics
-from penstock.management.decoding import MAX_ONE_BYTES, build_reader
 from penstock.management.rights import require, require_on_topic
 from penstock.management.topics import (
     DescribedTopic,

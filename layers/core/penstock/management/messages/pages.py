@@ -8,7 +8,7 @@ from penstock import errors
 from penstock.context import Context
 from penstock.response_limit import CONTAINER_BYTES
 
-from .messages.types import StoredMessage
+from .types import StoredMessage
 
 StoredMessageT = TypeVar("StoredMessageT", bound=StoredMessage)
 

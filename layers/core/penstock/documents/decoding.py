@@ -102,3 +102,10 @@ def build_reader(kind: type[T], most_bytes: int = MAX_DOCUMENT_BYTES) -> Callabl
     """Returns a function that decodes a body of this type. It raises as `decode_document` does."""
     decoder = msgspec.json.Decoder(kind)
     return lambda body: decode_document(decoder, body, most_bytes)
+
+
+def build_exactly_one_of(*names: str) -> dict[str, object]:
+    """Returns the JSON schema of a document that has exactly one of these members, other than null."""
+    return {
+        "oneOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]
+    }
