@@ -3,6 +3,7 @@
     console.py     adds the routes to an application, unless QUEUE_CONSOLE is off
     screen.py      `@screen`: path, right, title and position of a page; `@act`: the right of a form
     console_route.py  admits a request: host, origin, session, rights
+    page.py        an admitted request; forms.py: what it says; responses.py: its answer
     sign_in.py     keys, sessions and cookies
     readings.py    one reading for all viewers of a process
     rendering.py   templates and their filters; assets.py: styles and scripts

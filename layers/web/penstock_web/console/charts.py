@@ -1,4 +1,7 @@
-"""Charts of a queue's minutes, and of the hours that the metrics job stored, by the report's own writer."""
+"""Charts of a queue's minutes, and of the hours that the metrics job stored, by the report's own writer.
+
+They are SVG without styles, because the CSP forbids them.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -9,10 +12,14 @@ from markupsafe import Markup
 from penstock.postgres.statements.metrics import QueueHistoryRow
 from penstock.verdicts import Minute
 from penstock_web.report.charts import Period, Series, count_chart, duration_chart
+from penstock_web.report.svg import Scale, area, element, line
+from penstock_web.report.svg import picture as draw_picture
 
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
 MICROSECONDS: Final = 1_000_000
+SPARK_MINUTES: Final = 60
+SPARK_WIDTH, SPARK_HEIGHT = 96, 22
 
 
 class Chart(NamedTuple):
@@ -137,3 +144,29 @@ def add_gauges(series: Gathered, at: datetime, known: Minute | None) -> None:
 def trust_picture(picture: str) -> Markup:
     """A picture of the report's writer, which escapes every text."""
     return Markup(picture)  # noqa: S704
+
+
+def depths(minutes: Sequence[Minute], now: datetime, length: int = SPARK_MINUTES) -> list[int | None]:
+    """Visible messages at the end of each of the last minutes, the oldest first; None: not known."""
+    found = {row.starts_at: row.visible for row in minutes}
+    start = now.replace(second=0, microsecond=0) - timedelta(minutes=length)
+    earlier = [row.visible for row in minutes if row.starts_at < start and row.visible is not None]
+    depth = earlier[-1] if earlier else None
+    values: list[int | None] = []
+    for number in range(length):
+        measured = found.get(start + timedelta(minutes=number))
+        depth = depth if measured is None else measured
+        values.append(depth)
+    return values
+
+
+def spark(values: Sequence[int | None], text: str) -> Markup:
+    """A line with the area below it; an unknown value is a gap."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return Markup()
+    across, up = Scale(0, len(values) - 1, 1, SPARK_WIDTH - 1), Scale(0, max(1, *known), SPARK_HEIGHT - 2, 3)
+    points = [(across(n), up(value)) for n, value in enumerate(values) if value is not None]
+    shape = element("path", d=area(points, SPARK_HEIGHT - 1), class_="area first") if len(points) > 1 else ""
+    stroke = element("path", d=line(points), class_="line first")
+    return trust_picture(draw_picture(text, SPARK_WIDTH, SPARK_HEIGHT, shape, stroke, class_="spark"))

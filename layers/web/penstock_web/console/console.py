@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI
 
 from . import screens
 from .console_route import ConsoleRoute
-from .refreshing import Refresher
+from .readings import Refresher
 from .screen import SCREENS, Screen
 
 

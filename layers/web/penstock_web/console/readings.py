@@ -18,6 +18,10 @@ LONGEST_SECONDS: Final = 30.0
 MOST: Final = 256
 MARGIN_SECONDS: Final = 0.25
 """A poll every three seconds finds a reading that is slightly too young: it is taken as too old."""
+REFRESH_SECONDS: Final = 0.15
+"""How long a page waits for the measurements."""
+SLOW_SECONDS: Final = 60.0
+"""Pages do not wait for this time after a wait that timed out, as with 100,000 queues."""
 
 
 class CachedView(Generic[T]):
@@ -72,3 +76,25 @@ class ViewCache:
     def clear(self) -> None:
         """Drops all values, so that a user who has changed something sees the result."""
         self._known.clear()
+
+
+class Refresher:
+    """The refreshes of a process. `refresh`: returns when the queues have been measured; it raises nothing."""
+
+    def __init__(self, refresh: Callable[[], Awaitable[None]]) -> None:
+        self._refresh = refresh
+        self._task: asyncio.Task[None] | None = None
+        self._slow_until = 0.0
+
+    async def wait(self) -> None:
+        """Returns when the queues have been measured, or after a moment; the page says when they were measured."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+        if monotonic() < self._slow_until:
+            return
+        _, waiting = await asyncio.wait({self._task}, timeout=REFRESH_SECONDS)
+        if waiting:
+            self._slow_until = monotonic() + SLOW_SECONDS
+
+    async def _run(self) -> None:
+        await self._refresh()

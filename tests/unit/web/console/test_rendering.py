@@ -19,10 +19,10 @@ import pytest
 
 import penstock_web.console
 from penstock.verdicts import Minute
-from penstock_web.console import refreshing
+from penstock_web.console import readings
 from penstock_web.console.assets import TYPES, asset_path, read_asset
-from penstock_web.console.differences import mark_lines
-from penstock_web.console.refreshing import Refresher
+from penstock_web.console.charts import depths
+from penstock_web.console.readings import Refresher
 from penstock_web.console.rendering import (
     NOT_KNOWN,
     age,
@@ -35,7 +35,7 @@ from penstock_web.console.rendering import (
     segment,
     templates,
 )
-from penstock_web.console.sparks import depths
+from penstock_web.console.screens.failures import mark_lines
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 
@@ -142,7 +142,7 @@ AT_ONCE = 0.0
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A page that waits without an end: a test hangs if its page never changes."""
-    monkeypatch.setattr(refreshing, "REFRESH_SECONDS", FOREVER)
+    monkeypatch.setattr(readings, "REFRESH_SECONDS", FOREVER)
     return monkeypatch
 
 
@@ -170,9 +170,9 @@ async def test_after_one_that_waited_in_vain_no_page_waits(patient: pytest.Monke
         await end.wait()
 
     refresher = Refresher(refresh)
-    patient.setattr(refreshing, "REFRESH_SECONDS", AT_ONCE)
+    patient.setattr(readings, "REFRESH_SECONDS", AT_ONCE)
     await refresher.wait()
-    patient.setattr(refreshing, "REFRESH_SECONDS", FOREVER)
+    patient.setattr(readings, "REFRESH_SECONDS", FOREVER)
     await refresher.wait()
     end.set()
     assert begun == 1
@@ -187,11 +187,11 @@ async def test_pages_wait_again_after_a_while(patient: pytest.MonkeyPatch) -> No
         happened.append("measured")
 
     refresher = Refresher(refresh)
-    patient.setattr(refreshing, "REFRESH_SECONDS", AT_ONCE)
-    patient.setattr(refreshing, "SLOW_SECONDS", AT_ONCE)
+    patient.setattr(readings, "REFRESH_SECONDS", AT_ONCE)
+    patient.setattr(readings, "SLOW_SECONDS", AT_ONCE)
     await refresher.wait()
     happened.append("page")
-    patient.setattr(refreshing, "REFRESH_SECONDS", FOREVER)
+    patient.setattr(readings, "REFRESH_SECONDS", FOREVER)
     asyncio.get_running_loop().call_soon(end.set)
     await refresher.wait()
     assert happened == ["page", "measured"]

@@ -9,7 +9,8 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management.queues import Attributes, change_queue, describe_queue
 from penstock.management.rights import require_on_queue
-from penstock_web.console.console_route import CurrentPage, Page, redirect
+from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
 FIELDS: Final = {
@@ -50,7 +51,7 @@ async def attributes_form(name: str, page: CurrentPage) -> Response:
 async def change_attributes(name: str, page: CurrentPage) -> Response:
     """Shows the changes; with `confirmed`, makes them, unless these attributes have changed meanwhile."""
     there = await present(name, page)
-    given = {field: page.field(field).strip().replace("\r\n", "\n") for field in FIELDS}
+    given = {field: page.form.get(field).strip().replace("\r\n", "\n") for field in FIELDS}
     differences = [
         Difference(field, there.get(field, ""), value)
         for field, value in given.items()
@@ -58,9 +59,9 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
     ]
     if not differences:
         raise InvalidParameterValue("Nothing was done: the values are the present ones.")
-    if page.field("confirmed") != "yes":
+    if page.form.get("confirmed") != "yes":
         return show(page, name, given, differences)
-    if any(page.field(f"before.{one.name}").replace("\r\n", "\n") != one.before for one in differences):
+    if any(page.form.get(f"before.{one.name}").replace("\r\n", "\n") != one.before for one in differences):
         raise InvalidParameterValue("Nothing was done: somebody has changed the attributes meanwhile.")
     changed: Attributes = {one.name: one.after for one in differences}
     operation = change_queue(name, changed, page.context)
@@ -77,7 +78,7 @@ async def present(name: str, page: Page) -> dict[str, str]:
 
 def show(page: Page, name: str, values: dict[str, str], differences: list[Difference]) -> Response:
     """The form with these values, or the differences that it would make."""
-    return page.show(
-        "attributes.html", title=f"Attributes of {name}", name=name, values=values, differences=differences,
+    return show_page(
+        page, "attributes.html", title=f"Attributes of {name}", name=name, values=values, differences=differences,
         fields=FIELDS, long=LONG,
     )  # fmt: skip

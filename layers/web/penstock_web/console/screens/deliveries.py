@@ -21,8 +21,9 @@ from penstock.management.deliveries.operations import (
 )
 from penstock.management.errors import DeliveryNotFound
 from penstock.management.rights import require
-from penstock_web.console.console_route import CurrentPage, Page, redirect
+from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import query
+from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
 PAGE = 50
@@ -37,10 +38,10 @@ HOURS = {"hour": 1, "day": 24}
 @screen("/console/deliveries", right=require("penstock:ListDeliveries"), title="Deliveries", position=60)
 async def deliveries(page: CurrentPage) -> Response:
     """How the endpoints do; or attempts, the newest first; or deliveries in a state, the oldest first."""
-    view = page.choice("view", VIEWS)
+    view = page.query.read_choice("view", VIEWS)
     rows, following = await _rows(page, view)
-    return page.show(
-        "deliveries.html", view=view, views=VIEWS, rows=rows, following=following,
+    return show_page(
+        page, "deliveries.html", view=view, views=VIEWS, rows=rows, following=following,
         endpoint=page.query.get("endpoint", ""), failed=bool(page.query.get("failed")), moment=parse_timestamp,
         may_retry=page.may("penstock:RetryDelivery"), may_pause=page.may("penstock:PauseEndpoint"), since=SINCE,
         done=page.query.get("done", ""), count=page.query.get("count", ""),
@@ -52,7 +53,7 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
     """What the view lists, and where its next page begins."""
     if view == "endpoints":
         return [*await page.read(("endpoints",), lambda: endpoints.list_endpoints(page.context))], None
-    at = page.number("after", 0, LAST_ID) or None
+    at = page.query.read_number("after", 0, LAST_ID) or None
     if view == "attempts":
         to, failed = page.query.get("endpoint") or None, bool(page.query.get("failed"))
         found = await page.read(
@@ -69,9 +70,9 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
 @act("/console/deliveries/retry", right=require("penstock:RetryDelivery"))
 async def retry_failed(page: CurrentPage) -> Response:
     """Delivers again what was given up: of an endpoint or of all, of the last hour, day or of any time."""
-    hours = HOURS.get(page.field("since"))
+    hours = HOURS.get(page.form.get("since"))
     wanted = GivenUp(
-        endpoint=page.field("endpoint") or None,
+        endpoint=page.form.get("endpoint") or None,
         since=None if hours is None else datetime.now(UTC) - timedelta(hours=hours),
         limit=MOST_RETRIED,
     )
@@ -94,7 +95,7 @@ async def retry(delivery: str, page: CurrentPage) -> Response:
 @act("/console/deliveries/pause", right=require("penstock:PauseEndpoint"))
 async def pause_endpoint(page: CurrentPage) -> Response:
     """Pauses or resumes an endpoint."""
-    endpoint, wanted = page.field("endpoint"), page.field("status")
+    endpoint, wanted = page.form.get("endpoint"), page.form.get("status")
     if wanted not in ("paused", "active") or not 0 < len(endpoint) <= MAXIMUM_URL_CHARACTERS:
         raise InvalidParameterValue("endpoint and status (paused or active) are needed.")
     operation = (endpoints.pause_endpoint if wanted == "paused" else endpoints.resume_endpoint)(
@@ -108,7 +109,7 @@ async def pause_endpoint(page: CurrentPage) -> Response:
 @act("/console/deliveries/test", right=require("penstock:TestEndpoint"))
 async def send_test_event(page: CurrentPage) -> Response:
     """Sends a test event to an endpoint, and leads to its attempts, where the answer is shown."""
-    endpoint = page.field("endpoint").strip()
+    endpoint = page.form.get("endpoint").strip()
     if not re.fullmatch(URL, endpoint):
         raise InvalidParameterValue("The URL of an endpoint is needed.")
     sent = await page.act(

@@ -8,7 +8,8 @@ from starlette.responses import RedirectResponse
 from penstock.errors import InvalidClientTokenId, RequestThrottled
 from penstock.management.rights import PUBLIC, SIGNED_IN
 from penstock_web.console.assets import read_asset
-from penstock_web.console.console_route import SIGN_IN, CurrentPage, compress_response, redirect
+from penstock_web.console.page import CurrentPage
+from penstock_web.console.responses import SIGN_IN, compress_response, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.sign_in import close_session, find_viewer, open_session, set_cookie
 
@@ -31,7 +32,7 @@ async def asset(file: str, page: CurrentPage) -> Response:
     """A style, script or picture."""
     found = read_asset(file)
     if found is None:
-        return page.show("none.html", 404, title="Not here")
+        return show_page(page, "none.html", 404, title="Not here")
     return compress_response(*found, YEAR, page.request)
 
 
@@ -40,22 +41,22 @@ async def sign_in_page(page: CurrentPage) -> Response:
     """The form. A viewer who is signed in, or need not be, is redirected."""
     if await page.run(find_viewer(page.context)) is not None:
         return redirect(own_path(page.query.get("to", "")))
-    return page.show("sign_in.html", to=own_path(page.query.get("to", "")), problem="")
+    return show_page(page, "sign_in.html", to=own_path(page.query.get("to", "")), problem="")
 
 
 @act("/console/sign-in", right=PUBLIC)
 async def sign_in(page: CurrentPage) -> Response:
     """Signs in with a key: its id and secret, or both in the first field, as a bearer key is written."""
     key_id, _, joined = (
-        page.field("key")
+        page.form.get("key")
         .strip()
         .removeprefix("Authorization: ")
         .removeprefix("Bearer ")
         .strip()
         .partition(".")
     )
-    secret = page.field("secret").strip() or joined
-    to = own_path(page.field("to"))
+    secret = page.form.get("secret").strip() or joined
+    to = own_path(page.form.get("to"))
     try:
         value = await page.run(open_session(key_id, secret, page.context))
     except (InvalidClientTokenId, RequestThrottled) as error:
@@ -63,7 +64,9 @@ async def sign_in(page: CurrentPage) -> Response:
         problem = (
             "Too many attempts. Wait a minute." if throttled else "There is no key with this id and secret."
         )
-        return page.show("sign_in.html", 429 if throttled else 403, title="Sign in", to=to, problem=problem)
+        return show_page(
+            page, "sign_in.html", 429 if throttled else 403, title="Sign in", to=to, problem=problem
+        )
     return redirect(to, set_cookie(value, page.context))
 
 
@@ -77,7 +80,7 @@ async def sign_out(page: CurrentPage) -> Response:
 @screen("/console/{rest:path}", right=SIGNED_IN, title="Not here")
 async def no_page(rest: str, page: CurrentPage) -> Response:  # noqa: ARG001
     """There is nothing at this path."""
-    return page.show("none.html", 404)
+    return show_page(page, "none.html", 404)
 
 
 def own_path(path: str) -> str:

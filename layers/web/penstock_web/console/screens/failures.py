@@ -1,5 +1,7 @@
 """Dead letters: in groups that failed alike, with samples side by side."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final, NamedTuple, get_args
 
 from fastapi import Response
@@ -7,11 +9,11 @@ from fastapi import Response
 from penstock.documents.queue_names import build_queue_arn
 from penstock.management.rights import require_on_queue
 from penstock.search.failures import SCANNED, By, FailureGroup, Grouping, group_failures
-from penstock_web.console.console_route import CurrentPage
-from penstock_web.console.differences import Line, mark_lines
 from penstock_web.console.filters import as_parameters
 from penstock_web.console.messages import Seen, to_datetime
+from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import plural
+from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
 from penstock_web.console.snippets import as_markdown
 
@@ -20,6 +22,13 @@ BY_DEFAULT: Final[tuple[By, ...]] = ("source", "shape")
 MOST_GROUPS: Final = 20
 LONGEST_SAMPLE: Final = 16_384
 LONGEST_PLACE: Final = 160
+
+
+class Line(NamedTuple):
+    """A line of a text, and whether not every text has it."""
+
+    text: str
+    differs: bool
 
 
 class Sample(NamedTuple):
@@ -62,8 +71,8 @@ async def failures(name: str, page: CurrentPage) -> Response:
         page.query.get("after", "")[:LONGEST_PLACE] or None, SCANNED, MOST_GROUPS,
     )  # fmt: skip
     found = await page.read(("failures", *map(str, wanted)), lambda: group_failures(wanted))
-    return page.show(
-        "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,
+    return show_page(
+        page, "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,
         attribute=attribute, may_redrive=page.may("sqs:StartMessageMoveTask", wanted.arn),
         groups=[show_group(name, group) for group in found.groups],
     )  # fmt: skip
@@ -95,3 +104,12 @@ def show_group(name: str, group: FailureGroup) -> ShownFailures:
         group, samples, None if group.filter is None else as_parameters(group.filter), markdown,
         source and source.rpartition(":")[2],
     )  # fmt: skip
+
+
+def mark_lines(texts: Sequence[str]) -> list[list[Line]]:
+    """Returns the lines of each text, and whether other texts lack them. A text alone differs from nothing."""
+    split = [text.split("\n") for text in texts]
+    if len(split) < 2:
+        return [[Line(line, differs=False) for line in lines] for lines in split]
+    everywhere = Counter(line.rstrip(",") for lines in split for line in {one.rstrip(",") for one in lines})
+    return [[Line(line, everywhere[line.rstrip(",")] < len(split)) for line in lines] for lines in split]

@@ -11,8 +11,9 @@ from penstock.errors import InvalidParameterValue
 from penstock.management import mappings as management
 from penstock.management.mappings import MappingPatch, NewMapping
 from penstock.management.rights import require
-from penstock_web.console.console_route import CurrentPage, Page, redirect
+from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
+from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
 LONGEST: Final = 2_048
@@ -27,8 +28,8 @@ async def mappings(page: CurrentPage) -> Response:
         ("mappings", queue, after),
         lambda: management.list_mappings(queue or None, None, after or None, page.context),
     )
-    return page.show(
-        "mappings.html", mappings=found.mappings, following=found.next, queue=queue, after=after,
+    return show_page(
+        page, "mappings.html", mappings=found.mappings, following=found.next, queue=queue, after=after,
         may_create=page.may("lambda:CreateEventSourceMapping"), done=page.query.get("done", ""),
     )  # fmt: skip
 
@@ -38,8 +39,8 @@ async def mapping(mapping: str, page: CurrentPage) -> Response:
     """A mapping: its settings, and the results of its batches."""
     shown = await page.run(management.describe_mapping(mapping, page.context))
     patterns = [msgspec.json.format(msgspec.json.encode(one), indent=2).decode() for one in shown.filters]
-    return page.show(
-        "mapping.html", title=f"Mapping of {shown.queue}", mapping=shown, patterns=patterns,
+    return show_page(
+        page, "mapping.html", title=f"Mapping of {shown.queue}", mapping=shown, patterns=patterns,
         moment=parse_timestamp, done=page.query.get("done", ""),
         may_change=page.may("lambda:UpdateEventSourceMapping"),
         may_delete=page.may("lambda:DeleteEventSourceMapping"),
@@ -58,7 +59,7 @@ async def create_mapping(page: CurrentPage) -> Response:
 @act("/console/mappings/{mapping}/state", right=require("lambda:UpdateEventSourceMapping"))
 async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
     """Enables a mapping, or disables it."""
-    state = page.field("state")
+    state = page.form.get("state")
     if state not in RUNNING:
         raise InvalidParameterValue("state is enabled or disabled.")
     act = Act("lambda:UpdateEventSourceMapping", mapping, {"state": state})
@@ -78,16 +79,16 @@ async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
 def _read_form(page: Page) -> NewMapping:
     """The mapping of the form. Raises InvalidParameterValue."""
     document = {
-        "queue": page.field("queue").strip(),
-        "function": page.field("function").strip(),
-        "enabled": bool(page.field("enabled")),
+        "queue": page.form.get("queue").strip(),
+        "function": page.form.get("function").strip(),
+        "enabled": bool(page.form.get("enabled")),
         "batch_size": _number(page, "batch_size"),
         "window_secs": _number(page, "window_secs"),
         "max_concurrency": _number(page, "max_concurrency"),
         "filters": [
-            msgspec.Raw(line.encode()) for line in page.field("filters").splitlines() if line.strip()
+            msgspec.Raw(line.encode()) for line in page.form.get("filters").splitlines() if line.strip()
         ],
-        "report_failures": bool(page.field("report_failures")),
+        "report_failures": bool(page.form.get("report_failures")),
     }
     given = {name: value for name, value in document.items() if value is not None}
     return management.read_mapping(msgspec.json.encode(given))
@@ -95,7 +96,7 @@ def _read_form(page: Page) -> NewMapping:
 
 def _number(page: Page, name: str) -> int | None:
     """The number of a field; None where it is empty."""
-    text = page.field(name).strip()
+    text = page.form.get(name).strip()
     if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
         raise InvalidParameterValue(f"{name.replace('_', ' ')} is a number.")
     return int(text) if text else None

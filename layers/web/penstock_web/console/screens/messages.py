@@ -14,9 +14,10 @@ from penstock.search.filters import MessageFilter
 from penstock.search.messages import MOST_SCANNED, Search, search_messages
 from penstock.sqs.send import send_message
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
-from penstock_web.console.console_route import HEADERS, CurrentPage, Page, redirect
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import PAGE, STATES, Seen, find, look_at, look_for
+from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.responses import HEADERS, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.snippets import as_markdown, message_snippets
 
@@ -30,15 +31,15 @@ LONGEST_PLACE = 160
 @screen("/console/queues/{name}/messages", right=require_on_queue("sqs:ReceiveMessage"))
 async def messages(name: str, page: CurrentPage) -> Response:
     """A page of messages in a state, the oldest id first; with a filter, in the order in which the queue keeps them."""
-    state = page.choice("state", STATES)
+    state = page.query.read_choice("state", STATES)
     wanted = parse_filter(page.query, [state] if "state" in page.query else list(STATES))
     if wanted is not None:
         return await show_filtered(name, wanted, page)
-    after = page.number("after", 0, LAST_ID)
+    after = page.query.read_number("after", 0, LAST_ID)
     found = await page.run(look_at(name, state, after or None, PAGE + 1, page.context))
     arn = build_queue_arn(name, page.context)
-    return page.show(
-        "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES, after=after,
+    return show_page(
+        page, "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES, after=after,
         messages=found[:PAGE], more=len(found) > PAGE, may_send=page.may("sqs:SendMessage", arn),
         may_delete=page.may("sqs:DeleteMessage", arn), may_redrive=page.may("sqs:StartMessageMoveTask", arn),
         done=page.query.get("done", ""), count=page.query.get("n", ""),
@@ -51,8 +52,8 @@ async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Respons
     place = page.query.get("place", "")[:LONGEST_PLACE]
     found = await page.run(find(name, wanted, place or None, page.context))
     arn = build_queue_arn(name, page.context)
-    return page.show(
-        "messages.html", title=f"Messages of {name}", name=name, state=page.query.get("state", ""), states=STATES,
+    return show_page(
+        page, "messages.html", title=f"Messages of {name}", name=name, state=page.query.get("state", ""), states=STATES,
         after=place, messages=found.messages, more=False, found=found, may_send=page.may("sqs:SendMessage", arn),
         may_delete=page.may("sqs:DeleteMessage", arn), may_redrive=page.may("sqs:StartMessageMoveTask", arn),
         done=page.query.get("done", ""), count=page.query.get("n", ""),
@@ -75,7 +76,7 @@ async def export(name: str, page: CurrentPage) -> Response:
 @screen("/console/queues/{name}/messages/{message_id}", right=require_on_queue("sqs:ReceiveMessage"))
 async def message(name: str, message_id: str, page: CurrentPage) -> Response:
     """A message. Raises MessageNotFound for one that is gone."""
-    first = page.choice("state", STATES)
+    first = page.query.read_choice("state", STATES)
     states = (first, *(state for state in STATES if state != first))
     seen = await page.run(look_for(name, parse_id(message_id), states, page.context))
     if seen is None:
@@ -83,9 +84,10 @@ async def message(name: str, message_id: str, page: CurrentPage) -> Response:
             "This message is no longer in the queue: it was deleted, moved, or has expired."
         )
     arn = build_queue_arn(name, page.context)
-    return page.show(
-        "message.html", title=f"Message {message_id}", name=name, seen=seen, snippets=build_snippets(name, seen, page),
-        may_send=page.may("sqs:SendMessage", arn), may_delete=page.may("sqs:DeleteMessage", arn),
+    return show_page(
+        page, "message.html", title=f"Message {message_id}", name=name, seen=seen,
+        snippets=build_snippets(name, seen, page), may_send=page.may("sqs:SendMessage", arn),
+        may_delete=page.may("sqs:DeleteMessage", arn),
     )  # fmt: skip
 
 
@@ -112,8 +114,8 @@ async def send_form(name: str, page: CurrentPage) -> Response:
     if "copy" in page.query:
         await page.check(require_on_queue("sqs:ReceiveMessage"))
         seen = await page.run(look_for(name, parse_id(page.query["copy"]), STATES, page.context))
-    return page.show(
-        "send.html", title=f"Send to {name}", name=name, seen=seen, fifo=name.endswith(".fifo"),
+    return show_page(
+        page, "send.html", title=f"Send to {name}", name=name, seen=seen, fifo=name.endswith(".fifo"),
         attributes=list(seen.attributes.items()) if seen else [], most=MOST_ATTRIBUTES,
     )  # fmt: skip
 
@@ -121,8 +123,8 @@ async def send_form(name: str, page: CurrentPage) -> Response:
 @act("/console/queues/{name}/send", right=require_on_queue("sqs:SendMessage"))
 async def send(name: str, page: CurrentPage) -> Response:
     """Sends a message."""
-    body = page.field("body").replace("\r\n", "\n")
-    delay = page.field("delay").strip()
+    body = page.form.get("body").replace("\r\n", "\n")
+    delay = page.form.get("delay").strip()
     if delay and not (delay.isascii() and delay.isdigit() and len(delay) < 9):
         raise InvalidParameterValue("The delay is a number of seconds.")
     request = SendMessageRequest(
@@ -130,17 +132,19 @@ async def send(name: str, page: CurrentPage) -> Response:
         message_body=body,
         delay_seconds=int(delay) if delay else None,
         message_attributes=read_attributes(page) or None,
-        message_group_id=page.field("group").strip() or None,
-        message_deduplication_id=page.field("dedup").strip() or None,
+        message_group_id=page.form.get("group").strip() or None,
+        message_deduplication_id=page.form.get("dedup").strip() or None,
     )
-    act = Act("sqs:SendMessage", name, {"copy_of": page.field("copy")} if page.field("copy") else {})
+    act = Act("sqs:SendMessage", name, {"copy_of": page.form.get("copy")} if page.form.get("copy") else {})
     await page.act(act, send_message(request, page.context), lambda _: 1)
     return redirect(f"/console/queues/{name}?done=sent")
 
 
 def read_attributes(page: Page) -> dict[str, MessageAttributeValue]:
     """The attributes of the form, by name. Those without a name are left out."""
-    rows = zip(page.fields("attribute"), page.fields("type"), page.fields("value"), strict=False)
+    rows = zip(
+        page.form.get_all("attribute"), page.form.get_all("type"), page.form.get_all("value"), strict=False
+    )
     return {
         name.strip(): MessageAttributeValue(
             data_type=kind.strip() or "String",
@@ -155,13 +159,13 @@ def read_attributes(page: Page) -> dict[str, MessageAttributeValue]:
 @act("/console/queues/{name}/messages/delete", right=require_on_queue("sqs:DeleteMessage"))
 async def delete_messages(name: str, page: CurrentPage) -> Response:
     """Deletes the chosen messages."""
-    ids = [parse_id(text) for text in page.fields("id")][:MOST_IDS]
+    ids = [parse_id(text) for text in page.form.get_all("id")][:MOST_IDS]
     if not ids:
         raise InvalidParameterValue("Nothing was done: no message was chosen.")
     deleted = await page.act(
         Act("sqs:DeleteMessage", name, {"ids": ids}), delete_ids(name, ids, page.context), len
     )
-    state = page.field("state")
+    state = page.form.get("state")
     return redirect(
         f"/console/queues/{name}/messages?state={state if state in STATES else STATES[0]}&done=deleted&n={len(deleted)}"
     )

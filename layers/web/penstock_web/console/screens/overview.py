@@ -13,9 +13,10 @@ from penstock.management.verdicts import rank_badness
 from penstock.postgres.statements.installation import READ_INSTALLATION, InstallationRow
 from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
 from penstock.verdicts import Kind
-from penstock_web.console.console_route import CurrentPage
 from penstock_web.console.observing import MOST_QUEUES, Observed, observe
+from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import plural, seconds
+from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
 
 HOUR: Final = timedelta(hours=1)
@@ -60,7 +61,7 @@ async def overview(page: CurrentPage) -> Response:
     found = await page.read(("overview",), lambda: read_overview(page.context))
     installation = await page.read(("installation",), lambda: Call(READ_INSTALLATION, ()).__iter__())
     items = [*found.items, *late(installation)]
-    return page.show("overview.html", found=found, items=items, at=found.total.read_at)
+    return show_page(page, "overview.html", found=found, items=items, at=found.total.read_at)
 
 
 def read_overview(context: Context) -> Operation[Overview]:

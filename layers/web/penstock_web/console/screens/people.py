@@ -9,7 +9,8 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.management.rights import require
 from penstock.postgres.statements.access import LIST_AUDIT, LIST_KEYS, LIST_USERS, KeyRow, UserRow
-from penstock_web.console.console_route import CurrentPage
+from penstock_web.console.page import CurrentPage
+from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
 
 PAGE = 100
@@ -27,7 +28,7 @@ class People(NamedTuple):
 async def keys(page: CurrentPage) -> Response:
     """Keys without their secrets; the command line makes and revokes them."""
     found = await page.run(read_people(page.context))
-    return page.show("keys.html", found=found, built_in=BUILT_IN)
+    return show_page(page, "keys.html", found=found, built_in=BUILT_IN)
 
 
 def read_people(context: Context) -> Operation[People]:
@@ -43,7 +44,7 @@ def read_people(context: Context) -> Operation[People]:
 @screen("/console/audit", right=require("penstock:ReadAudit"), title="Audit", position=90)
 async def audit(page: CurrentPage) -> Response:
     """What people did in the console, the newest first."""
-    before = page.number("before", 0, LAST_ID)
+    before = page.query.read_number("before", 0, LAST_ID)
     arguments = (page.context.account_id, before or None, PAGE + 1)
     rows = await page.run(iter(Call(LIST_AUDIT, arguments)))
-    return page.show("audit.html", rows=rows[:PAGE], more=len(rows) > PAGE, before=before)
+    return show_page(page, "audit.html", rows=rows[:PAGE], more=len(rows) > PAGE, before=before)

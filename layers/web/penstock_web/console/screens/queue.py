@@ -31,8 +31,9 @@ from penstock.postgres.statements.metrics import READ_QUEUE_HISTORY
 from penstock.postgres.statements.minutes import READ_MINUTES
 from penstock.postgres.statements.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
 from penstock_web.console.charts import Chart, History, build_charts, build_history
-from penstock_web.console.console_route import CurrentPage, Page, redirect
 from penstock_web.console.observing import Observed, observe
+from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.snippets import queue_snippets
 
@@ -62,7 +63,7 @@ class Subscribed(NamedTuple):
 )
 async def queue(name: str, page: CurrentPage) -> Response:
     """A queue; its last hours, or 30 days out of what the metrics job stored."""
-    span = page.choice("span", (*SPANS, MONTH))
+    span = page.query.read_choice("span", (*SPANS, MONTH))
     context = page.context
     await page.refresh()
     now = await page.read(("queue", name), lambda: read_queue(name, context))
@@ -75,8 +76,8 @@ async def queue(name: str, page: CurrentPage) -> Response:
     subscribed = await page.read(("subscribed", name), lambda: read_subscribed(name, context))
     receiving = await page.read(("receivers", name), lambda: list_receivers(name, context))
     attributes = dict(now.queue.attributes)
-    return page.show(
-        "queue.html", title=name, queue=now.queue, seen=now.seen, charts=charts, span=span, spans=[*SPANS, MONTH],
+    return show_page(
+        page, "queue.html", title=name, queue=now.queue, seen=now.seen, charts=charts, span=span, spans=[*SPANS, MONTH],
         history=history,
         redrive=read_redrive(attributes.pop("RedrivePolicy", "")), policy=laid_out(attributes.pop("Policy", "")),
         attributes=attributes, subscribed=subscribed, moment=parse_timestamp,
@@ -149,15 +150,15 @@ def laid_out(text: str) -> str:
 @act("/console/queues", right=require("sqs:CreateQueue"))
 async def create(page: CurrentPage) -> Response:
     """Makes a queue, with a dead-letter queue if the form names one."""
-    name = page.field("name").strip()
+    name = page.form.get("name").strip()
     attributes: Attributes = {}
-    if dead := page.field("dead").strip():
+    if dead := page.form.get("dead").strip():
         policy = {
             "deadLetterTargetArn": build_queue_arn(dead, page.context),
-            "maxReceiveCount": page.field("receives").strip() or "5",
+            "maxReceiveCount": page.form.get("receives").strip() or "5",
         }
         attributes["RedrivePolicy"] = msgspec.json.encode(policy).decode()
-    new = NewQueue(name=name, fifo=bool(page.field("fifo")), attributes=attributes)
+    new = NewQueue(name=name, fifo=bool(page.form.get("fifo")), attributes=attributes)
     made = await page.act(
         Act("sqs:CreateQueue", name, {"attributes": attributes}), create_queue(new, page.context), lambda _: 1
     )
@@ -175,7 +176,7 @@ async def purge(name: str, page: CurrentPage) -> Response:
 @act("/console/queues/{name}/pause", right=require_on_queue("penstock:PauseQueue"))
 async def pause_queue(name: str, page: CurrentPage) -> Response:
     """Pauses or resumes the handing out of messages."""
-    wanted = page.field("status")
+    wanted = page.form.get("status")
     if wanted not in ("paused", "active"):
         raise InvalidParameterValue("status is paused or active.")
     operation = set_paused(
@@ -196,5 +197,5 @@ async def delete(name: str, page: CurrentPage) -> Response:
 
 def check_typed(name: str, page: Page) -> None:
     """Raises InvalidParameterValue unless the form has the queue's name, typed by hand."""
-    if page.field("typed").strip() != name:
+    if page.form.get("typed").strip() != name:
         raise InvalidParameterValue(f"Nothing was done: the name that was typed is not {name}.")

@@ -10,11 +10,12 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.management.rights import require
 from penstock.postgres.statements.queues import READ_QUEUE_PAGE, QueuePageRow
-from penstock_web.console.console_route import CurrentPage
+from penstock_web.console.charts import depths, spark
 from penstock_web.console.observing import Observed, observe
+from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import plural
+from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
-from penstock_web.console.sparks import depths, spark
 
 PAGE: Final = 50
 SORTS: Final = ("name", "visible", "in_flight", "delayed", "age", "created")
@@ -45,11 +46,14 @@ class Listed(NamedTuple):
 @screen("/console/queues", right=require("sqs:ListQueues", "penstock:GetLag"), title="Queues", position=20)
 async def queues(page: CurrentPage) -> Response:
     """Queues with the last measurement of each."""
-    sort = page.choice("sort", SORTS)
-    order = page.choice("order", ("", "asc", "desc"))
+    sort = page.query.read_choice("sort", SORTS)
+    order = page.query.read_choice("order", ("", "asc", "desc"))
     descending = order == "desc" if order else sort != "name"
     wanted = Wanted(
-        page.query.get("q", "").strip()[:LONGEST_SEARCH], sort, descending, page.number("page", 1, 1_000_000)
+        page.query.get("q", "").strip()[:LONGEST_SEARCH],
+        sort,
+        descending,
+        page.query.read_number("page", 1, 1_000_000),
     )
     await page.refresh()
     rows = await page.read(("queues", wanted), lambda: read_page(wanted, page.context))
@@ -60,8 +64,8 @@ async def queues(page: CurrentPage) -> Response:
     total = rows[0].total if rows else 0
     state = {"q": wanted.search, "sort": "" if sort == "name" else sort, "order": order}
     at = min((row.measured_at for row in rows if row.measured_at is not None), default=None)
-    return page.show(
-        "queues.html", listed=listed, total=total, wanted=wanted, state=state, at=at,
+    return show_page(
+        page, "queues.html", listed=listed, total=total, wanted=wanted, state=state, at=at,
         first=(wanted.page - 1) * PAGE + 1, pages=max(1, -(-total // PAGE)),
         may_create=page.may("sqs:CreateQueue"), done=page.query.get("done", ""),
     )  # fmt: skip

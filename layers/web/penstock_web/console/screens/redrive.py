@@ -15,9 +15,10 @@ from penstock.management.rights import require_on_queue
 from penstock.moves import move_tasks
 from penstock.moves.move_tasks import NewMoveTask, count_moved, count_nothing
 from penstock.search.filters import MessageFilter
-from penstock_web.console.console_route import CurrentPage, Page, redirect
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import to_datetime
+from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
 OVER: Final = ("completed", "cancelled", "failed")
@@ -49,8 +50,8 @@ async def redrive_page(name: str, page: CurrentPage) -> Response:
     arn = build_queue_arn(name, page.context)
     rows = await page.read(("moves", name), lambda: move_tasks.list_move_tasks(name, page.context))
     query = page.request.query_params
-    return page.show(
-        "redrive.html", title=f"Redrive {name}", name=name, moves=rows, done=page.query.get("done", ""),
+    return show_page(
+        page, "redrive.html", title=f"Redrive {name}", name=name, moves=rows, done=page.query.get("done", ""),
         moment_of=to_datetime, is_running=any(row.state not in OVER for row in rows), over=OVER,
         selection=selection(query.getlist("id"), {key: query.get(key, "") for key in NAMES}),
         may_start=page.may("sqs:StartMessageMoveTask", arn), may_cancel=page.may("sqs:CancelMessageMoveTask", arn),
@@ -68,7 +69,7 @@ def selection(ids: list[str], given: dict[str, str]) -> Selection:
 @act("/console/queues/{name}/redrive", right=require_on_queue("sqs:StartMessageMoveTask"))
 async def redrive(name: str, page: CurrentPage) -> Response:
     """Starts a move."""
-    wanted = selection(page.fields("id"), {key: page.field(key) for key in NAMES})
+    wanted = selection(page.form.get_all("id"), {key: page.form.get(key) for key in NAMES})
     new = build_move_task(wanted, page)
     task = move_tasks.start_move_task(name, new, page.context)
     await page.act(task.act, task.operation, count_nothing)
@@ -80,11 +81,14 @@ def build_move_task(wanted: Selection, page: Page) -> NewMoveTask:
     document: dict[str, object] = {"filter": wanted.filter or {}}
     if wanted.ids:
         document = {"ids": wanted.ids}
-    numbers = {"per_second": page.field("rate"), "canary": page.field("first") or page.field("canary")}
+    numbers = {
+        "per_second": page.form.get("rate"),
+        "canary": page.form.get("first") or page.form.get("canary"),
+    }
     for member, given in numbers.items():
         if text := given.strip():
             document[member] = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
-    if to := page.field("to").strip():
+    if to := page.form.get("to").strip():
         document["to"] = to
     try:
         return msgspec.convert(msgspec.to_builtins(document), NewMoveTask)

@@ -17,8 +17,9 @@ from penstock.management.schedules.views import to_shown_schedule
 from penstock.postgres.statements.schedules import LIST_SCHEDULES
 from penstock.scheduler.rows import ScheduleRow, read_row
 from penstock_web.console.calendar import read_calendar
-from penstock_web.console.console_route import CurrentPage, redirect
+from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import segment
+from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
 PAGE: Final = 50
@@ -39,16 +40,16 @@ class Listed(NamedTuple):
 @screen("/console/schedules", right=require("scheduler:ListSchedules"), title="Schedules", position=40)
 async def schedules(page: CurrentPage) -> Response:
     """Schedules of the group `default`: by name, or when they fire in seven days."""
-    if page.choice("view", VIEWS) == "calendar":
+    if page.query.read_choice("view", VIEWS) == "calendar":
         calendar = await page.read(("calendar",), lambda: read_calendar(page.context))
-        return page.show("calendar.html", calendar=calendar, view="calendar", views=VIEWS)
-    status, prefix = page.choice("status", STATES), page.query.get("q", "").strip()[:64]
+        return show_page(page, "calendar.html", calendar=calendar, view="calendar", views=VIEWS)
+    status, prefix = page.query.read_choice("status", STATES), page.query.get("q", "").strip()[:64]
     after = page.query.get("after", "")[:64]
     found = await page.read(
         ("schedules", status, prefix, after), lambda: list_schedules(status, prefix, after, page.context)
     )
-    return page.show(
-        "schedules.html", schedules=found[:PAGE], more=len(found) > PAGE, status=status,
+    return show_page(
+        page, "schedules.html", schedules=found[:PAGE], more=len(found) > PAGE, status=status,
         prefix=prefix, view="list", views=VIEWS,
         after=after, states=STATES, moment=parse_timestamp, done=page.query.get("done", ""),
     )  # fmt: skip
@@ -80,8 +81,8 @@ async def schedule(schedule: str, page: CurrentPage) -> Response:
     shown = await page.run(management.describe_schedule(schedule, page.context))
     runs = await page.run(management.list_runs(schedule, None, MOST_RUNS, page.context))
     target = msgspec.json.encode(shown.target)
-    return page.show(
-        "schedule.html", title=schedule, schedule=shown, runs=runs.runs,
+    return show_page(
+        page, "schedule.html", title=schedule, schedule=shown, runs=runs.runs,
         target=msgspec.json.format(target, indent=2).decode(),
         moment=parse_timestamp, done=page.query.get("done", ""), may_run=page.may("penstock:RunSchedule"),
         may_change=page.may("scheduler:UpdateSchedule"),
@@ -99,7 +100,7 @@ async def run_now(schedule: str, page: CurrentPage) -> Response:
 @act("/console/schedules/{schedule}/status", right=require("scheduler:UpdateSchedule"))
 async def set_status(schedule: str, page: CurrentPage) -> Response:
     """Pauses a schedule, or resumes it."""
-    status: Literal["active", "paused"] = "paused" if page.field("status") == "paused" else "active"
+    status: Literal["active", "paused"] = "paused" if page.form.get("status") == "paused" else "active"
     operation = management.change_schedule(schedule, SchedulePatch(status=status), page.context)
     await page.act(Act("scheduler:UpdateSchedule", schedule, {"status": status}), operation, lambda _: 1)
     done = "paused" if status == "paused" else "resumed"

@@ -10,8 +10,9 @@ from penstock import __version__
 from penstock.effects import Call
 from penstock.management.rights import require
 from penstock.postgres.statements.installation import READ_INSTALLATION, READ_SERVER, ServerRow
-from penstock_web.console.console_route import CurrentPage
+from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import count, seconds, size
+from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
 
 LATE_SECONDS: Final = 60.0
@@ -46,8 +47,8 @@ async def system(page: CurrentPage) -> Response:
     ]
     server = (await page.read(("server",), lambda: iter(Call(READ_SERVER, ()))))[0]
     figures = {name: value for (name, label), value in known.items() if not label}
-    return page.show(
-        "system.html", facts=list_facts(figures),
+    return show_page(
+        page, "system.html", facts=list_facts(figures),
         tables=sorted(tables, key=lambda table: -(table.dead or 0)), version=__version__,
         settings=page.context.environment.settings, server=server,
         migrated=compare_migrations(server.migrations, read_expected()),

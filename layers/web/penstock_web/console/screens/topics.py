@@ -23,7 +23,8 @@ from penstock.sns.publications import encode_body_facts
 from penstock.sns.types import MessageAttributeValue as TopicAttribute
 from penstock.sns.types import PublishRequest
 from penstock.sqs.types import MessageAttributeValue
-from penstock_web.console.console_route import CurrentPage, NoSuchThing, redirect
+from penstock_web.console.page import CurrentPage
+from penstock_web.console.responses import NoSuchThing, redirect, show_page
 from penstock_web.console.screen import act, screen
 
 PAGE: Final = 50
@@ -68,13 +69,16 @@ class ShownTopic(NamedTuple):
 @screen("/console/topics", right=require("sns:ListTopics"), title="Topics", position=30)
 async def topics(page: CurrentPage) -> Response:
     """Topics by name."""
-    search, number = page.query.get("q", "").strip()[:LONGEST_SEARCH], page.number("page", 1, 1_000_000)
+    search, number = (
+        page.query.get("q", "").strip()[:LONGEST_SEARCH],
+        page.query.read_number("page", 1, 1_000_000),
+    )
     place = (page.context.account_id, page.context.region)
     arguments = (*place, search, (number - 1) * PAGE, PAGE)
     rows = await page.read(("topics", search, number), lambda: iter(Call(READ_TOPIC_PAGE, arguments)))
     total = rows[0].total if rows else 0
-    return page.show(
-        "topics.html", topics=rows, total=total, search=search, number=number,
+    return show_page(
+        page, "topics.html", topics=rows, total=total, search=search, number=number,
         pages=max(1, -(-total // PAGE)),
     )  # fmt: skip
 
@@ -88,11 +92,11 @@ async def topic(topic: str, page: CurrentPage) -> Response:
     wanted = Test(
         *(page.query.get(name, "")[:LONGEST_TEST] for name in ("body", "attribute", "type", "value"))
     )
-    number = page.number("page", 1, 1_000_000)
+    number = page.query.read_number("page", 1, 1_000_000)
     shown = await page.run(read_topic(topic, wanted, (number - 1) * PAGE, page.context))
     attributes = _texts.decode(shown.topic.attributes)
-    return page.show(
-        "topic.html", title=topic, name=topic, arn=build_arn(topic, page.context), shown=shown, wanted=wanted,
+    return show_page(
+        page, "topic.html", title=topic, name=topic, arn=build_arn(topic, page.context), shown=shown, wanted=wanted,
         attributes={key: value for key, value in attributes.items() if key != "Policy"},
         policy=attributes.get("Policy", ""), tags=_texts.decode(shown.topic.tags), number=number,
         pages=max(1, -(-(shown.topic.confirmed + shown.topic.pending) // PAGE)), done=page.query.get("done", ""),
@@ -119,14 +123,14 @@ def build_arn(name: str, context: Context) -> str:
 @act("/console/topics/{topic}/publish", right=require_on_topic("sns:Publish"))
 async def publish(topic: str, page: CurrentPage) -> Response:
     """Publishes a message."""
-    attribute = page.field("attribute").strip()
-    kind, value = page.field("type").strip() or "String", page.field("value")
+    attribute = page.form.get("attribute").strip()
+    kind, value = page.form.get("type").strip() or "String", page.form.get("value")
     request = PublishRequest(
-        message=page.field("body").replace("\r\n", "\n"),
+        message=page.form.get("body").replace("\r\n", "\n"),
         topic_arn=build_arn(topic, page.context),
         message_attributes={attribute: TopicAttribute(kind, value)} if attribute else None,
-        message_group_id=page.field("group").strip() or None,
-        message_deduplication_id=page.field("dedup").strip() or None,
+        message_group_id=page.form.get("group").strip() or None,
+        message_deduplication_id=page.form.get("dedup").strip() or None,
     )
     await page.act(Act("sns:Publish", topic), publishing.publish(request, page.context), lambda _: 1)
     return redirect(f"/console/topics/{topic}?done=published")

@@ -1,0 +1,62 @@
+"""Reads the parameters of an address and the fields of a form."""
+
+from typing import Final, Self
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+from starlette.datastructures import QueryParams
+
+from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
+
+LONGEST_FORM: Final = 1_400_000
+"""Bytes. It allows a message of 256 KiB whose characters are escaped, and its attributes."""
+
+
+class Query(QueryParams):
+    """Holds the parameters of an address."""
+
+    def read_number(self, name: str, default: int, most: int = 2**62) -> int:
+        """Returns a parameter that is a whole number from 1 to `most`; the default for anything else."""
+        text = self.get(name, "")
+        is_number = text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= most
+        return int(text) if is_number else default
+
+    def read_choice(self, name: str, choices: tuple[str, ...]) -> str:
+        """Returns a parameter that is one of these choices; the first one for anything else."""
+        value = self.get(name, "")
+        return value if value in choices else choices[0]
+
+
+class Form:
+    """Holds the fields of a form. A request without a form has none."""
+
+    def __init__(self, fields: dict[str, list[str]] | None = None) -> None:
+        self._fields = fields or {}
+
+    def get(self, name: str) -> str:
+        """Returns a field of the form; an empty text if the form lacks it."""
+        return self._fields.get(name, [""])[0]
+
+    def get_all(self, name: str) -> list[str]:
+        """Returns all fields of this name."""
+        return self._fields.get(name, [])
+
+    @classmethod
+    async def read(cls, request: Request) -> Self:
+        """Reads the body. Raises RequestEntityTooLarge and InvalidParameterValue."""
+        body = await request.body()
+        if len(body) > LONGEST_FORM:
+            raise RequestEntityTooLarge
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if body and kind != "application/x-www-form-urlencoded":
+            raise InvalidParameterValue("The console takes forms only.")
+        try:
+            pairs = parse_qsl(
+                body.decode("ascii"), keep_blank_values=True, max_num_fields=2_000, errors="strict"
+            )
+        except ValueError as error:
+            raise InvalidParameterValue(f"This form cannot be read: {error}") from error
+        fields: dict[str, list[str]] = {}
+        for name, value in pairs:
+            fields.setdefault(name, []).append(value)
+        return cls(fields)

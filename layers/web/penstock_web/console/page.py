@@ -1,0 +1,96 @@
+"""Represents a request of the console: its user, what the user may do, and the work that the request asks for."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Final, TypeVar
+
+from fastapi import Depends, Request
+
+from penstock.access.authorization import is_user_allowed
+from penstock.access.resources import ANY
+from penstock.audit import Act, record_act
+from penstock.context import Context
+from penstock.effects import Operation
+from penstock.management.rights import Right, authorize
+from penstock_web.routing.runner import PATH_NAMES, OperationRunner
+
+from .forms import Form, Query
+from .readings import Refresher, ViewCache
+from .screen import Screen
+from .sign_in import Viewer
+
+T = TypeVar("T")
+
+PAGE_KEY: Final = "penstock.page"
+READING: Final = ("Get", "List", "ReceiveMessage", "Read", "Match", "Preview")
+
+
+class Page:
+    """Represents an admitted request. `viewer` is its user, and None on public pages. `form` is read late."""
+
+    def __init__(self, request: Request, screen: Screen) -> None:
+        self.screen = screen
+        self.request = request
+        self.query = Query(request.scope["query_string"])
+        self.form = Form()
+        self.viewer: Viewer | None = None
+        self._runner = OperationRunner(request)
+        self.context: Context = self._runner.context
+
+    @property
+    def is_full(self) -> bool:
+        """Returns whether this console may change anything."""
+        return self.context.environment.settings.console == "full"
+
+    def may(self, action: str, arn: str = ANY) -> bool:
+        """Returns whether the user's own policies allow this, for what a page offers. Each request is checked."""
+        if action.partition(":")[2].startswith(READING) or self.is_full:
+            service, _, name = action.partition(":")
+            return is_user_allowed(service, name, arn, self.context)
+        return False
+
+    async def check(self, right: Right) -> None:
+        """Raises AccessDenied unless the user has the right, with the queue or topic of the path if it is about one."""
+        path = self.request.path_params
+        name = None if right.scope == "account" else path[PATH_NAMES[right.scope]]
+        await self.run(authorize(right, name, self.context))
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Returns the result of an operation. Raises its typed errors."""
+        return await self._runner.run(operation)
+
+    async def act(self, act: Act, operation: Operation[T], count: Callable[[T], int | None]) -> T:
+        """Does the same and writes a row of the audit. `count` returns how many things the result is about."""
+        key_id = None if self.viewer is None else self.viewer.key_id
+        try:
+            return await self.run(record_act(act, operation, count, self.context, key_id))
+        finally:
+            self.context.environment.cache(ViewCache).clear()
+
+    async def read(self, key: tuple[object, ...], operation: Callable[[], Operation[T]]) -> T:
+        """Returns the result of an operation that only reads. Users of an account share it. `key` names it."""
+        readings = self.context.environment.cache(ViewCache)
+        owner = (self.context.account_id, self.context.region)
+        return await readings.get((*owner, *key), lambda: self.run(operation()))
+
+    async def refresh(self) -> None:
+        """Returns when the queues have been measured, in a process whose worker `measure` sleeps, or after a moment.
+
+        The page says when they were measured, and the next poll shows later measurements.
+        """
+        refresher: Refresher | None = self.request.app.state.console_refresh
+        if refresher is not None:
+            await refresher.wait()
+
+    def pool(self) -> Mapping[str, int] | None:
+        """Returns the counters of the process's pool of connections; None in a function, which has one connection."""
+        stats: Callable[[], Mapping[str, int]] | None = self.request.app.state.console_pool
+        return None if stats is None else stats()
+
+
+async def _page(request: Request) -> Page:
+    """Returns the request's page. It is a coroutine, because FastAPI would call a plain function in a thread."""
+    page: Page = request.scope[PAGE_KEY]
+    return page
+
+
+CurrentPage = Annotated[Page, Depends(_page)]

@@ -1,0 +1,113 @@
+"""Makes the responses of the console: pages, redirections and errors."""
+
+import gzip
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import quote
+
+from fastapi import Request, Response
+from starlette.responses import RedirectResponse
+
+from penstock.errors import AwsError
+from penstock_web.metrics.negotiation import takes_gzip
+from penstock_web.routing.errors import status_and_code
+
+from .page import Page
+from .rendering import render
+from .screen import list_navigation
+
+SIGN_IN: Final = "/console/sign-in"
+WORTHWHILE_BYTES: Final = 1_400
+GZIP_LEVEL: Final = 4
+"""A page of 50 queues takes a millisecond."""
+HEADERS: Final = {
+    "cache-control": "no-store",
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    # `no-referrer` would make browsers send `Origin: null` with the console's own forms.
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+class NoSuchThing(AwsError):  # noqa: N818 - called as the answer is
+    """Says that nothing has this name."""
+
+    json_type = query_code = "NotFound"
+    status = 404
+
+
+def show_page(page: Page, template: str, http_status: int = 200, **values: object) -> Response:
+    """Returns a page, or only its live part if a poll asks for it."""
+    is_part = page.request.headers.get("hx-request-type") == "partial"
+    layout = "part.html" if is_part else "layout.html"
+    html = render(template, {**make_frame(page), "layout": layout, **values})
+    return compress_response(
+        html.encode(errors="replace"), "text/html; charset=utf-8", HEADERS, page.request, http_status
+    )
+
+
+def make_frame(page: Page) -> dict[str, object]:
+    """Returns what the layout shows on every page."""
+    url = page.request.url
+    return {
+        "page": page,
+        "viewer": page.viewer,
+        "is_open": page.context.environment.access is None,
+        "is_full": page.is_full,
+        "navigation": [
+            screen
+            for screen in list_navigation()
+            if page.viewer is not None and all(map(page.may, screen.right.actions))
+        ],
+        "title": page.screen.title,
+        "path": url.path,
+        "here": url.path + (f"?{url.query}" if url.query else ""),
+        "now": datetime.now(UTC),
+    }
+
+
+def to_sign_in(page: Page) -> Response:
+    """Leads to the page on which users sign in, and from there back."""
+    url = page.request.url
+    back = url.path + (f"?{url.query}" if url.query else "")
+    target = f"{SIGN_IN}?to={quote(back, safe='/')}" if page.request.method == "GET" else SIGN_IN
+    if "hx-request" in page.request.headers:
+        return Response(status_code=401, headers={**HEADERS, "hx-redirect": SIGN_IN})
+    return RedirectResponse(target, 303, HEADERS)
+
+
+def error_page(page: Page, error: AwsError) -> Response:
+    """Returns an error as a page, with its status in HTTP."""
+    status = error.status if isinstance(error, NoSuchThing) else status_and_code(type(error))[0]
+    return show_page(
+        page,
+        "error.html",
+        status,
+        title="Not done" if page.request.method == "POST" else "Not here",
+        error=error,
+    )
+
+
+def redirect(path: str, cookie: str | None = None) -> Response:
+    """Leads to another page after a form, so that reloading it repeats nothing."""
+    headers = HEADERS if cookie is None else {**HEADERS, "set-cookie": cookie}
+    return RedirectResponse(path, 303, headers)
+
+
+def compress_response(
+    body: bytes, media_type: str, headers: Mapping[str, str], request: Request, http_status: int = 200
+) -> Response:
+    """Returns a response, which is compressed if that is worthwhile and the browser accepts it."""
+    headers = {**headers, "vary": "Accept-Encoding, HX-Request-Type"}
+    if len(body) >= WORTHWHILE_BYTES and takes_gzip(request.headers.get("accept-encoding", "")):
+        headers["content-encoding"] = "gzip"
+        body = gzip.compress(body, GZIP_LEVEL)
+    return Response(body, http_status, headers, media_type)
