@@ -1,5 +1,5 @@
--- queue.add_signing_key: stores a signing key when no key signs yet; with p_rotate it replaces the key that signs. The
--- private part of a replaced key is deleted at once, since no process signs with it any more; its certificate stays.
+-- queue.add_signing_key: stores a signing key if no key signs yet. With p_rotate it replaces the key that signs. The
+-- private part of a replaced key is deleted at once because no process signs with it any more; its certificate stays.
 -- Returns the key that signs now. Locks: advisory, one caller at a time.
 create or replace function queue.add_signing_key(
     p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
@@ -18,7 +18,7 @@ begin
     return query select * from queue.current_signing_key();
 end $$;
 
--- queue.find_certificate(key id): the certificate of a signing key; for null, of the key that signs now.
+-- queue.find_certificate(key id): returns the certificate of a signing key; for null, of the key that signs now.
 create or replace function queue.find_certificate(p_key_id text) returns table (certificate text)
 language sql stable as $$
 select k.certificate from queue.signing_key k

@@ -1,8 +1,9 @@
 -- queue.create_key(kind, id, account, secret, description, user, expires): stores a new key. p_kind is 'access'
--- (p_secret is encrypted) or 'bearer' (p_secret is a hash); p_user null: a key of the account itself; p_expires_at null:
--- it does not expire. Returns one row: created, false when the id is taken; error: UnknownUser, or TooManyKeys: a user
--- has two keys of a kind that are neither revoked nor expired (as in IAM), so that one can replace the other.
--- Raises 23514 for an account that is not 12 digits. Locks: the user's row.
+-- (p_secret is encrypted) or 'bearer' (p_secret is a hash). If p_user is null, the key belongs to the account itself. If
+-- p_expires_at is null, it does not expire.
+-- Returns one row: created, false if the id is taken; error: UnknownUser, or TooManyKeys: a user has two keys of a kind
+-- that are neither revoked nor expired (as in IAM), so that one can replace the other.
+-- Raises 23514 for an account that does not have 12 digits. Locks: the user's row.
 create or replace function queue.create_key(
     p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text, p_user text,
     p_expires_at timestamptz)
@@ -30,7 +31,7 @@ begin
     return query select found and v_error is null, v_error;
 end $$;
 
--- queue.list_keys(): every key, the oldest first, without secrets; revoked and expired ones too.
+-- queue.list_keys(): returns every key, the oldest first, without secrets. It includes revoked and expired keys.
 create or replace function queue.list_keys()
 returns table (kind text, key_id text, account_id text, user_name text, created_at timestamptz, last_used_at timestamptz,
     expires_at timestamptz, revoked_at timestamptz, description text)
@@ -45,9 +46,9 @@ language sql stable as $$
     order by 5, 2
 $$;
 
--- queue.create_first_key(id, account, secret, description): stores an access key when there has never been a key of any
--- kind. Revoked ones count: after an operator has revoked the last key, the next start must not write a new one into a
--- log. Returns one row: created. Locks: advisory, one caller at a time.
+-- queue.create_first_key(id, account, secret, description): stores an access key if no key of any kind has ever existed.
+-- Revoked keys count: after an operator has revoked the last key, the next start must not write a new key into a log.
+-- Returns one row: created. Locks: advisory, one caller at a time.
 create or replace function queue.create_first_key(
     p_key_id text, p_account_id text, p_secret bytea, p_description text)
 returns table (created boolean)
@@ -71,8 +72,8 @@ begin
     return query select found;
 end $$;
 
--- queue.revoke_key(id): revokes a key: from now on find_access_key and find_bearer_key do not return it. Returns one
--- row: revoked, false when there is no such key; a key that was revoked before keeps its time.
+-- queue.revoke_key(id): revokes a key. From now on, find_access_key and find_bearer_key do not return it. Returns one
+-- row: revoked, false if the key does not exist. A key that was revoked before keeps its time.
 create or replace function queue.revoke_key(p_key_id text) returns table (revoked boolean)
 language plpgsql as $$
 begin

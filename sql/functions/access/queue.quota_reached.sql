@@ -1,10 +1,11 @@
--- queue.quota_reached(account, region, kind, group, name, most): whether an account has reached its quota of queues,
--- topics, subscriptions, schedules and so on; false if the named one exists. p_group: of a schedule; p_name: null for a
--- subscription or an event source mapping, the ARN of a platform application, an opted-out phone number. Concurrent
--- calls may exceed a quota: each may still count one less. A large quota is not counted while PostgreSQL estimates that
--- the whole installation has fewer than half of it. Index: queues_account_id_region_name_key,
--- topic_account_id_region_name_key, subscription_owner, schedule_account_id_region_group_name_name_key,
--- opted_out_number_pkey, event_source_mapping_account.
+-- queue.quota_reached(account, region, kind, group, name, most): returns whether an account has reached its quota of
+-- queues, topics, subscriptions, schedules and so on. Returns false if the named item exists. p_group is the group of a
+-- schedule. p_name is null for a subscription or an event source mapping, the ARN of a platform application, or an
+-- opted-out phone number.
+-- Concurrent calls may exceed a quota because each counts before the others have added their item. The function does not
+-- count for a large quota while PostgreSQL estimates that the whole installation has fewer than half of it.
+-- Index: queues_account_id_region_name_key, topic_account_id_region_name_key, subscription_owner,
+-- schedule_account_id_region_group_name_name_key, opted_out_number_pkey, event_source_mapping_account.
 create or replace function queue.quota_reached(
     p_account_id text, p_region text, p_kind text, p_group text, p_name text, p_most int)
 returns table (reached boolean)

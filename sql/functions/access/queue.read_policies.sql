@@ -1,5 +1,5 @@
--- queue.read_policies(arns): the access policies of queues; n is the position in p_arns, from 1. policy is null for a
--- queue without one; an unknown queue has no row. Index: queues (arn).
+-- queue.read_policies(arns): returns the access policies of queues. n is the position in p_arns, from 1. policy is null
+-- if a queue has no policy. An unknown queue has no row. Index: queues (arn).
 create or replace function queue.read_policies(p_arns text[])
 returns table (n int, policy text, owner text, receiver text)
 language sql stable as $$
@@ -8,9 +8,9 @@ language sql stable as $$
     join queue.queues q on q.arn = a.arn
 $$;
 
--- queue.read_topic_policies(arns): the access policies of topics; n is the position in p_arns, from 1. policy is null
--- for a topic that sets none. For a subscription's ARN: no policy, its owner, and the account of the queue that it
--- delivers to. An unknown ARN has no row.
+-- queue.read_topic_policies(arns): returns the access policies of topics. n is the position in p_arns, from 1. policy is
+-- null if a topic sets none. For the ARN of a subscription, the row has no policy but the owner of the subscription and
+-- the account of the queue that it delivers to. An unknown ARN has no row.
 -- Index: topic (arn), subscription (arn).
 create or replace function queue.read_topic_policies(p_arns text[])
 returns table (n int, policy text, owner text, receiver text)

@@ -1,5 +1,5 @@
--- queue.sealed_keys(): the valid secrets that QUEUE_ENCRYPTION_KEY encrypts: of access keys that are neither revoked
--- nor expired, the newest 10,000, and the key that signs SNS messages. Returns a row each: kind, access or signing;
+-- queue.sealed_keys(): returns the valid secrets that QUEUE_ENCRYPTION_KEY encrypts: the newest 10,000 access keys that
+-- are neither revoked nor expired, and the key that signs SNS messages. Returns a row for each: kind, access or signing;
 -- key_id; account_id, null for a signing key; sealed.
 create or replace function queue.sealed_keys()
 returns table (kind text, key_id text, account_id text, sealed bytea)
@@ -13,8 +13,9 @@ union all
 select 'signing', k.key_id, null, k.private_key from queue.current_signing_key() k where k.sealed
 $$;
 
--- queue.encryption_key(fingerprint, replace): the fingerprint of the installation's QUEUE_ENCRYPTION_KEY. The first
--- call with a p_fingerprint stores it; later ones do so with p_replace. Returns one row, which has null before.
+-- queue.encryption_key(fingerprint, replace): returns the fingerprint of the installation's QUEUE_ENCRYPTION_KEY. The
+-- first call with a p_fingerprint stores it. Later calls store it only with p_replace. Returns one row, which has null
+-- before the first fingerprint is stored.
 create or replace function queue.encryption_key(p_fingerprint bytea, p_replace boolean)
 returns table (fingerprint bytea)
 language plpgsql as $$

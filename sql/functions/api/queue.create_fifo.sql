@@ -1,4 +1,4 @@
--- queue.create_fifo(name, attributes): makes a FIFO queue, and adds `.fifo` to a name without it. Returns its ARN.
+-- queue.create_fifo(name, attributes): creates a FIFO queue, and adds `.fifo` to a name without it. Returns its ARN.
 -- Raises as queue.create. SQL interface.
 create or replace function queue.create_fifo(name text, attributes jsonb default '{}') returns text
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$

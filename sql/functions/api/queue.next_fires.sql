@@ -1,6 +1,6 @@
--- queue.next_fires(canonical, timezone, after, count, anchor): the next times of an expression that
--- queue.parse_schedule returned, or of the column queue.schedule.canonical; fewer than count before the end.
--- anchor is the first time of a rate, from which the others are counted (default: after). Nothing fires after 2199.
+-- queue.next_fires(canonical, timezone, after, count, anchor): returns the next times of an expression that
+-- queue.parse_schedule returned, or of the column queue.schedule.canonical. Returns fewer than count if the expression
+-- ends. anchor is the first time of a rate, from which the others are counted (default: after). No time is after 2199.
 -- Raises QU003. SQL interface.
 create or replace function queue.next_fires(
     canonical text, timezone text default 'UTC', after timestamptz default clock_timestamp(), count int default 5,

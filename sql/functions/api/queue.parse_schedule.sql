@@ -1,7 +1,8 @@
--- queue.parse_schedule(form, expression, timezone): the canonical expression, as queue.schedule keeps it. The forms are
--- cron, every and fire_at; aws means rate(), cron() and at(), which also have separate forms: rate, aws_cron and at.
--- Its counterpart in Python is scheduler/expressions/expression.py, which also reads `when`. Raises QU003. SQL
--- interface.
+-- queue.parse_schedule(form, expression, timezone): returns the canonical expression, as queue.schedule stores it. The
+-- forms are cron, every and fire_at. The form aws means rate(), cron() and at(), which also have separate forms: rate,
+-- aws_cron and at. Its counterpart in Python is scheduler/expressions/expression.py, which also reads `when`. Raises
+-- QU003.
+-- SQL interface.
 create or replace function queue.parse_schedule(form text, expression text, timezone text default 'UTC')
 returns text
 language plpgsql stable security definer set search_path = pg_catalog, queue, pg_temp as $$
@@ -11,7 +12,7 @@ declare
     v_cron text := upper(regexp_replace(btrim(expression, E' \t\r\n'), '[ \t\r\n]+', ' ', 'g'));
     v_seconds bigint;
 begin
-    -- PostgreSQL itself accepts more: abbreviations, `UTC+3`, any case.
+    -- PostgreSQL itself accepts more: abbreviations, `UTC+3`, and names in upper or lower case.
     if timezone not in ('UTC', 'Etc/UTC') and (timezone ~ '^(posix/|right/|posixrules|localtime|Factory)'
         or not exists (select from pg_timezone_names z where z.name = parse_schedule.timezone))
     then

@@ -1,7 +1,8 @@
 -- queue.send_batch(name, messages, headers, delay, group_id, deduplication_ids): sends messages inside the caller's
--- transaction; its commit notifies the receivers that wait for the queue. Returns the messages' ids, in order.
--- headers: one JSON object a message, or null. delay in seconds, null: the queue's own. A FIFO queue needs group_id.
--- Raises QU001 (undefined queue), QU003 (a message or parameter that is not allowed). SQL interface.
+-- transaction. Its commit notifies the receivers that wait for the queue. Returns the messages' ids, in order.
+-- headers: a JSON object for each message, or null. delay: in seconds; null: the queue's delay. A FIFO queue needs
+-- group_id.
+-- Raises QU001 (undefined queue), QU003 (a message or parameter is not allowed). SQL interface.
 create or replace function queue.send_batch(
     name text, messages jsonb[], headers jsonb[] default null, delay int default null,
     group_id text default null, deduplication_ids text[] default null)

@@ -1,6 +1,6 @@
 -- queue.send_fifo(name, message, group_id, deduplication_id, headers): sends one message to a FIFO queue inside the
 -- caller's transaction. Returns its id. Without a deduplication id (and without content-based deduplication) every
--- message counts as new. Other senders to the group wait until this transaction ends: that keeps the order.
+-- message counts as new. Other senders to the group wait until this transaction ends, which keeps the order.
 -- Raises as queue.send_batch. SQL interface.
 create or replace function queue.send_fifo(
     name text, message jsonb, group_id text, deduplication_id text default null, headers jsonb default null)

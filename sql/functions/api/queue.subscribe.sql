@@ -1,5 +1,6 @@
--- queue.subscribe(pattern, name): binds a queue to a pattern: the queue gets events whose routing key matches it. A
--- second call changes nothing. Returns the binding's id. Raises QU001 (undefined queue), QU003 (not a pattern).
+-- queue.subscribe(pattern, name): binds a queue to a pattern. The queue then gets the events whose routing key matches
+-- the pattern. A second call changes nothing. Returns the binding's id. Raises QU001 (undefined queue), QU003 (not a
+-- pattern).
 -- SQL interface.
 create or replace function queue.subscribe(pattern text, name text) returns bigint
 language sql volatile security definer set search_path = pg_catalog, queue, pg_temp as $$

@@ -1,5 +1,5 @@
--- queue.begin_audit(account, actor, key, address, action, target, filter): notes that somebody begins to do something; the
--- columns of queue.audit say what each means. Rows older than 400 days are removed, up to 100 at a time.
+-- queue.begin_audit(account, actor, key, address, action, target, filter): records that a user begins an action. The
+-- columns of queue.audit explain the parameters. Rows older than 400 days are removed, up to 100 at a time.
 -- Index: audit_happened_at.
 create or replace function queue.begin_audit(
     p_account_id text, p_actor text, p_key_id text, p_address text, p_action text, p_target text, p_filter jsonb)
@@ -16,8 +16,8 @@ begin
     returning a.audit_id;
 end $$;
 
--- queue.settle_audit(id, affected, error): notes the outcome of an action. p_affected: how many it was about, null: not
--- known; p_error: why it failed. Returns one row: settled, false when it was settled before.
+-- queue.settle_audit(id, affected, error): records the outcome of an action. p_affected: the number of affected items,
+-- null: not known; p_error: why it failed. Returns one row: settled, false if the action was settled before.
 create or replace function queue.settle_audit(p_audit_id bigint, p_affected bigint, p_error text)
 returns table (settled boolean)
 language plpgsql as $$
@@ -27,8 +27,8 @@ begin
     return query select found;
 end $$;
 
--- queue.list_audit(account, before, limit): the actions in an account, the newest first, from before the row p_before
--- (null: from the newest). Index: audit_account_id.
+-- queue.list_audit(account, before, limit): returns the actions in an account, the newest first, from before the row
+-- p_before (null: from the newest). Index: audit_account_id.
 create or replace function queue.list_audit(p_account_id text, p_before bigint, p_limit int)
 returns table (audit_id bigint, happened_at timestamptz, actor text, key_id text, address text, action text, target text,
     filter text, affected bigint, error text, settled_at timestamptz)

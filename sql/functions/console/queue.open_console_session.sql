@@ -1,6 +1,6 @@
 -- queue.open_console_session(session, kind, key, seconds): signs a browser in. p_session: SHA-256 of its cookie, in
--- hexadecimal; p_kind: access or bearer. It ends after p_seconds, or with its key. Sessions that are over are removed;
--- a key has at most 100, of which the oldest goes.
+-- hexadecimal; p_kind: access or bearer. The session ends after p_seconds, or with its key. The function removes
+-- sessions that are over. A key has at most 100 sessions, so the oldest one is removed for a further one.
 create or replace function queue.open_console_session(p_session text, p_kind text, p_key_id text, p_seconds int)
 returns table (expires_at timestamptz)
 language plpgsql as $$
@@ -18,9 +18,9 @@ begin
     returning s.expires_at;
 end $$;
 
--- queue.find_console_session(session): whose key a browser has signed in with: its account, id, user with the user's
--- policies (null: the account itself), and when the session is over. No row when it is unknown or over, or when its key
--- is revoked or expired. Index: primary keys.
+-- queue.find_console_session(session): returns the key that a browser has signed in with: its account, id, user with the
+-- user's policies (null: the account itself), and when the session is over. Returns no row if the session is unknown or
+-- over, or if its key is revoked or expired. Index: primary keys.
 create or replace function queue.find_console_session(p_session text)
 returns table (account_id text, key_id text, user_name text, policies text[], expires_at timestamptz)
 language sql stable as $$
@@ -39,7 +39,7 @@ select k.account_id, k.key_id, k.user_name, u.policies, k.expires_at
 from key k left join queue.account_user u on u.account_id = k.account_id and u.name = k.user_name
 $$;
 
--- queue.close_console_session(session): signs a browser out. Returns one row: closed, false when it was not signed in.
+-- queue.close_console_session(session): signs a browser out. Returns one row: closed, false if it was not signed in.
 create or replace function queue.close_console_session(p_session text) returns table (closed boolean)
 language plpgsql as $$
 begin

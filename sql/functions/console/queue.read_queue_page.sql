@@ -1,10 +1,11 @@
--- queue.read_queue_page(account, region, search, sort, descending, skip, limit): a page of an account's queues with the
--- last measurement of each. p_search: a part of the name, whatever the case; empty: all. p_sort: name, visible,
--- in_flight, delayed, age or created; queues of which that is not known come last, equal ones by name.
---   total              how many queues the search finds; the same in each row
---   dead_letter_name   its dead-letter queue, if that is the account's own in this region
---   source_name        a queue whose dead-letter queue this is, the first by name; sources: how many
--- Cost: by name, a pass over the names; by another order also over the measurements.
+-- queue.read_queue_page(account, region, search, sort, descending, skip, limit): returns a page of an account's queues
+-- with the last measurement of each. p_search: a part of the name, in upper or lower case; empty: all queues. p_sort:
+-- name, visible, in_flight, delayed, age or created. Queues without a value come last, and queues with equal values are
+-- sorted by name.
+--   total              number of queues that the search finds, the same in each row
+--   dead_letter_name   its dead-letter queue, if that belongs to the account in this region
+--   source_name        the first queue by name whose dead-letter queue this is; sources: the number of such queues
+-- Cost: sorted by name, a pass over the names; sorted otherwise, also a pass over the measurements.
 create or replace function queue.read_queue_page(
     p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean, p_skip int, p_limit int)
 returns table (name text, arn text, fifo boolean, created_at timestamptz, total bigint, visible bigint, in_flight bigint,

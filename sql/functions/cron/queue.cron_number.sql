@@ -1,5 +1,5 @@
--- queue.cron_number(text, low, high, names): the number that a text of a cron expression stands for: digits, or one of
--- p_names, the first of which stands for p_low. Raises QU003.
+-- queue.cron_number(text, low, high, names): returns the number that a text of a cron expression means: digits, or one
+-- of p_names, the first of which means p_low. Raises QU003.
 create or replace function queue.cron_number(p_text text, p_low int, p_high int, p_names text[] default '{}')
 returns int
 language plpgsql immutable parallel safe as $$

@@ -1,5 +1,5 @@
--- queue.next_local_time(the parts of parse_cron, after): the first local time of a cron expression after another one;
--- null if none follows until 2199. It searches 40 years: no two occurrences are further apart.
+-- queue.next_local_time(the parts of parse_cron, after): returns the first local time of a cron expression after another
+-- one, and null if none follows until 2199. It searches 40 years because no two occurrences are further apart.
 create or replace function queue.next_local_time(
     p_seconds int[], p_minutes int[], p_hours int[], p_months int[], p_years int[], p_of_month text, p_of_week text,
     p_aws boolean, p_after timestamp)
@@ -29,8 +29,8 @@ begin
     return null;
 end $$;
 
--- queue.next_time_of_day(seconds, minutes, hours, after): the first time of day of a cron expression after p_after, or
--- of the whole day when p_after is null; null if none follows. The arrays are in order.
+-- queue.next_time_of_day(seconds, minutes, hours, after): returns the first time of day of a cron expression after
+-- p_after, or the first of the whole day if p_after is null, and null if none follows. The arrays are in order.
 create or replace function queue.next_time_of_day(p_seconds int[], p_minutes int[], p_hours int[], p_after time)
 returns time
 language plpgsql immutable parallel safe as $$

@@ -1,5 +1,6 @@
--- queue.parse_moment(text, zone): the instant of `fire_at`, RFC 3339 or a local time of the zone, and of AWS's `at(…)`.
--- As scheduler/expressions/moments.py: fractions of a second are dropped; a local time that does not exist is refused.
+-- queue.parse_moment(text, zone): returns the instant of `fire_at`, RFC 3339 or a local time of the zone, and of AWS's
+-- `at(…)`. Like scheduler/expressions/moments.py, it drops fractions of a second and refuses a local time that does not
+-- exist.
 -- Raises QU003.
 create or replace function queue.parse_moment(p_text text, p_zone text) returns timestamptz
 language plpgsql stable parallel safe as $$

@@ -1,5 +1,5 @@
--- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: any receive count, in flight
--- or not) and these message ids (null: any), and makes the next messages of their groups available. Returns a row a
+-- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: any receive count, in flight or
+-- not) and these message ids (null: any), and makes the next messages of their groups available. Returns a row for each
 -- handle, as delete_messages. The caller holds the groups' rows (lock_groups_of_messages). Index: fifo_message_pkey.
 create or replace function queue.delete_fifo(
     p_queue_id int, p_receive_count int, p_ids bigint[], p_message_ids uuid[], p_numbers int[], p_archives boolean,
@@ -14,7 +14,8 @@ declare
     v_deleted bigint[];
     v_expired bigint[];
 begin
-    -- One lookup an id: with an array the planner may read all messages. The groups are locked: these ctids stay valid.
+    -- Each id has a separate look-up: with an array the planner may read all messages. The groups are locked, so these
+    -- ctids stay valid.
     select array_agg(f.place) filter (where f.alive), array_agg(f.id) filter (where not f.alive),
         array_agg(distinct f.group_key)
     into v_rows, v_expired, v_groups
@@ -25,7 +26,7 @@ begin
         cross join lateral (
             select f.ctid, f.* from queue.fifo_message f where f.id = u.id and f.queue_id = p_queue_id limit 1) m
         where m.message_id = coalesce(u.message_id, m.message_id)) f;
-    if p_archives then      -- on its own: in the statement below it would cost also when nothing is archived
+    if p_archives then      -- separate: in the statement below it would also cost time if nothing is archived
         insert into queue.archive overriding user value
         select r.* from queue.fifo_message m
         cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(m) || jsonb_build_object(

@@ -1,6 +1,5 @@
 -- queue.delete_leased: takes the messages p_ids (ascending) out of a lease and returns those that were in it. The lease
--- has the nonce p_nonce.
--- clean_shard deletes their rows in the log later, together with neighbouring rows.
+-- has the nonce p_nonce. clean_shard later deletes their rows in the log, together with neighbouring rows.
 -- Locks: the lease's row. Index: lease_pkey.
 create or replace function queue.delete_leased(
     p_queue_id int, p_shard int, p_pos bigint, p_nonce int, p_ids bigint[], p_archives boolean)
@@ -24,7 +23,7 @@ begin
             gone_at = x.gone_at || array(select v_now from unnest(x.ids) i where i = any (p_ids)),
             done_at = case when x.ids <@ p_ids then v_now end
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.nonce = p_nonce
-            and x.ids && p_ids          -- does not lock a finished lease: clean_shard must not wait
+            and x.ids && p_ids          -- does not lock a finished lease, for which clean_shard would have to wait
         returning array(
             select u.id from unnest(x.gone, x.gone_at) u(id, at) where u.at = v_now and u.id = any (p_ids)),
             x.receive_count

@@ -1,12 +1,13 @@
 -- queue.delete_messages: acknowledges messages under their receipt handles.
--- Parameters, one array element a handle: queue, shard, lease, id, receive count, the lease's nonce (0: none), message id.
--- Returns a row a handle: n and outcome: deleted; gone (deleted before); expired (FIFO: its visibility timeout is over,
---   also when the message was received again since); no_queue.
--- A handle of a standard queue deletes its message also after a newer receive (recorded at AWS). A handle never deletes
--- another message that got the same id, as may be given after a failover or a restore: the lease's nonce says that the
--- lease is the one that was handed out, and else the message's id is compared.
--- Locks: FIFO groups, then leases and messages shard by shard, the highest first, each in the order of their keys:
---   concurrent calls may wait but cannot deadlock, except with handles of earlier receives (delete_received).
+-- Parameters: arrays with an element for each handle: queue, shard, lease, id, receive count, the lease's nonce (0:
+-- none), message id.
+-- Returns a row for each handle: n, and outcome: deleted; gone (deleted before); expired (FIFO: its visibility timeout
+-- is over, even if the message was received again since); no_queue.
+-- A handle of a standard queue also deletes its message after a newer receive (recorded at AWS). A handle never deletes
+-- another message with the same id, which can exist after a failover or a restore: the lease's nonce shows that the
+-- lease is the one that was handed out, and otherwise the message's id is compared.
+-- Locks: FIFO groups, then leases and messages, shard by shard from the highest to the lowest, each in the order of
+-- their keys. Concurrent calls may wait but cannot deadlock, except with handles of earlier receives (delete_received).
 create or replace function queue.delete_messages(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[])
@@ -19,8 +20,8 @@ declare
     v_deleted bigint[];
     v_given bigint[];
     v_message_ids uuid[];
-    v_counted int;              -- the queue whose deletions v_count has; those of FIFO queues, of the slow path and of
-    v_count int := 0;           -- messages that were received again are counted where they are deleted
+    v_counted int;              -- the queue whose deletions v_count counts; deletions of FIFO queues, the slow path and
+    v_count int := 0;           -- messages that were received again are counted where they happen
 begin
     if -2 = any (p_shards) then
         perform queue.lock_groups_of_messages(array(
@@ -73,13 +74,13 @@ begin
     end if;
 end $$;
 
--- queue.delete_received: deletes messages that are not in the leases that their handles name, except p_already: they are
--- in the slow path, were received again since, or wait again, since a crash of the server undid their receive
--- (receive_messages, p_async_commit). Arrays, one element a handle: id and message id, which decides.
+-- queue.delete_received: deletes messages that are not in the leases that their handles name, except p_already. They are
+-- in the slow path, were received again since, or wait again because a crash of the server undid their receive
+-- (receive_messages, p_async_commit). Each handle has an element in both arrays: id, and message id, which decides.
 -- Returns the ids that it deleted.
--- Locks: as delete_by_id, but after leases, where a purge locks readers of shards first, and another call may have the
--- lease of the newer receive: PostgreSQL may abort one of the two because of a deadlock. Index: side_pkey, log_pkey,
--- lease_pkey.
+-- Locks: as delete_by_id, but after leases. A purge locks the readers of shards before leases, and another call may hold
+-- the lease of the newer receive, so PostgreSQL may abort one of the two because of a deadlock. Index: side_pkey,
+-- log_pkey, lease_pkey.
 create or replace function queue.delete_received(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean,
     p_keeps_history boolean)

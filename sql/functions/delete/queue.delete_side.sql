@@ -1,6 +1,5 @@
--- queue.delete_side: deletes messages of the slow path (queue.side) and returns their ids. A message must have its
--- element of p_message_ids; null: any message.
--- Locks: the messages' rows. Index: side_pkey.
+-- queue.delete_side: deletes messages of the slow path (queue.side) and returns their ids. A message must have the
+-- message id in p_message_ids; null: any message id. Locks: the messages' rows. Index: side_pkey.
 create or replace function queue.delete_side(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_archives boolean, p_keeps_history boolean)
 returns bigint[]
@@ -9,15 +8,15 @@ declare
     v_rows tid[];
     v_deleted bigint[];
 begin
-    -- One lookup an id: with an array the planner may read all the queue's messages. This statement locks the rows; the
-    -- next one sees them as they are then.
+    -- Each id has a separate look-up: with an array the planner may read all messages of the queue. This statement locks
+    -- the rows; the next one sees their newest versions.
     v_rows := array(
         select (select s.ctid from queue.side s
                 where s.queue_id = p_queue_id and s.shard = p_shard and s.id = u.id
                     and s.message_id = coalesce(u.message_id, s.message_id)
                 for update)
         from unnest(p_ids, p_message_ids) u(id, message_id));
-    if p_archives then      -- on its own: in the statement below it would cost also when nothing is archived
+    if p_archives then      -- separate: in the statement below it would also cost time if nothing is archived
         insert into queue.archive overriding user value
         select r.* from queue.side s
         cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(s) || jsonb_build_object(

@@ -1,8 +1,8 @@
--- queue.purge_groups(queue, before): deletes the messages of a FIFO queue as purged, or with p_before those sent before
--- then as expired, and records them in the history. The first message of a group is its oldest. Returns how many
--- messages.
--- Locks: the groups' rows in the order of their keys (with p_before skipped when locked: a sender may hold them for
--- long).
+-- queue.purge_groups(queue, before): deletes the messages of a FIFO queue as purged and records them in the history.
+-- With p_before it deletes only those that were sent before then, as expired. The first message of a group is its
+-- oldest. Returns the number of messages.
+-- Locks: the groups' rows in the order of their keys. With p_before it skips locked ones, because a sender may hold them
+-- for long.
 create or replace function queue.purge_groups(p_queue_id int, p_before timestamptz default null) returns bigint
 language plpgsql as $$
 declare

@@ -1,10 +1,10 @@
--- queue.purge_messages(arn, interval): deletes every message of a queue, in flight or not. A FIFO queue also forgets
--- the deduplication ids of earlier messages (recorded at AWS): a client can send the same id again at once. Messages of
--- open transactions stay, with their ids. p_interval_seconds: a purge is refused when the last one is not that long ago
--- (0: never refused).
+-- queue.purge_messages(arn, interval): deletes every message of a queue, in flight or not. A FIFO queue also forgets the
+-- deduplication ids of earlier messages (recorded at AWS), so a client can send the same id again at once. Messages of
+-- open transactions stay, with their ids. The function refuses a purge if the last one was less than p_interval_seconds
+-- ago (0: never).
 -- Returns one row: purged (messages) or error QueueDoesNotExist, PurgeQueueInProgress, with detail.
 -- Raises QU004 (not under READ COMMITTED). Locks: the queue's row, the readers of all shards, leases and messages, from
--- the highest shard to the lowest, as delete_messages; of a FIFO queue the groups' rows, then deduplication ids in
+-- the highest shard to the lowest, as delete_messages; for a FIFO queue the groups' rows, then deduplication ids in
 -- their order, as number_fifo_messages.
 create or replace function queue.purge_messages(p_arn text, p_interval_seconds int)
 returns table (purged bigint, error text, detail text)

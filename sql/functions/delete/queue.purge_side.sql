@@ -1,6 +1,6 @@
--- queue.purge_side(queue, before): deletes the messages of the slow path as purged, or with p_before at most 1,000 of
--- those sent before then as expired, and records them in the history. Returns how many messages.
--- Locks: the messages' rows (with p_before skipped when locked). Index: side_visible_at, side_sent_at.
+-- queue.purge_side(queue, before): deletes the messages of the slow path as purged and records them in the history. With
+-- p_before it deletes at most 1,000 of those that were sent before then, as expired. Returns the number of messages.
+-- Locks: the messages' rows; with p_before it skips locked ones. Index: side_visible_at, side_sent_at.
 create or replace function queue.purge_side(p_queue_id int, p_before timestamptz default null) returns bigint
 language plpgsql as $$
 declare

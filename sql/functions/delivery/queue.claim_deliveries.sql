@@ -1,16 +1,16 @@
 -- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit deliveries that are
--- due: until p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
--- p_limit: the places that the process has free. p_endpoints and p_busy: the column `endpoint_key` of deliveries that
--- it has under way, and how many. It gets at most p_per_host deliveries for a host of an account, those included, and
--- an account at most its share of the process (queue.delivery_share). Accounts take turns, in a new order each time:
--- one with slow hosts and many due deliveries takes no more of the places that become free than any other. Deliveries
--- that are due but may not be sent now wait for their host (p_per_host are under way) or for their endpoint (it is
--- paused or throttled), so that later claims do not read them (queue.delivery_endpoint). Half of p_limit is for such
--- hosts and endpoints, when one of them is due.
--- Returns a row a delivery. `endpoint_key` names its endpoint and its account. The policy of an invocation by a
--- schedule says how many seconds are left of its age. trace: the trace header of the publish, if it was traced.
--- Locks: deliveries and rows of queue.delivery_endpoint, skipped when another worker has them; new rows of
--- queue.delivery_endpoint are made in the order of their names. Index: outgoing_delivery_account_due,
+-- due. Until p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
+-- p_limit: the free places of the process. p_endpoints and p_busy: the column `endpoint_key` of the deliveries that it
+-- has under way, and their numbers. It gets at most p_per_host deliveries for a host of an account, including those, and
+-- an account gets at most its share of the process (queue.delivery_share). Accounts take turns, in a new order each
+-- time: an account with slow hosts and many due deliveries gets no more of the free places than any other.
+-- If a due delivery may not be sent now, it waits for its host (p_per_host are under way) or for its endpoint (it is
+-- paused or throttled), so that later claims do not read it (queue.delivery_endpoint). Half of p_limit is for such hosts
+-- and endpoints, if one of them is due.
+-- Returns a row for each delivery. `endpoint_key` names its endpoint and its account. The policy of an invocation by a
+-- schedule says how many seconds of its age are left. trace: the trace header of the publish, if it was traced.
+-- Locks: deliveries and rows of queue.delivery_endpoint, skipped if another worker has them. It inserts new rows of
+-- queue.delivery_endpoint in the order of their names. Index: outgoing_delivery_account_due,
 -- outgoing_delivery_waits_for, delivery_endpoint_account_next_at.
 create or replace function queue.claim_deliveries(
     p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int)
@@ -41,7 +41,7 @@ begin
         v_free := (p_limit + 1) / 2;
     end if;
     -- Four times p_limit, so that enough deliveries are left when the first ones have to be set aside.
-    with recursive accounts as (    -- one step in the index for each
+    with recursive accounts as (    -- one step in the index for each account
         (select d.account_id from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting
          order by d.account_id limit 1)
         union all
@@ -90,7 +90,8 @@ begin
             update queue.outgoing_delivery d set waiting = true, waits_for = u.endpoint_key
             from unnest(v_aside, v_endpoint_keys) u(delivery_id, endpoint_key) where d.delivery_id = u.delivery_id
             returning d.waits_for, d.account_id, d.endpoint)
-        insert into queue.delivery_endpoint (endpoint_key, next_at, account_id, host)    -- where it is missing, so that a claim finds it
+        -- if it is missing, so that a claim finds it
+        insert into queue.delivery_endpoint (endpoint_key, next_at, account_id, host)
         select d.waits_for, clock_timestamp(), d.account_id, d.host
         from (
             select distinct a.waits_for, a.account_id, queue.delivery_host(a.account_id, a.endpoint) as host from aside a) d
@@ -140,8 +141,8 @@ begin
     order by d.delivery_id;
 end $$;
 
--- queue.delivery_rate(subscription's policy, topic's): deliveries a second that the delivery policies allow; null: any
--- number. A topic may ignore its subscriptions' own policies.
+-- queue.delivery_rate(subscription's policy, topic's): returns how many deliveries a second the delivery policies allow;
+-- null: any number. A topic may ignore the policies of its subscriptions.
 create or replace function queue.delivery_rate(p_subscription text, p_topic text) returns int
 language sql immutable parallel safe
 return (coalesce(
@@ -149,21 +150,21 @@ return (coalesce(
         else nullif(p_subscription, '')::jsonb #>> '{throttlePolicy,maxReceivesPerSecond}' end,
     nullif(p_topic, '')::jsonb #>> '{http,defaultThrottlePolicy,maxReceivesPerSecond}'))::int;
 
--- queue.delivery_share(free, busy): how many of a process's free places an account with p_busy places gets: it may have
--- four times the places that stay free, and gets at least one. One account alone gets four fifths of all; the more
--- accounts have deliveries, the fewer each, and a few are left for the next one.
+-- queue.delivery_share(free, busy): returns how many of a process's free places an account with p_busy places gets. The
+-- account may have four times the places that stay free, and gets at least one. A single account gets four fifths of all
+-- places. With more accounts, each one gets fewer, and a few places stay free for the next account.
 -- Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
 create or replace function queue.delivery_share(p_free int, p_busy int) returns int
 language sql immutable parallel safe
 return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 
--- queue.claim_endpoint_deliveries(endpoint_key, limit, until): chooses up to p_limit deliveries that wait for a host or an endpoint
--- and may be sent now, and stores when to look at it again. A paused endpoint gives none; when its pause is over, it gives
--- one delivery as a probe, which has until p_until. An endpoint that a user paused gives none. A throttled endpoint
--- gives a tenth of a second's worth at once, at least one, then deliveries in proportion to the time. Of a host's
--- deliveries those whose endpoint is paused wait for the endpoint. The caller holds the row of queue.delivery_endpoint
--- and leases the deliveries. Returns their ids; {} if no delivery can be claimed.
--- Locks: deliveries and, of a host, rows of paused endpoints, skipped when locked. Index: outgoing_delivery_waits_for,
+-- queue.claim_endpoint_deliveries(endpoint_key, limit, until): chooses up to p_limit deliveries that wait for a host or
+-- an endpoint and may be sent now, and stores when to check it again. A paused endpoint gives none. After its pause it
+-- gives one delivery as a probe, which has until p_until. An endpoint that a user paused gives none. A throttled
+-- endpoint gives the deliveries of a tenth of a second at once, at least one, then deliveries in proportion to the time.
+-- Deliveries of a host whose endpoint is paused wait for the endpoint. The caller holds the row of
+-- queue.delivery_endpoint and leases the deliveries. Returns their ids; {} if it chose none.
+-- Locks: deliveries and, for a host, rows of paused endpoints, skipped if locked. Index: outgoing_delivery_waits_for,
 -- delivery_endpoint_paused.
 create or replace function queue.claim_endpoint_deliveries(p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz) returns bigint[]
 language plpgsql as $$
@@ -190,7 +191,7 @@ begin
     if p_endpoint_key.endpoint_key = p_endpoint_key.host and exists (
         select from queue.delivery_endpoint l where l.host = p_endpoint_key.host and l.paused_until is not null)
     then
-        with paused as materialized (   -- held, so that it stays until somebody waits for it
+        with paused as materialized (   -- locked, so that the row stays until a delivery waits for it
             select l.endpoint_key from queue.delivery_endpoint l
             where l.host = p_endpoint_key.host and l.paused_until is not null for update skip locked),
         first as materialized (
@@ -217,13 +218,15 @@ begin
         v_paced_at := v_paced_at + cardinality(v_ids) * interval '1 second' / v_rate;
     end if;
     if v_paused_until is not null and cardinality(v_ids) > 0 then
-        v_paused_until := p_until;      -- if the worker that sends the probe dies, another delivery is the probe then
+        -- if the worker that sends the probe dies, another delivery becomes the probe then
+        v_paused_until := p_until;
     end if;
     select d.due_at into v_next from queue.outgoing_delivery d
     where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting and d.delivery_id <> all (v_ids)
     order by d.due_at limit 1;
     if v_next is null and (v_ids = '{}' or (v_rate is null and p_endpoint_key.failures = 0)) then
-        delete from queue.delivery_endpoint l where l.endpoint_key = p_endpoint_key.endpoint_key;    -- it needs no row any more
+        -- no delivery needs the row any more
+        delete from queue.delivery_endpoint l where l.endpoint_key = p_endpoint_key.endpoint_key;
         return v_ids;
     end if;
     update queue.delivery_endpoint l

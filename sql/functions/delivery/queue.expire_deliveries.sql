@@ -1,8 +1,8 @@
--- queue.expire_deliveries(limit): gives up deliveries that have waited for a paused endpoint for an hour or more since they
--- were due, those for the gateway and mails and invocations for six hours (as long as SNS tries such at
--- most), those of a schedule until the age that its RetryPolicy has: up to p_limit an endpoint. Deliveries to an
--- endpoint that a user paused wait for any time. Returns one row: exhausted, dead_lettered.
--- Locks: deliveries, skipped when locked, then notices. Index: outgoing_delivery_waits_for.
+-- queue.expire_deliveries(limit): gives up deliveries that have waited for a paused endpoint too long since they were
+-- due: one hour; six hours for those of the gateway, mails and invocations, which is as long as SNS tries at most; and
+-- for those of a schedule the age in its RetryPolicy. It gives up at most p_limit for each endpoint. Deliveries to an
+-- endpoint that a user paused wait without a limit. Returns one row: exhausted, dead_lettered.
+-- Locks: deliveries, skipped if locked, then notices. Index: outgoing_delivery_waits_for.
 create or replace function queue.expire_deliveries(p_limit int) returns table (exhausted int, dead_lettered int)
 language plpgsql as $$
 #variable_conflict use_column

@@ -1,9 +1,10 @@
--- queue.give_up_deliveries(ids): ends the attempts of these deliveries, whose rows the caller holds. With a dead-letter
--- queue the message goes there, in this transaction, as it would have been posted (a raw one with its attributes), and the
--- delivery is deleted; the caller deletes its notice. A message for the gateway, and a mail, goes there in its envelope, as
--- other messages of its topic do (notice.head), an invocation by a schedule with the failure as attributes. Without
--- one, or when that queue cannot take it, the delivery stays as exhausted. Either is recorded in the history, and an
--- outgoing message has failed. Returns how many went to a dead-letter queue.
+-- queue.give_up_deliveries(ids): ends the attempts of these deliveries, whose rows the caller holds. If a delivery has a
+-- dead-letter queue, its message goes there in this transaction and the delivery is deleted; the caller deletes its
+-- notice. The message has the text that would have been posted (a raw one keeps its attributes). A message for the
+-- gateway, and a mail, goes there in its envelope, as other messages of its topic do (notice.head). An invocation by a
+-- schedule goes there with the failure as attributes. Without a dead-letter queue, or if that queue cannot take the
+-- message, the delivery stays as exhausted. The history records either outcome, and an outgoing message has failed.
+-- Returns the number of messages that went to a dead-letter queue.
 -- Locks: as queue.send_messages.
 create or replace function queue.give_up_deliveries(p_ids bigint[]) returns int
 language plpgsql as $$
@@ -17,7 +18,7 @@ begin
         array_agg(b.body order by d.delivery_id) as bodies,
         array_agg(octet_length(b.body) + coalesce(octet_length(b.attributes::text), 0) order by d.delivery_id) as sizes,
         array_agg(b.attributes order by d.delivery_id) as attributes,
-        -- A FIFO queue takes them too: each in a separate group, so that none waits for another.
+        -- A FIFO queue takes them too: each one has a separate group, so that none waits for another.
         array_agg(d.delivery_id::text order by d.delivery_id) as groups
     into v_dead_letters
     from queue.outgoing_delivery d join queue.notice n on n.notice_id = d.notice_id
@@ -53,8 +54,8 @@ begin
     return cardinality(v_moved);
 end $$;
 
--- queue.function_failure(delivery, notice): the attributes with which the invocation of a function by a schedule goes to the
--- dead-letter queue. The error's code stands before the colon of the last error.
+-- queue.function_failure(delivery, notice): returns the attributes of a failed invocation by a schedule in the
+-- dead-letter queue. The code of the error is the part of the last error before the colon.
 create or replace function queue.function_failure(p_delivery queue.outgoing_delivery, p_notice queue.notice) returns jsonb
 language sql stable as $$
 select queue.schedule_failure(jsonb_populate_record(null::queue.schedule, n.headers -> 'schedule'), (n.headers ->> 'at')::timestamptz,

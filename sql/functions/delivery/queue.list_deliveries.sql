@@ -1,5 +1,6 @@
--- queue.list_deliveries(account, state, after, limit): deliveries of an account in one state, pending or exhausted, in the
--- order of their ids, from the one after p_after (null: from the first). Times in milliseconds since 1970.
+-- queue.list_deliveries(account, state, after, limit): returns the deliveries of an account in one state, pending or
+-- exhausted, in the order of their ids, from the one after p_after (null: from the first). Times are in milliseconds
+-- since 1970.
 -- Index: outgoing_delivery_exhausted, outgoing_delivery_pkey.
 create or replace function queue.list_deliveries(p_account_id text, p_state text, p_after bigint, p_limit int)
 returns table (

@@ -1,8 +1,8 @@
--- queue.retry_deliveries(account, endpoint, since, after, limit): as queue.retry_delivery, for deliveries that were given
--- up: those with this endpoint (null: any) whose last attempt was at p_since or later (null: at any time), with an id over
--- p_after,
--- p_limit at most. Returns one row: how many, and the last id when there may be more.
--- Locks: the deliveries in the order of their ids, skipped when locked, then outgoing messages. Index:
+-- queue.retry_deliveries(account, endpoint, since, after, limit): does the same as queue.retry_delivery for at most
+-- p_limit deliveries that were given up: those with this endpoint (null: any) whose last attempt was at p_since or later
+-- (null: at any time) and whose id is greater than p_after. Returns one row: their number, and the last id if there may
+-- be more.
+-- Locks: the deliveries in the order of their ids, skipped if locked, then outgoing messages. Index:
 -- outgoing_delivery_exhausted.
 create or replace function queue.retry_deliveries(
     p_account_id text, p_endpoint text, p_since timestamptz, p_after bigint, p_limit int)

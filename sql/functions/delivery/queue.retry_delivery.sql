@@ -1,6 +1,6 @@
--- queue.retry_delivery(account, id): makes a delivery due now; a delivery that was given up gets all its attempts again. A
--- delivery whose attempt is under way stays as it is. An outgoing message that has failed waits again. Returns its id; no
--- row when the account has no such delivery.
+-- queue.retry_delivery(account, id): makes a delivery due now. A delivery that was given up gets all its attempts again.
+-- A delivery with an attempt under way does not change. A failed outgoing message waits again. Returns the id of the
+-- delivery, and no row if the account has no such delivery.
 -- Locks: the delivery, then the outgoing message. Index: outgoing_delivery_pkey.
 create or replace function queue.retry_delivery(p_account_id text, p_delivery_id bigint)
 returns table (delivery_id bigint)

@@ -1,14 +1,15 @@
--- queue.settle_deliveries(ids, leases, endpoints, statuses, errors, delays_ms, healths, durations_ms, sent_bytes, answers):
--- writes the outcomes of attempts, one array element a delivery, and logs each in queue.outgoing_delivery_attempt. Only the
--- lease's holder may do that: an outcome that comes after another worker has claimed the delivery changes nothing. A
--- delivery without an error has arrived: it is deleted and recorded in the history. Else it is retried after delay_ms, or,
--- when that is null, given up. Status 0: nothing was sent, and the attempt does not count.
--- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.record_endpoint_health. 2: a mail server answers, and
--- refuses the recipient for good; see queue.record_mail_refusals.
--- Returns one row: how many were delivered, will be retried, were given up (exhausted), went to a dead-letter queue,
--- and how many belonged to another worker by then (lost).
--- Locks: notices, then deliveries, then subscriptions of mails, then rows of queue.delivery_endpoint, each in order. Index:
--- outgoing_delivery_pkey, outgoing_delivery_notice.
+-- queue.settle_deliveries(ids, leases, endpoints, statuses, errors, delays_ms, healths, durations_ms, sent_bytes,
+-- answers): writes the outcomes of attempts and logs each in queue.outgoing_delivery_attempt. Each array has an element
+-- for each delivery. Only the holder of the lease may do that: an outcome that comes after another worker has claimed
+-- the delivery changes nothing.
+-- A delivery without an error has arrived: it is deleted and recorded in the history. Otherwise it is retried after
+-- delay_ms or, if that is null, given up. Status 0: no request was sent, and the attempt does not count.
+-- healths: 1: the endpoint answers; -1: it fails; 0: neither (queue.record_endpoint_health). 2: a mail server answers
+-- and refuses the recipient permanently (queue.record_mail_refusals).
+-- Returns one row: how many were delivered, will be retried, were given up (exhausted), went to a dead-letter queue, and
+-- how many belonged to another worker by then (lost).
+-- Locks: notices, then deliveries, then subscriptions of mails, then rows of queue.delivery_endpoint, each in order.
+-- Index: outgoing_delivery_pkey, outgoing_delivery_notice.
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
     p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_answers text[] default null)
@@ -82,8 +83,9 @@ begin
     return next;
 end $$;
 
--- queue.record_mail_refusals(subscriptions, refused): counts mails that the server refused for good because of the recipient,
--- one array element a mail; one that it accepted sets the count of its subscription back. See hand_over_mail.
+-- queue.record_mail_refusals(subscriptions, refused): counts mails that the server refused permanently because of the
+-- recipient. Each mail has an element in the arrays. An accepted mail resets the count of its subscription. See
+-- hand_over_mail.
 -- Locks: subscriptions, in the order of their ARNs. Index: subscription_arn_key.
 create or replace function queue.record_mail_refusals(p_subscriptions text[], p_refused boolean[]) returns void
 language plpgsql as $$
@@ -100,12 +102,13 @@ begin
     end loop;
 end $$;
 
--- queue.record_endpoint_health(ids, endpoints, healths): records whether the endpoints of attempts work, one array
--- element an attempt: 1 it answered, -1 it failed (no answer, 5xx, 429), 0 neither. p_endpoints: the column `endpoint_key` of
--- claim_deliveries, so an account's failures pause no other account's deliveries for the same URL.
--- 20 failures without an answer in between pause an endpoint, for 5 seconds. Then it gets one delivery as a probe: an
--- answer ends the pause, a failure doubles it, up to a minute. Failures of other attempts that were still under way do
--- not count. What somebody paused stays paused.
+-- queue.record_endpoint_health(ids, endpoints, healths): records whether the endpoints of attempts work. Each attempt
+-- has an element in the arrays: 1: the endpoint answered; -1: it failed (no answer, 5xx, 429); 0: neither. p_endpoints:
+-- the column `endpoint_key` of claim_deliveries, so the failures of an account do not pause the deliveries of another
+-- account to the same URL.
+-- 20 failures without an answer in between pause an endpoint for 5 seconds. Then it gets one delivery as a probe: an
+-- answer ends the pause, and a failure doubles it, up to a minute. Failures of other attempts that were still under way
+-- do not count. An endpoint that a user paused stays paused.
 -- Locks: rows of queue.delivery_endpoint, in the order of their names. Index: delivery_endpoint_pkey.
 create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[]) returns void
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- queue.matching_bindings(account, region, routing key, facts): the bindings whose patterns match this key and whose
--- filter policies match p_facts, the values of the event (null: filter policies are ignored).
+-- queue.matching_bindings(account, region, routing key, facts): returns the bindings whose patterns match this key and
+-- whose filter policies match p_facts, the values of the event (null: filter policies are ignored).
 -- Index: binding_account_id_region_pattern_protocol_endpoint_key, binding_wildcard.
 create or replace function queue.matching_bindings(
     p_account_id text, p_region text, p_routing_key text, p_facts jsonb default null)
@@ -16,15 +16,15 @@ where b.account_id = p_account_id and b.region = p_region and not b.literal
     and (b.filter is null or p_facts is null or queue.policy_matches(b.filter, p_facts))
 $$;
 
--- queue.routing_key_matches(pattern, key): whether the segments of a routing key match a pattern, in which `*` matches
--- one segment and `#` any number of them, also none (as in AMQP topic exchanges). The time is at worst the product of
--- their lengths.
+-- queue.routing_key_matches(pattern, key): returns whether the segments of a routing key match a pattern. In a pattern,
+-- `*` matches one segment, and `#` matches any number of segments, including none (as in AMQP topic exchanges). The time
+-- is at most proportional to the product of their lengths.
 create or replace function queue.routing_key_matches(p_pattern text[], p_key text[]) returns boolean
 language plpgsql immutable parallel safe as $$
 declare
     v_pattern int := 1;
     v_key int := 1;
-    v_last_hash int := 0;                -- where the last `#` is, and which segment of the key it matches up to
+    v_last_hash int := 0;                -- the place of the last `#`, and the segment of the key up to which it matches
     v_hash_end int := 0;
     v_patterns int := cardinality(p_pattern);
     v_keys int := cardinality(p_key);
@@ -51,8 +51,8 @@ begin
     return v_pattern > v_patterns;
 end $$;
 
--- queue.match_event(account, region, routing key): the bindings whose patterns match this key, whatever their filter
--- policies.
+-- queue.match_event(account, region, routing key): returns the bindings whose patterns match this key, and ignores
+-- filter policies.
 create or replace function queue.match_event(p_account_id text, p_region text, p_routing_key text)
 returns table (binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text,
     created_at_ms bigint)

@@ -1,11 +1,11 @@
 -- queue.publish_events: sends an event to every queue and URL that is bound to its routing key, in this transaction.
--- Parameters: account, region, routing key; the message as JSON text, its attributes as SQS keeps them, headers as
---   JSON; the values that filter policies compare (null: the message is not an object, so no filter policy matches);
---   delay in seconds for queues; the trace header, which goes with its messages and deliveries.
--- A queue that is bound more than once gets one message; a FIFO queue gets the routing key as group.
--- Returns a row a queue: its ARN, the message's id, error (as send_messages: the queue gets nothing), and last a row
--- without ARN, whose id is the number of URLs. When the account has too many deliveries, and a URL is bound, nothing is
--- stored: raises QU009 or, with p_error_as_row, returns one row with the error RequestThrottled.
+-- Parameters: account, region, routing key; the message as JSON text, its attributes as SQS keeps them, headers as JSON;
+-- the values that filter policies compare (null: the message is not an object, so no filter policy matches); delay in
+-- seconds for queues; the trace header, which its messages and deliveries keep.
+-- A queue that is bound more than once gets one message. A FIFO queue gets the routing key as group.
+-- Returns a row for each queue: its ARN, the message's id, and error (as send_messages: the queue gets no message). The
+-- last row has no ARN, and its id is the number of URLs. If the account has too many deliveries and a URL is bound, the
+-- function stores nothing: it raises QU009 or, with p_error_as_row, returns one row with the error RequestThrottled.
 -- Locks: those of send_messages, in the order of ARNs. Index: outgoing_delivery_excess_pkey.
 create or replace function queue.publish_events(
     p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,

@@ -1,21 +1,24 @@
--- queue.take_groups: hands out messages of a FIFO queue, group after group, the longest ready first. Of a group it
--- takes only the messages before the first invisible one: no message overtakes one in flight.
+-- queue.take_groups: hands out messages of a FIFO queue, group by group. The group that has been ready longest comes
+-- first. It takes only the messages of a group before the first invisible one, so that no message overtakes one in
+-- flight.
 -- The first p_share rows are for one receiver, the next p_share rows for the next one. No two receivers get messages of
--- one group, since a call takes messages of a group once, for one receiver.
--- Where it begins to search: each change of a group leaves a dead entry in the index by time (of queue.fifo_ready), which
--- stays as long as an old snapshot may read it, and a search from the beginning of the index passes all of them. So
--- queue.fifo_search stores the time of the first entry that was found, and the next search begins there. But a transaction
--- that commits late adds an entry with an earlier time. Hence there are three places to begin at:
---   usually: the stored time, at least 0.1 seconds before the search that stored it. When that search is 0.1 seconds old,
---     this one looks for the first entry again and stores its time.
---   once a second: a second stored time, at least 2 seconds before the last search of this kind. This finds the entries of
---     transactions that were open for up to 2 seconds.
---   seldom: the beginning of the index. This finds all. It is due again in a second if this receive got less than it asked
---     for, else in a minute, but not before 50 times as long as it took: so it takes a fiftieth of the time at most.
--- p_answer_bytes, p_answer_format: as receive_messages. A group whose first message is passed over waits: it stays ready
---   for other receives, and this one reads that message but does not lock the group, unless the message is to become a dead
---   letter. After a receive that found nothing, the setting queue.passed_over says whether there is such a group.
--- Locks: the groups' rows, skipped when locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
+-- one group because a call takes messages of a group once, for one receiver.
+-- p_answer_bytes, p_answer_format: as receive_messages. If the first message of a group is passed over, the group waits:
+-- it stays ready for other receives, and this one reads that message but does not lock the group, unless the message has
+-- to become a dead letter. After a receive that found nothing, the setting queue.passed_over says whether such a group
+-- exists.
+-- Where it begins to search: each change of a group leaves a dead entry in the index by time (of queue.fifo_ready). The
+-- entry stays while an old snapshot may read it, and a search from the beginning of the index passes all of them.
+-- Therefore queue.fifo_search stores the time of the first entry that was found, and the next search begins there. But a
+-- transaction that commits late adds an entry with an earlier time. Hence a search begins at one of three places:
+-- - usually: the stored time, at least 0.1 seconds before the search that stored it. When that search is 0.1 seconds
+--   old, this one searches the first entry again and stores its time.
+-- - once a second: a second stored time, at least 2 seconds before the last search of this kind. This finds the entries
+--   of transactions that were open for up to 2 seconds.
+-- - seldom: the beginning of the index. This finds every entry. It is due again after a second if this receive got less
+--   than it asked for, otherwise after a minute, but not before 50 times the time that it took. Thus it takes at most a
+--   fiftieth of the time.
+-- Locks: the groups' rows, skipped if locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
     p_answer_bytes int, p_answer_format text)
@@ -54,7 +57,7 @@ begin
             order by r.visible_at limit 1), v_now);
         v_took := clock_timestamp() - v_now;
     end if;
-    loop        -- few groups first, since other receivers cannot take groups that this call locks and does not use
+    loop        -- few groups first, because other receivers cannot take groups that this call locks and does not use
         select coalesce(array_agg(l.group_key), '{}'), array_agg(l.first_id) into v_groups, v_firsts
         from (
             select g.group_key, r.first_id from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
@@ -84,7 +87,7 @@ begin
                     v_ready.ids := null;
                 end if;
             end if;
-            if v_ready.ids is null then     -- update_groups changes nothing of a group that is ready and passed over
+            if v_ready.ids is null then     -- update_groups changes nothing for a group that is ready and passed over
                 perform queue.update_groups(array[v_ready.group_key]);
             else
                 v_ids := v_ids || v_ready.ids[:v_capacity];
@@ -97,8 +100,8 @@ begin
         v_seen := v_seen || v_groups;
         v_limit := least(4 * v_limit, p_max - cardinality(v_ids) + 100);
     end loop;
-    -- An empty receive writes only what spares the next one a long search, or that a search does not take long any more:
-    -- next_ready_at says that the queue is ready as long as one of those is due.
+    -- An empty receive writes only if that spares the next one a long search, or if searches have become short again:
+    -- next_ready_at says that the queue is ready while one of those is due.
     if v_again and (v_ids <> '{}' or v_took > interval '5 milliseconds'
         or (v_full and v_search.full_took > interval '5 milliseconds'))
     then
@@ -149,10 +152,10 @@ begin
     select u.group_key, p_queue_id, v_now + p_visibility, u.first_id from unnest(v_taken, v_first_ids) u(group_key, first_id);
 end $$;
 
--- queue.group_fits(group, first id, bytes, format, greatest receive count): whether a receive whose answer is limited locks
--- the group: its first message fits (group_head), or becomes a dead letter, or the group has no message.
--- In PL/pgSQL, which PostgreSQL does not inline: receives of other answers do not pay for the subquery, which the executor
--- would prepare and never run (3 % of a receive of one message, 2026-11-26).
+-- queue.group_fits(group, first id, bytes, format, greatest receive count): returns whether a receive with a limited
+-- answer locks the group: its first message fits (group_head) or becomes a dead letter, or the group has no message.
+-- It is in PL/pgSQL, which PostgreSQL does not inline. Otherwise other receives would pay for the subquery, which the
+-- executor would prepare and never run (3 % of a receive of one message, 2026-11-26).
 create or replace function queue.group_fits(
     p_group_key bigint, p_first_id bigint, p_answer_bytes int, p_answer_format text, p_max_receive_count int)
 returns boolean
@@ -163,10 +166,11 @@ begin
         from queue.group_head(p_group_key, p_first_id, p_answer_bytes, p_answer_format) h) is not false;
 end $$;
 
--- queue.first_ready_messages(group, first id, limit, now): the visible messages at the head of a FIFO group, of whose
--- messages none has an id below p_first_id, at most p_limit, up to the first one that is invisible or passed over (of
--- more bytes than p_answer_bytes in p_answer_format: pass_over), with the ctids of their rows, which stay valid while the
--- group is locked; ids is null if the group has no such message. receive_count: of the very first message.
+-- queue.first_ready_messages(group, first id, limit, now): returns the visible messages at the head of a FIFO group, at
+-- most p_limit, up to the first one that is invisible or passed over (it has more than p_answer_bytes in
+-- p_answer_format: pass_over). No message of the group has an id below p_first_id. The ctids of their rows stay valid
+-- while the group is locked. ids is null if the group has no such message. receive_count is that of the very first
+-- message.
 -- Index: fifo_message_of_group.
 create or replace function queue.first_ready_messages(
     p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_answer_bytes int, p_answer_format text)
@@ -181,13 +185,13 @@ from (select m.id, m.place, m.receive_count, bool_and(m.visible_at <= p_now and 
             where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit p_limit) m) h
 $$;
 
--- queue.dead_letter_group: moves the first messages of a group that were received p_max_receive_count times, and are
--- visible again, to the FIFO dead-letter queue: into the group of the same name, in their order, with their message id
--- as deduplication id. Retention starts anew there. Both as on AWS (Developer Guide, "dead-letter queue redrive" and
--- "Using dead-letter queues"). At most 100 a call.
--- Returns false when messages of the group still have to move: there were 100 or more, or another transaction has
--- locked the target's group. Then no message of the group may be handed out now. The caller holds the group's row.
--- Locks: the target's group row, without waiting, since two queues may share a dead-letter queue.
+-- queue.dead_letter_group: moves the first messages of a group that were received p_max_receive_count times and are
+-- visible again to the FIFO dead-letter queue: into the group of the same name, in their order, with their message id as
+-- deduplication id. Their retention starts again there. Both are as on AWS (Developer Guide, "dead-letter queue redrive"
+-- and "Using dead-letter queues"). A call moves at most 100 messages.
+-- Returns false if messages of the group still have to move: there were 100 or more, or another transaction has locked
+-- the target's group. Then the caller must not hand out a message of the group now. The caller holds the group's row.
+-- Locks: the target's group row, without waiting, because two queues may share a dead-letter queue.
 create or replace function queue.dead_letter_group(
     p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text)
 returns boolean

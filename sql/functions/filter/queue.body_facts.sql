@@ -1,6 +1,7 @@
--- queue.body_facts(message): the values of a JSON object that filter policies compare, as sns/filter_policy/facts.py
--- makes them: the values of each path (a dot in a name is as good as nesting) and, when an array holds objects or arrays, the message itself; null for any
--- other JSON value, for more than 32 nested arrays, and for more than 131,072 brackets that open an object or an array.
+-- queue.body_facts(message): returns the values of a JSON object that filter policies compare, in the format of
+-- sns/filter_policy/facts.py: the values of each path (a dot in a name has the same effect as nesting) and, if an array
+-- holds objects or arrays, the message itself. Returns null for any other JSON value, for more than 32 nested arrays,
+-- and for more than 131,072 brackets that open an object or an array.
 create or replace function queue.body_facts(p_message jsonb) returns jsonb
 language sql immutable as $$
 with recursive part as (
@@ -18,7 +19,7 @@ with recursive part as (
         union all
         select null, a.value from jsonb_array_elements(case when jsonb_typeof(p.value) = 'array' then p.value end) a) n)
 select case when jsonb_typeof(p_message) = 'object' and coalesce(max(p.level), 0) <= 32
-        and (p_message = '{}' or count(*) > 0) then     -- else it has too many brackets
+        and (p_message = '{}' or count(*) > 0) then     -- otherwise it has too many brackets
     coalesce((
         select jsonb_object_agg(f.path, f.values) from (
             select l.path, jsonb_agg(l.value) as values from part l

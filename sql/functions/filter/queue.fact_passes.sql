@@ -1,5 +1,5 @@
--- queue.fact_passes(test, fact, kind): whether one fact (a JSON scalar, and its jsonb_typeof) passes a test of a
--- compiled filter policy: [operator, arguments…], see sns/filter_policy/operators.py. It uses no text as a regular
+-- queue.fact_passes(test, fact, kind): returns whether one fact (a JSON scalar, and its jsonb_typeof) passes a test of a
+-- compiled filter policy: [operator, arguments…], see sns/filter_policy/operators.py. It never uses a text as a regular
 -- expression.
 -- It is one expression, so that PostgreSQL inlines it into its caller.
 create or replace function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text) returns boolean
@@ -20,13 +20,14 @@ select case p_test ->> 0
 end
 $$;
 
--- queue.like_any(text, patterns): whether the text is like one of the patterns, a JSON array of strings.
+-- queue.like_any(text, patterns): returns whether the text is like one of the patterns, a JSON array of strings.
 create or replace function queue.like_any(p_text text, p_patterns jsonb) returns boolean
 language sql immutable parallel safe as $$
 select exists (select from jsonb_array_elements_text(p_patterns) e where p_text like e.value)
 $$;
 
--- queue.in_network(text, network): whether the text is an IP address in a network; false when it is not an address.
+-- queue.in_network(text, network): returns whether the text is an IP address in a network, and false if it is no
+-- address.
 create or replace function queue.in_network(p_text text, p_network text) returns boolean
 language plpgsql immutable parallel safe as $$
 begin

@@ -1,4 +1,4 @@
--- queue.key_passes(key, values): whether one of the values passes one of the tests of a key of a compiled filter
+-- queue.key_passes(key, values): returns whether one of the values passes one of the tests of a key of a compiled filter
 -- policy: [path, may be missing, test, …]. Numbers from -10^9 to 10^9 are compared with five digits after the point
 -- (source: "Filter policy constraints", SNS Developer Guide).
 create or replace function queue.key_passes(p_key jsonb, p_values jsonb) returns boolean

@@ -1,7 +1,6 @@
--- queue.policy_matches(policy, facts): whether a message with these facts (sns/filter_policy/facts.py) matches a
--- compiled filter policy (sns/filter_policy/compile.py): whether all keys of one of its alternatives pass. Null or
--- empty facts match nothing. Keys whose values are in arrays of objects must also pass together, see
--- keys_match_together.
+-- queue.policy_matches(policy, facts): returns whether a message with these facts (sns/filter_policy/facts.py) matches a
+-- compiled filter policy (sns/filter_policy/compile.py): whether all keys of one of its alternatives pass. Null or empty
+-- facts match nothing. Keys whose values are in arrays of objects must also pass together, see keys_match_together.
 create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare
@@ -33,8 +32,8 @@ begin
     return false;
 end $$;
 
--- queue.branch_matches_together(keys, facts, document): whether the keys of an alternative, each of which has passed
--- alone, pass together in the document; keys that pass because their path is missing are left out.
+-- queue.branch_matches_together(keys, facts, document): returns whether the keys of an alternative, each of which has
+-- passed alone, pass together in the document. It ignores keys that pass because their path is missing.
 create or replace function queue.branch_matches_together(p_keys jsonb, p_facts jsonb, p_document jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

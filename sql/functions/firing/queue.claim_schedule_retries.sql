@@ -1,8 +1,8 @@
--- queue.claim_schedule_retries(limit, per second): locks up to p_limit invocations that are to be tried again now, until
--- the caller's transaction ends: of each account that has some equally many, as claim_schedules does, so that no account's
--- failing targets delay another's. Returns a row each: id; the ARN of the target when it is a topic of SNS; the input,
--- which for such a topic is signed; the name of the schedule.
--- Locks: the rows, skipped when another worker has them. Index: schedule_retry_account_due.
+-- queue.claim_schedule_retries(limit, per second): locks up to p_limit failed invocations that have to be retried now,
+-- until the caller's transaction ends. Accounts share p_limit equally, as in claim_schedules, so that failing targets of
+-- one account delay no other account. Returns a row for each: id; the ARN of the target if it is an SNS topic; the
+-- input, which the caller signs for such a topic; the name of the schedule.
+-- Locks: the rows, skipped if another worker has them. Index: schedule_retry_account_due.
 create or replace function queue.claim_schedule_retries(p_limit int, p_per_second int default 0)
 returns table (retry_id bigint, topic text, input text, name text)
 language plpgsql as $$
@@ -14,7 +14,7 @@ declare
 begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
-    with recursive accounts(account_id) as (    -- one step in the index for each
+    with recursive accounts(account_id) as (    -- one step in the index for each account
         (select r.account_id from queue.schedule_retry r order by r.account_id limit 1)
         union all
         select (select r.account_id from queue.schedule_retry r

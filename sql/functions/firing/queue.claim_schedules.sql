@@ -1,13 +1,13 @@
--- queue.claim_schedules(limit, per second): locks up to p_limit schedules that are due, until the caller's transaction ends:
--- of each account that has some equally many, those that have waited longest, and of those that have more what others
--- leave, so that no account delays another's; of none more than it may fire in a second (p_per_second; 0: any number).
--- The caller computes the occurrences that fire, calls fire_schedules and commits. Other workers skip the locked ones.
--- If the caller dies, the transaction ends after 10 seconds and nothing has happened.
--- Returns a row a schedule, in the order of penstock.scheduler.firing.plan.Due; now is the database's time, the only
--- one that counts; topic: the ARN, when the target is a topic of SNS, whose messages are signed before they are sent.
--- Locks: the schedules, skipped when another worker has them. The transaction waits 250 ms for further locks (FIFO
--- groups).
--- Index: schedule_account_due.
+-- queue.claim_schedules(limit, per second): locks up to p_limit schedules that are due, until the caller's transaction
+-- ends. Accounts share p_limit equally, so that no account delays another; what one account does not need goes to the
+-- others. An account gives the schedules that have waited longest, and not more than it may fire in a second
+-- (p_per_second; 0: any number). The caller computes the occurrences that fire, calls fire_schedules and commits. Other
+-- workers skip the locked schedules. If the caller dies, the transaction ends after 10 seconds without any effect.
+-- Returns a row for each schedule, in the order of penstock.scheduler.firing.plan.Due. now is the time of the database,
+-- the only clock that counts. topic: the ARN if the target is an SNS topic, whose messages are signed before they are
+-- sent.
+-- Locks: the schedules, skipped if another worker has them. The transaction waits 250 ms for further locks (FIFO
+-- groups). Index: schedule_account_due.
 create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
 returns table (
     now timestamptz, schedule_id bigint, api text, expression_kind text, canonical text, timezone text, anchor_at timestamptz,
@@ -24,7 +24,7 @@ declare
 begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
-    with recursive accounts(account_id) as (    -- one step in the index for each
+    with recursive accounts(account_id) as (    -- one step in the index for each account
         (select s.account_id from queue.schedule s where s.status = 'active' order by s.account_id limit 1)
         union all
         select (select s.account_id from queue.schedule s
@@ -50,7 +50,7 @@ begin
                 for no key update skip locked) c)
         select v_ids || array_agg(c.schedule_id), v_of || array_agg(c.account_id),
             array(select k.account_id from claimed k group by k.account_id having count(*) = v_share)
-        into v_ids, v_of, v_accounts from claimed c;    -- an account that has given all that it has is left out
+        into v_ids, v_of, v_accounts from claimed c;    -- leaves out accounts that have given all their schedules
     end loop;
     return query
     select v_now, s.schedule_id, s.api, s.expression_kind, s.canonical, s.timezone, s.anchor_at, s.end_at,

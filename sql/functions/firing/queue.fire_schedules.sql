@@ -1,13 +1,16 @@
 -- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, and stores their next
--- occurrences. Simple schedules fire in one batch; the others, and all when the batch fails, fire each in a savepoint.
--- Parameters, one array element a schedule: id; the next occurrence (null: none); the text for last_error, when
---   occurrences are skipped, and the first of these, which gets a run with this text; how many occurrences fire now. Then
---   one element an occurrence, in the same order: its time; its topic message, as dispatch_schedule describes it.
--- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a
---   schedule of the REST API, which is retried, or paused at its failure_threshold; "busy": another transaction holds a lock that it
---   needs, and it is due again in a second, or its account has too many deliveries, and it is due again in ten; "unsigned": nothing happened, its topic messages have to be signed with the
---   version that detail names.
--- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
+-- occurrences. Simple schedules fire in one batch. The others fire one by one, each in a savepoint; so do all schedules
+-- if the batch fails.
+-- Parameters: arrays with an element for each schedule: id; the next occurrence (null: none); if occurrences are
+-- skipped, the text for last_error, and the first of these occurrences, which gets a run with this text; the number of
+-- occurrences that fire now. Further arrays have an element for each occurrence, in the same order: its time; its topic
+-- message, as dispatch_schedule describes it.
+-- Returns a row for each schedule. Outcome "done": how many occurrences fired, were skipped (overlap) or failed.
+-- "failed": a schedule of the REST API, which is retried, or paused at its failure_threshold. "busy": another
+-- transaction holds a lock that it needs, and it is due again in a second; or its account has too many deliveries, and
+-- it is due again in ten seconds. "unsigned": it did not fire, because its topic messages have to be signed with the
+-- version in detail.
+-- An error of the whole server (out of space, a deadlock, a shutdown) is raised and undoes everything.
 -- Locks: those of dispatch_schedule.
 create or replace function queue.fire_schedules(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_skipped_at timestamptz[], p_counts int[],
@@ -97,7 +100,7 @@ begin
             perform queue.advance_schedule(v_schedule.schedule_id, p_next_fire_at[v_number], p_notes[v_number], fired,
                 failed);
         exception
-            when sqlstate 'QU007' then         -- the message has to be signed in another version
+            when sqlstate 'QU007' then         -- the message has to be signed with another version
                 outcome := 'unsigned';
                 get stacked diagnostics detail = pg_exception_detail;
             when lock_not_available then
@@ -126,10 +129,10 @@ begin
 end $$;
 
 -- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires all simple schedules with
--- one occurrence, by one statement each for their messages, runs and rows. Simple are schedules of the REST API for standard
--- queues, without overlap rules, that have a next occurrence or are one-shots, which are deleted. That takes two fifths
--- of the time that firing one by one takes (docs/decisions/0006-firing-together.md).
--- Returns the ids of the schedules that fired. Raises QU006 or QU008 when one of them cannot fire: then none has fired.
+-- one occurrence, with one statement each for their messages, runs and rows. A schedule is simple if it belongs to the
+-- REST API, sends to a standard queue, has no overlap rule, and has a next occurrence or is a one-shot, which is
+-- deleted. The batch takes two fifths of the time that firing one by one takes (docs/decisions/0006-firing-together.md).
+-- Returns the ids of the schedules that fired. Raises QU006 or QU008 if one of them cannot fire; then none has fired.
 -- Locks: those of send_messages.
 create or replace function queue.fire_schedule_batch(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_topic_messages jsonb[]) returns bigint[]
@@ -186,8 +189,8 @@ begin
     return v_fired;
 end $$;
 
--- queue.schedule_overlaps(schedule): whether a message that the schedule's last run sent is still in its queue, waiting
--- or in flight. Messages to a topic of SNS do not count. Index: schedule_run_schedule.
+-- queue.schedule_overlaps(schedule): returns whether a message that the schedule's last run sent is still in its queue,
+-- waiting or in flight. Messages to an SNS topic do not count. Index: schedule_run_schedule.
 create or replace function queue.schedule_overlaps(p_schedule queue.schedule) returns boolean
 language sql stable as $$
 select exists (
@@ -201,8 +204,8 @@ select exists (
     where queue.message_exists(q.queue_id, (m.value ->> 'msg_id')::bigint))
 $$;
 
--- queue.message_exists(queue, public id): whether a message is still there: waiting, delayed or in flight.
--- Index: log_pkey, lease_pkey, side_pkey, fifo_message_pkey.
+-- queue.message_exists(queue, public id): returns whether a message still exists: waiting, delayed or in flight. Index:
+-- log_pkey, lease_pkey, side_pkey, fifo_message_pkey.
 create or replace function queue.message_exists(p_queue_id int, p_public_id bigint) returns boolean
 language plpgsql stable as $$
 declare
@@ -223,8 +226,8 @@ begin
             where x.queue_id = p_queue_id and x.shard = v_shard and x.pos >= v_id and v_id = any (x.ids));
 end $$;
 
--- queue.add_schedule_retry(schedule, occurrence, error's code, error): stores a failed invocation, to be retried as the
--- schedule's RetryPolicy says, and returns it. The invocation's age counts from the end of the flexible window.
+-- queue.add_schedule_retry(schedule, occurrence, error's code, error): stores a failed invocation for retries by the
+-- schedule's RetryPolicy, and returns it. The age of the invocation counts from the end of the flexible window.
 create or replace function queue.add_schedule_retry(
     p_schedule queue.schedule, p_at timestamptz, p_code text, p_error text)
 returns queue.schedule_retry
@@ -242,10 +245,10 @@ begin
     return v_retry;
 end $$;
 
--- queue.advance_schedule(schedule, next occurrence, note, fired, failed): stores a schedule's next occurrence after
--- earlier ones have been fired, and their outcomes. Without a next occurrence a one-shot of the REST API is deleted and another
--- schedule of the REST API is paused; a schedule of EventBridge Scheduler is deleted when its ActionAfterCompletion is DELETE,
--- otherwise it stays.
+-- queue.advance_schedule(schedule, next occurrence, note, fired, failed): stores the next occurrence of a schedule after
+-- earlier ones have fired, and their outcomes. Without a next occurrence, a one-shot of the REST API is deleted and any
+-- other schedule of the REST API is paused. A schedule of EventBridge Scheduler is deleted if its ActionAfterCompletion
+-- is DELETE, and otherwise stays.
 -- Locks: the schedule.
 create or replace function queue.advance_schedule(
     p_schedule_id bigint, p_next_fire_at timestamptz, p_note text, p_fired int, p_failed int) returns void
@@ -277,8 +280,8 @@ begin
     where s.schedule_id = p_schedule_id;
 end $$;
 
--- queue.fail_schedule(schedule, occurrence, error): records that a schedule of the REST API's target refused an occurrence,
--- which is tried again after 1, 2, 4, … 60 seconds; at the failure_threshold the schedule is paused.
+-- queue.fail_schedule(schedule, occurrence, error): records that the target of a REST API schedule refused an
+-- occurrence. The occurrence is retried after 1, 2, 4, … 60 seconds. At the failure_threshold the schedule is paused.
 -- Locks: the schedule.
 create or replace function queue.fail_schedule(p_schedule queue.schedule, p_at timestamptz, p_error text) returns void
 language plpgsql as $$

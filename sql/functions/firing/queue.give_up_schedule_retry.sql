@@ -1,6 +1,7 @@
--- queue.give_up_schedule_retry(retry): gives an invocation up when its retries are used up, or when it would be too old
--- at the next retry, and sends it to the dead-letter queue of its target, if there is one: the input as body, and the
--- failure as message attributes. When that queue does not exist or refuses the message, the invocation is lost.
+-- queue.give_up_schedule_retry(retry): gives an invocation up if its retries are used up, or if it would be too old at
+-- the next retry. It sends the invocation to the dead-letter queue of its target, if the target has one: the input as
+-- body, and the failure as message attributes. If that queue does not exist or refuses the message, the invocation is
+-- lost.
 -- Returns whether it was given up.
 -- Source: RetryPolicy (EventBridge Scheduler API Reference): 0-185 retries, 60-86,400 seconds, the maximum by default.
 -- Locks: those of send_messages.

@@ -1,4 +1,4 @@
--- queue.is_server_error(sqlstate): whether an error comes from the server or the transaction and not from the
+-- queue.is_server_error(sqlstate): returns whether an error comes from the server or the transaction and not from the
 -- statement: deadlocks and failed serializations (40), no resources (53), shutdowns (57), the system (58), bugs (XX).
 create or replace function queue.is_server_error(p_sqlstate text) returns boolean
 language sql immutable parallel safe

@@ -1,5 +1,5 @@
--- queue.next_schedule(): milliseconds until a schedule is to be fired, and until a failed invocation is to be tried
--- again (0: now; null: never). Index: schedule_due, schedule_retry_due.
+-- queue.next_schedule(): returns the milliseconds until a schedule has to fire, and until a failed invocation has to be
+-- retried (0: now; null: never). Index: schedule_due, schedule_retry_due.
 create or replace function queue.next_schedule() returns table (schedule_ms int, retry_ms int)
 language sql volatile as $$
 select
@@ -9,9 +9,9 @@ select
      from queue.schedule_retry r order by r.due_at limit 1)
 $$;
 
--- queue.next_later_schedule(): milliseconds until the next schedule or failed invocation is due that is not due yet; null:
--- none will be. Those that are due and cannot fire now (locked, or their account fires too often) do not count.
--- Index: schedule_due, schedule_retry_due.
+-- queue.next_later_schedule(): returns the milliseconds until the next schedule or failed invocation is due that is not
+-- due yet; null: there will be no such time. Those that are due and cannot fire now (locked, or their account fires too
+-- often) do not count. Index: schedule_due, schedule_retry_due.
 create or replace function queue.next_later_schedule() returns table (ms int)
 language sql volatile as $$
 select case when d.seconds is not null then least(3600000, ceil(d.seconds * 1000))::int end

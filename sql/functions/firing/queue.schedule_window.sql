@@ -1,5 +1,5 @@
--- queue.schedule_window(schedule): how many seconds later than its time an occurrence may be fired: jitter or flexible
--- window.
+-- queue.schedule_window(schedule): returns how many seconds after its time an occurrence may fire, because of jitter or
+-- a flexible window.
 create or replace function queue.schedule_window(p_schedule queue.schedule) returns int
 language sql immutable parallel safe
 return (p_schedule).jitter_seconds + 60 * coalesce((p_schedule).window_minutes, 0);

@@ -1,11 +1,11 @@
 -- queue.notify_watchers(queue, arn, wakes its own): at commit, notifies the processes whose long polls wait for the
--- queue. Without such processes it costs one index probe: an unconditional NOTIFY takes a database-wide lock at commit
--- and halves the rate of sending.
--- p_wakes_its_own: the sending process wakes its own long polls without a notification. That process, which the session
+-- queue. If no process waits, it costs one index probe. An unconditional NOTIFY would take a database-wide lock at
+-- commit and halve the rate of sending.
+-- p_wakes_its_own: the sending process wakes its long polls without a notification. That process, which the session
 -- names in the setting queue.watcher, keeps its registration.
--- Under REPEATABLE READ, where deleting a row that was deleted since the snapshot is an error, it notifies without
--- removing registrations.
--- Locks: watcher rows, skipped when another sender has them.
+-- Under REPEATABLE READ it notifies without deleting registrations: there it is an error to delete a row that was
+-- deleted after the snapshot.
+-- Locks: watcher rows, skipped if another sender has them.
 create or replace function queue.notify_watchers(p_queue_id int, p_arn text, p_wakes_its_own boolean default false)
 returns void
 language plpgsql as $$

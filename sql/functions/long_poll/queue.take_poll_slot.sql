@@ -1,6 +1,6 @@
--- queue.take_poll_slot(function, holder, slots, seconds): takes one of the p_slots slots in which requests of this function
--- of Lambda may wait in long polls. It ends after p_seconds, since an environment that is frozen or killed gives nothing
--- back. Returns the slot; no row: none is free.
+-- queue.take_poll_slot(function, holder, slots, seconds): takes one of the p_slots slots in which requests of this
+-- Lambda function may wait in long polls. The slot ends after p_seconds, because an environment that is frozen or killed
+-- does not release it. Returns the slot, and no row if no slot is free.
 -- Locks: advisory, one caller of a function at a time.
 create or replace function queue.take_poll_slot(p_function_name text, p_holder uuid, p_slots int, p_seconds float8)
 returns table (slot int)
@@ -20,8 +20,8 @@ begin
     returning taken.slot;
 end $$;
 
--- queue.release_poll_slot(function, holder): gives back the slot that take_poll_slot gave to this holder. Returns it; no
--- row: it has ended, and another holder has it.
+-- queue.release_poll_slot(function, holder): releases the slot that take_poll_slot gave to this holder. Returns the
+-- slot, and no row if it has ended and another holder has it.
 create or replace function queue.release_poll_slot(p_function_name text, p_holder uuid) returns table (slot int)
 language sql as $$
 update queue.poll_slot p set ends_at = '-infinity'

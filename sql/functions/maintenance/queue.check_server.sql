@@ -1,8 +1,8 @@
--- queue.check_server(after restore): detects that the database has moved to another server, by the system identifier
--- of the cluster and the timeline of its log: after a failover, or a restore into another cluster. The last messages
--- may then be lost, and their ids would be given out again, so sequences jump at once, shards by jump_ids.
--- p_after_restore: a restore into the same cluster, which neither value shows. Returns whether ids jump. If the server
--- hides its timeline, as Aurora does, whose storage loses no data, it counts as 0.
+-- queue.check_server(after restore): detects that the database has moved to another server, by the system identifier of
+-- the cluster and the timeline of its log. This happens after a failover, or after a restore into another cluster. The
+-- last messages may then be lost, and the new server would give out their ids again. Therefore sequences jump at once,
+-- and shards jump in jump_ids. p_after_restore: a restore into the same cluster, which neither value shows. Returns
+-- whether ids jump. If the server hides its timeline, as Aurora does, whose storage loses no data, it counts as 0.
 -- Locks: the row in queue.server.
 create or replace function queue.check_server(p_after_restore boolean default false) returns boolean
 language plpgsql as $$
@@ -19,7 +19,7 @@ begin
     end if;
     select * into v_server from queue.server s for update;
     if v_server.system_identifier = v_identifier and v_server.timeline = v_timeline and not p_after_restore then
-        return false;       -- another process has noticed it meanwhile
+        return false;       -- another process has noticed it already
     end if;
     for v_sequence in
         select format('%I.%I', s.schemaname, s.sequencename)::regclass as name, s.max_value > 4294967296 as is_long
@@ -33,8 +33,8 @@ begin
     return true;
 end $$;
 
--- queue.timeline(): the timeline of the server's write-ahead log, which the name of each of its files begins with; 0 where
--- the server does not tell.
+-- queue.timeline(): returns the timeline of the server's write-ahead log, with which the name of each log file begins,
+-- and 0 if the server does not tell it.
 create or replace function queue.timeline() returns int
 language plpgsql as $$
 begin

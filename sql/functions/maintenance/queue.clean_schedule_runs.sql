@@ -1,5 +1,5 @@
 -- queue.clean_schedule_runs(limit, seconds): removes runs that were recorded more than p_seconds ago, at most p_limit.
--- Returns how many, and notes in queue.history_drop from when on runs are complete. Index: schedule_run_recorded_at.
+-- Returns their number, and records in queue.history_drop since when runs are complete. Index: schedule_run_recorded_at.
 create or replace function queue.clean_schedule_runs(p_limit int, p_seconds int) returns bigint
 language plpgsql as $$
 declare

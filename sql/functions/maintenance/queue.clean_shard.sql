@@ -1,9 +1,10 @@
 -- queue.clean_shard(queue, shard, low, pos): deletes all finished messages of a shard above p_low up to the first
 -- unfinished one, and records them in the history. Returns the id up to which the shard is clean now.
--- Leases are cleaned whole. The leases of one receive that skipped noisy tenants overlap, and are cleaned together
--- (take_fair). The caller is the shard's reader and writes the result into the cursor's `low`. When that is p_pos, the
--- cursor's own row stays until the next cleaning. sweep_shard deletes finished messages behind the first open lease.
--- At most 20,000 ids a call, or one lease when it covers more, and as many in sweep_shard. Index: lease_pkey.
+-- It cleans whole leases. The leases of one receive that skipped noisy tenants overlap, and are cleaned together
+-- (take_fair). The caller is the shard's reader and writes the result into the cursor's `low`. If the result is p_pos,
+-- the cursor's row stays until the next cleaning. sweep_shard deletes finished messages behind the first open lease.
+-- A call cleans at most 20,000 ids, or one lease if that covers more; sweep_shard cleans the same number. Index:
+-- lease_pkey.
 create or replace function queue.clean_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns bigint
 language plpgsql as $$
 declare
@@ -18,7 +19,7 @@ begin
         order by x.pos limit 200) o;
     if v_in_flight
         and p_pos - v_open > 40000 / (select q.shards from queue.queues q where q.queue_id = p_queue_id)
-    then        -- where messages were skipped, maintain_queue decides this
+    then        -- if messages were skipped, maintain_queue decides this
         perform queue.update_in_flight_counting(p_queue_id, true);
     end if;
     v_low := queue.lease_boundary(p_queue_id, p_shard, p_low, coalesce(v_open, p_pos));

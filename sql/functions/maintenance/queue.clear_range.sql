@@ -1,8 +1,8 @@
 -- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to
 -- p_to, where no lease crosses the ends (lease_boundary), and records them in the history. All messages of a lease are
--- recorded together, so the messages of an open lease stay, also those that were acknowledged.
--- The open leases are read once: a lease that is acknowledged meanwhile stays for the next call.
--- The cursor's own row stays too, and is deleted by the next cleaning, which begins at it.
+-- recorded together, so the messages of an open lease stay, even acknowledged ones.
+-- It reads the open leases once: a lease that is acknowledged at the same time stays for the next call. The cursor's row
+-- also stays, and the next cleaning, which begins at it, deletes it.
 -- The caller is the shard's reader. Index: lease_pkey, log_pkey.
 create or replace function queue.clear_range(p_queue_id int, p_shard int, p_after bigint, p_to bigint, p_cursor bigint)
 returns void
@@ -26,7 +26,7 @@ begin
         select p_queue_id, m.outcome, x.receive_count, x.first_received_at, x.redelivered_at, m.entered_by, m.group_ids,
             m.sent_at, m.finished_at
         from queue.lease x
-        cross join lateral (        -- aggregated inside: the planner must go from each lease to its range of the log
+        cross join lateral (        -- aggregated inside: the planner must read for each lease its range of the log
             select f.outcome, f.entered_by, case when count(f.group_id) > 0 then array_agg(f.group_id) end as group_ids,
                 array_agg(f.sent_at) as sent_at, array_agg(f.finished_at) as finished_at
             from (
@@ -49,7 +49,7 @@ begin
     end if;
     delete from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to and l.id = any (array(
-        select e.id from (      -- without a join, for which the planner might scan the log once for each kept id
+        select e.id from (      -- without a join, for which the planner might scan the log once for each id that stays
             select k.id from queue.log k
             where k.queue_id = p_queue_id and k.shard = p_shard and k.id > p_after and k.id <= p_to
             union all

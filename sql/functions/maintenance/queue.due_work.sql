@@ -1,12 +1,12 @@
 -- queue.due_work(): finds work for a process whose workers wait for notifications, which can get lost, and for changes
--- of other processes. Returns one row: count_changes, and the workers that have work, by the names of their
+-- by other processes. Returns one row: count_changes, and the workers that have work, by the names of their
 -- notifications:
---   deliveries      a delivery is due
+--   deliveries    a delivery is due
 --   schedules     a schedule or a retry is due
---   move-tasks    a message move task runs, and does not wait to be continued
---   maintenance   the retention of a message that was measured is over, or ids have yet to jump
--- Index: outgoing_delivery_due, delivery_endpoint_next_at, schedule_due, schedule_retry_due, move_task_running. Cost: 0.5 ms, and a read of
--- queue.measurement.
+--   move-tasks    a message move task runs, and does not wait for a user to continue it
+--   maintenance   the retention of a measured message is over, or ids still have to jump
+-- Index: outgoing_delivery_due, delivery_endpoint_next_at, schedule_due, schedule_retry_due, move_task_running. Cost:
+-- 0.5 ms, and a read of queue.measurement.
 create or replace function queue.due_work(out changes bigint, out due text[])
 language plpgsql stable as $$
 declare

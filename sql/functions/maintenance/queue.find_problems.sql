@@ -1,12 +1,13 @@
--- queue.find_problems(service's roles): problems of the stored rows and rights, a row each. It reads all queues, and of
--- each only ends of indexes, except for FIFO queues, whose groups it reads all. It changes nothing.
+-- queue.find_problems(service's roles): returns problems of the stored rows and rights, one row for each. It reads all
+-- queues. It reads only the ends of their indexes, except for FIFO queues, of which it reads all groups. It changes no
+-- row.
 --   roles       rights that are missing or too many (find_role_problems)
 --   sequences   the next number was given out already
 --   fences      messages that no receive would find: a shard without its cursor, an open lease before the cursor's
 --               watermark, a message of the log below its clean end
 --   groups      the same for FIFO queues: messages of a group that does not count as ready, or begins above them
---   positions   times in the future, since the clock went back
---   jumps       ids that have yet to jump (check_server)
+--   positions   times in the future, because the clock went back
+--   jumps       ids that still have to jump (check_server)
 --   partitions  days of a history that are not part of it
 create or replace function queue.find_problems(p_service_roles text[] default '{}') returns table (subject text, problem text)
 language plpgsql as $$

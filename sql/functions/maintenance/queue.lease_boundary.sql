@@ -1,7 +1,7 @@
--- queue.lease_boundary(queue, shard, low, most): the highest pos from p_low to p_most at which the leases can be cut,
--- since no later lease begins at or below it. It is at most 20,000 above p_low, or the first such pos if that is
--- farther. Null if no such pos exists. Leases overlap within 200 messages only (take_fair), so a lease that overlaps
--- another is among the next 200.
+-- queue.lease_boundary(queue, shard, low, most): returns the highest pos from p_low to p_most at which the leases can be
+-- cut, because no later lease begins at or below it. It is at most 20,000 above p_low, or the first such pos if that is
+-- farther. Returns null if no such pos exists. Leases overlap only within 200 messages (take_fair), so a lease that
+-- overlaps another is among the next 200.
 -- Index: lease_pkey.
 create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_most bigint)
 returns bigint

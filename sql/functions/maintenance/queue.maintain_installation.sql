@@ -1,8 +1,10 @@
 -- queue.maintain_installation(limit, history days): removes the rows that no maintenance of a single queue removes:
 -- messages of deleted queues, endpoints of deleted platform applications, expired deduplication ids and
 -- ReceiveRequestAttemptIds, registrations of watchers that ended, counts of past firings, expired rows of topics,
--- receivers and ClientTokens of schedules' deletions after a day, signing keys retired for over 30 days. Makes the partitions of the histories for the days ahead, and drops those beyond p_history_days.
--- At most p_limit rows of each table a call; for deleted queues the tables of one more queue. Of one with metrics the name stays. Returns rows removed.
+-- receivers and ClientTokens of schedules' deletions after a day, and signing keys that were retired over 30 days ago.
+-- It creates the partitions of the histories for the days ahead, and drops those beyond p_history_days.
+-- A call removes at most p_limit rows of each table, and empties the tables of one more deleted queue. The name of a
+-- deleted queue with metrics stays. Returns the number of removed rows.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
 language plpgsql as $$
 declare
@@ -38,7 +40,7 @@ begin
     for v_dropped in
         select d.queue_id, d.dropped_at from queue.dropped_queue d where d.cleaned_at is null order by random()
     loop
-        exit when v_removed >= p_limit;      -- in random order: queues without rows do not hold up the others
+        exit when v_removed >= p_limit;      -- in random order: queues without rows do not delay the others
         v_rows := queue.clean_deleted_queue(v_dropped.queue_id, p_limit);
         v_removed := v_removed + v_rows;
         if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then
@@ -60,10 +62,10 @@ begin
     return v_removed;
 end $$;
 
--- queue.maintain_topics(limit): removes expired rows of topics: deduplication ids, subscriptions that were not
--- confirmed within two days (source: "Deleting an Amazon SNS topic and subscription", SNS Developer Guide), deleted
--- subscriptions that were not restored in time, and notices without deliveries. Each call checks p_limit notices,
--- beginning at a random one. At most p_limit rows of each a call; skips locked rows. Returns rows removed.
+-- queue.maintain_topics(limit): removes expired rows of topics: deduplication ids, subscriptions that were not confirmed
+-- within two days (source: "Deleting an Amazon SNS topic and subscription", SNS Developer Guide), deleted subscriptions
+-- that were not restored in time, and notices without deliveries. Each call checks p_limit notices, starting at a random
+-- one. A call removes at most p_limit rows of each table and skips locked rows. Returns the number of removed rows.
 -- Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey,
 -- outgoing_delivery_notice.
 create or replace function queue.maintain_topics(p_limit int) returns bigint
@@ -97,9 +99,11 @@ begin
     return v_removed + v_rows;
 end $$;
 
--- queue.clean_platform_applications(limit): removes endpoints of applications that were deleted, at most p_limit a call, which
--- count in the quota of their account until then; then what it knows of such an application. Returns rows removed.
--- Locks: dropped applications and endpoints, skipped when locked; those of count_platform_endpoints. Index: platform_endpoint_application.
+-- queue.clean_platform_applications(limit): removes at most p_limit endpoints of deleted applications in a call, which
+-- count in the quota of their account until then. Without endpoints, it removes the application itself. Returns the
+-- number of removed rows.
+-- Locks: dropped applications and endpoints, skipped if locked; those of count_platform_endpoints. Index:
+-- platform_endpoint_application.
 create or replace function queue.clean_platform_applications(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -109,7 +113,7 @@ declare
     v_accounts text[];
     v_changes bigint[];
 begin
-    for v_dropped in    -- in random order: no account waits for another's many
+    for v_dropped in    -- in random order: no account waits for the many endpoints of another one
         select d.application_id, d.account_id from queue.dropped_platform_application d order by random() for update skip locked
     loop
         exit when v_removed >= p_limit;
@@ -131,7 +135,8 @@ begin
 end $$;
 
 -- queue.clean_deleted_queue(queue, limit): removes up to p_limit rows of each table that a deleted queue left behind.
--- Returns rows removed. Locked rows stay for a later call: a sender may keep a FIFO group locked for long.
+-- Returns the number of removed rows. Locked rows stay for a later call, because a sender may keep a FIFO group locked
+-- for long.
 create or replace function queue.clean_deleted_queue(p_queue_id int, p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -144,7 +149,7 @@ begin
         where g.queue_id = p_queue_id limit p_limit for update of f skip locked));
     get diagnostics v_removed = row_count;
     if v_removed = p_limit then
-        return v_removed;       -- the groups stay: the next call finds the other messages by them
+        return v_removed;       -- the groups stay: the next call finds the other messages through them
     end if;
     foreach v_table in array
         array['log', 'lease', 'side', 'fifo_group', 'fifo_ready', 'fifo_search', 'deduplication', 'archive', 'hole',
@@ -159,10 +164,11 @@ begin
     return v_removed;
 end $$;
 
--- queue.add_history_day(name, day): makes the partition of one day (UTC) of `history`, `outgoing_delivery_history` or `outgoing_delivery_attempt`, unless it
--- exists or rows of that day already lie in the default partition (then they stay there). Does nothing when such a row
--- is inserted meanwhile, when another worker makes the partition, or when the default partition stays locked: the next
--- run tries again. Locks: the default partition. Runs as its owner, which owns the table.
+-- queue.add_history_day(name, day): creates the partition of one day (UTC) of `history`, `outgoing_delivery_history` or
+-- `outgoing_delivery_attempt`, unless it exists or the default partition already has rows of that day (then they stay
+-- there). It has no effect if such a row is inserted at the same time, if another worker creates the partition, or if
+-- the default partition stays locked; the next run tries again.
+-- Locks: the default partition. Runs as its owner, which owns the table.
 create or replace function queue.add_history_day(p_name text, p_day date) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
@@ -184,10 +190,10 @@ exception when check_violation or unique_violation or duplicate_table or lock_no
     null;
 end $$;
 
--- queue.drop_history_days(days): drops the partitions of the histories of days (UTC) longer ago than p_days, and notes
--- in queue.history_drop from when on a history is complete: the metrics job replaces no older window.
--- A drop locks the whole history. A drop that does not get that lock within 200 ms is left to the next run, since every
--- statement on the history would wait behind it. Runs as its owner, which owns the table.
+-- queue.drop_history_days(days): drops the partitions of the histories for days (UTC) more than p_days ago, and records
+-- in queue.history_drop since when a history is complete. The metrics job replaces no older window.
+-- A drop locks the whole history. If a drop does not get that lock within 200 ms, the next run tries again, because
+-- every statement on the history would wait behind it. Runs as its owner, which owns the table.
 create or replace function queue.drop_history_days(p_days int) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
@@ -210,9 +216,9 @@ exception when lock_not_available then
     null;
 end $$;
 
--- queue.compact_dead_letter_counts(limit): adds up the rows of queue.dead_letter_count to one row a queue when there
--- are over 1,000. The container adds them up while it measures; an installation of Lambda functions only has no such
--- process. At most p_limit rows a call. Locks: the rows, skipped when locked.
+-- queue.compact_dead_letter_counts(limit): adds up the rows of queue.dead_letter_count to one row for each queue if
+-- there are over 1,000. The container adds them up while it measures, but an installation of only Lambda functions has
+-- no such process. A call adds up at most p_limit rows. Locks: the rows, skipped if locked.
 create or replace function queue.compact_dead_letter_counts(p_limit int) returns void
 language plpgsql as $$
 begin

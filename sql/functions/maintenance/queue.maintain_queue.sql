@@ -1,8 +1,8 @@
--- queue.maintain_queue(queue): cleans a queue, deletes messages past their retention, removes groups that have been empty for a minute, and decides
--- whether receives count messages in flight.
--- Also removes up to 10,000 archived messages that are past the queue's `archive_seconds` (14 days).
--- Bounded: a call begins at a random shard and ends after the shard in which a second has passed.
--- Returns messages cleaned or expired. Index: archive_queue.
+-- queue.maintain_queue(queue): cleans a queue, deletes messages past their retention, removes groups that have been
+-- empty for a minute, and decides whether receives count messages in flight. It also removes up to 10,000 archived
+-- messages that are past the queue's `archive_seconds` (14 days).
+-- A call starts at a random shard and ends after the shard in which a second has passed.
+-- Returns the number of messages that were cleaned or expired. Index: archive_queue.
 create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
 declare
@@ -44,7 +44,7 @@ begin
         end if;
     end loop;
     delete from queue.deferred d
-    where d.queue_id = p_queue_id and not exists (      -- their messages were deleted, or are past their retention
+    where d.queue_id = p_queue_id and not exists (      -- their messages were deleted or are past their retention
         select from queue.lease x
         where x.queue_id = d.queue_id and x.shard = d.shard and x.pos = d.pos and x.ids <> '{}');
     v_messages := v_messages + queue.purge_side(p_queue_id, v_before);
@@ -52,9 +52,9 @@ begin
     return v_messages;
 end $$;
 
--- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. It looks at every
--- group: the index by time has an entry for each time that a group became empty, which an old snapshot keeps.
--- Locks: the groups' rows, skipped when locked. Index: fifo_ready_pkey (the newest row of a group).
+-- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. It reads
+-- every group: the index by time has an entry for each time that a group became empty, and an old snapshot keeps these.
+-- Locks: the groups' rows, skipped if locked. Index: fifo_ready_pkey (the newest row of a group).
 create or replace function queue.remove_empty_groups(p_queue_id int, p_limit int) returns void
 language plpgsql as $$
 declare
@@ -68,17 +68,17 @@ begin
         where g.queue_id = p_queue_id and r.visible_at = 'infinity'
             and r.changed_at not between clock_timestamp() - interval '1 minute' and clock_timestamp()
         limit p_limit for update of g skip locked);
-    v_groups := array(          -- a new statement: it sees what changed before the rows were locked
+    v_groups := array(          -- a new statement, which sees what changed before the rows were locked
         select u.group_key from unnest(v_groups) u(group_key)
         where (select h.id from queue.first_group_message(u.group_key) h) is null);
     delete from queue.fifo_ready r where r.group_key = any (v_groups);
     delete from queue.fifo_group g where g.group_key = any (v_groups);
 end $$;
 
--- queue.maintain_shard(queue, shard, before): does the work that receives do only rarely: it cleans finished messages,
+-- queue.maintain_shard(queue, shard, before): does the work that receives do only rarely. It cleans finished messages,
 -- and moves old leases to the slow path: leases far behind the cursor that have been open for 10 seconds, and leases
 -- whose first message was sent before p_before, so that its retention is over. Returns about how many messages it
--- cleaned. Does nothing when the shard has a reader now. Locks: advisory, reader of the shard.
+-- cleaned. It has no effect if the shard has a reader now. Locks: advisory, reader of the shard.
 create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
 returns bigint
 language plpgsql as $$

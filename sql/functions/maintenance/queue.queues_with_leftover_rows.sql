@@ -1,6 +1,6 @@
--- queue.queues_with_leftover_rows(queues): which of these queues hold rows that maintain_queue could clean: messages in
--- any state, also acknowledged ones, groups, archived messages, a count of messages in flight. Skipping an empty queue
--- here costs a tenth of a call of maintain_queue.
+-- queue.queues_with_leftover_rows(queues): returns the queues among these with rows that maintain_queue could clean:
+-- messages in any state, even acknowledged ones, groups, archived messages, a count of messages in flight. Skipping an
+-- empty queue here costs a tenth of a call of maintain_queue.
 -- Index: lease_pkey, log_pkey, side_visible_at, fifo_group_queue_id_group_id_key, archive_queue, deferred_pkey.
 create or replace function queue.queues_with_leftover_rows(p_queue_ids int[]) returns table (queue_id int)
 language plpgsql as $$       -- plpgsql keeps the plan: planning costs twice as much as the query

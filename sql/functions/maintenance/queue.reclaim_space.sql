@@ -1,8 +1,8 @@
--- queue.reclaim_space(): truncates one table whose indexes and long values still have files (256 KB or more) that
--- vacuum has emptied and cannot shorten, while the table itself has no page left. No transaction can see a row of such
--- a table, however old its snapshot is: vacuum has removed them for all. Returns tables, 0 or 1. Runs as its owner,
--- which owns the tables. Before that it empties the end of the file of queue.lease (move_cursors).
--- Locks: access exclusive on the table, never waited for, until commit: some milliseconds.
+-- queue.reclaim_space(): truncates one table that has no page left itself, but whose indexes and long values still have
+-- files (256 KB or more) that vacuum has emptied and cannot shorten. No transaction can see a row of such a table, even
+-- with an old snapshot, because vacuum has removed the rows for all. Returns the number of tables, 0 or 1. Runs as its
+-- owner, which owns the tables. Before that it empties the end of the file of queue.lease (move_cursors).
+-- Locks: access exclusive on the table, without waiting, until commit: some milliseconds.
 create or replace function queue.reclaim_space() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -25,18 +25,19 @@ begin
     exception when lock_not_available then
         return 0;
     end;
-    if pg_relation_size(v_table) > 0 then       -- rows were inserted meanwhile
+    if pg_relation_size(v_table) > 0 then       -- rows were inserted at the same time
         return 0;
     end if;
     execute format('truncate %s', v_table);
     return 1;
 end $$;
 
--- queue.move_cursors(): rewrites cursors of idle shards, up to 200, the last in the file of queue.lease first, when
--- that file has 64 pages or more and less than one row a page. A file can be shortened only behind its last row, and
--- the newest lease of an idle queue stays there for good; vacuum has marked the pages at the front as the first to be
--- filled. The dead versions that are left behind also make autovacuum run: in an idle database nothing else would.
--- Returns how many. Locks: advisory, readers of the shards, never waited for.
+-- queue.move_cursors(): rewrites cursors of idle shards, up to 200, the last in the file of queue.lease first, if that
+-- file has 64 pages or more and on average less than one row for each page. PostgreSQL can shorten a file only behind
+-- its last row, and the newest lease of an idle queue stays there forever. Vacuum has marked the pages at the front as
+-- the first to be filled. The dead versions that remain also start autovacuum, which nothing else would start in an idle
+-- database.
+-- Returns the number of cursors. Locks: advisory, readers of the shards, without waiting.
 create or replace function queue.move_cursors() returns int
 language plpgsql as $$
 declare

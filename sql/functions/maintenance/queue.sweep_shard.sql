@@ -1,8 +1,8 @@
 -- queue.sweep_shard(queue, shard, low, pos): deletes finished messages behind a lease that stays open for long, such as
--- one of a noisy tenant's messages, which are skipped while other tenants have to wait. It handles one range a call, as
--- large as clean_shard's, without the last 2,000 messages, most of which are still in flight. Open leases stay for a
--- later round, which begins once the shard has grown by as much as it holds: so the sweep reads a message a constant
--- number of times. The caller is the shard's reader. Locks: the row in queue.sweep.
+-- one with messages of a noisy tenant, which are skipped while other tenants have to wait. A call handles one range, as
+-- large as that of clean_shard, without the last 2,000 messages, most of which are still in flight. Open leases stay for
+-- a later round, which begins when the shard has doubled in size; thus the sweep reads a message a constant number of
+-- times. The caller is the shard's reader. Locks: the row in queue.sweep.
 create or replace function queue.sweep_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns void
 language plpgsql as $$
 declare

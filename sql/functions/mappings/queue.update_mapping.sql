@@ -1,6 +1,6 @@
 -- queue.update_mapping(account, region, id, function, user, options, filters, enabled, tags): changes an event source
--- mapping and wakes the pollers. Null leaves a value as it is (not p_user_name), p_options the members that they lack: so
--- changes at the same time keep each other's. p_filters belong to the member FilterCriteria.
+-- mapping and wakes the pollers. Null does not change a value, except for p_user_name. p_options changes only its
+-- members, so that concurrent changes keep each other's members. p_filters belong to the member FilterCriteria.
 -- Returns it, or an error: ResourceNotFoundException, MappingExists (the queue has another mapping to this function).
 -- Locks: the mapping's row.
 create or replace function queue.update_mapping(

@@ -1,4 +1,4 @@
--- queue.as_json(text): the text as JSON, or as a JSON string if it is not JSON.
+-- queue.as_json(text): returns the text as JSON, or as a JSON string if it is not JSON.
 create or replace function queue.as_json(p_text text) returns jsonb
 language plpgsql immutable as $$
 begin

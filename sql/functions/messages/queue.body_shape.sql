@@ -1,7 +1,7 @@
--- queue.body_shape(body): the names in a JSON body, their places and the types of their values, as text for comparison.
--- Bodies have the same shape if they differ only in values, in the order of names or in the length of lists. Values
--- nested more than 8 deep count as their type; of a list only the first 100 elements count. A body that is not JSON:
--- base64 (16 characters or more of it), else text; one of more than 64 KiB: long.
+-- queue.body_shape(body): returns the names in a JSON body, their places and the types of their values, as text for
+-- comparison. Bodies have the same shape if they differ only in values, in the order of names or in the length of lists.
+-- Values nested more than 8 deep count as their type, and only the first 100 elements of a list count. The shape of a
+-- body that is not JSON is base64 (16 or more characters of it) or text; that of a body of more than 64 KiB is long.
 create or replace function queue.body_shape(p_body text) returns text
 language plpgsql immutable as $$
 begin
@@ -14,9 +14,9 @@ exception when data_exception or program_limit_exceeded then       -- as as_json
         then 'base64' else 'text' end;
 end $$;
 
--- queue.json_shape(value, depth): the shape of a JSON value (body_shape), as text that is equal for equal shapes: names in
--- the order of jsonb, types, then the shapes of nested values. It reads by JSON paths, since a query for each object
--- would take three times as long.
+-- queue.json_shape(value, depth): returns the shape of a JSON value (body_shape), as text that is equal for equal
+-- shapes: names in the order of jsonb, types, then the shapes of nested values. It reads by JSON paths, because a query
+-- for each object would take three times as long.
 create or replace function queue.json_shape(p_value jsonb, p_depth int) returns text
 language plpgsql immutable as $$
 declare

@@ -1,5 +1,5 @@
--- queue.pick_messages(queue, public ids): the messages of a queue that have these ids, as scan_messages returns them, in the
--- order of the ids; those that do not exist are left out. Takes no lock.
+-- queue.pick_messages(queue, public ids): returns the messages of a queue with these ids, in the form of scan_messages
+-- and in the order of the ids. It ignores ids that do not exist. Takes no lock.
 -- Index: log_pkey, lease_pkey, side_pkey, fifo_message_pkey.
 create or replace function queue.pick_messages(p_queue_id int, p_public_ids bigint[])
 returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,

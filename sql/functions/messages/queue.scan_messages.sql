@@ -1,7 +1,7 @@
--- queue.scan_messages(queue, after, limit): the next p_limit messages of a queue, whatever their state, without receiving
--- them: shard after shard in the order of ids, messages that came from other queues first; FIFO: group after group, each
--- in its order. p_after: the place (shard:id:group) of the message that the previous part ended with, null: from the
--- beginning. A message that stays where it is comes once; one that is received, hidden or made visible meanwhile, too.
+-- queue.scan_messages(queue, after, limit): returns the next p_limit messages of a queue in any state, without receiving
+-- them: shard by shard in the order of ids, messages from other queues first; for FIFO, group by group, each in its
+-- order. p_after: the place (shard:id:group) of the last message of the previous part, null: from the beginning. A scan
+-- returns each message once that stays in its place, even if it is received, hidden or made visible during the scan.
 -- Takes no lock. Index: log_pkey, lease_pkey, side_pkey, fifo_group_queue_id_group_id_key, fifo_message_of_group.
 create or replace function queue.scan_messages(p_queue_id int, p_after text, p_limit int)
 returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,

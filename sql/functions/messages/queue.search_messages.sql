@@ -1,7 +1,8 @@
--- queue.search_messages(arn, filter, after, limit, scan, bytes): messages of a queue that pass a filter (find_messages),
--- without receiving them. A last row without a public id says how many messages it looked at, of how many (messages: as
--- measured last, null when that is not known), and the place after which the next search goes on, null at the end.
--- Returns no row when there is no such queue. Takes no lock.
+-- queue.search_messages(arn, filter, after, limit, scan, bytes): returns messages of a queue that pass a filter
+-- (find_messages), without receiving them. A last row without a public id has the number of examined messages, the
+-- number of messages in the queue (messages: by the last measurement, null if unknown), and the place after which the
+-- next search continues, null at the end.
+-- Returns no row if the queue does not exist. Takes no lock.
 create or replace function queue.search_messages(
     p_arn text, p_filter jsonb, p_after text, p_limit int, p_scan int, p_bytes bigint)
 returns table (public_id bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint,

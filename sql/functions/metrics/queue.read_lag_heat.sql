@@ -1,6 +1,6 @@
--- queue.read_lag_heat(account, region, names, window, from, to, step): the 95th percentile of the time from sending to
--- deletion of these queues, in slots of p_step_seconds from p_from, out of the windows of p_window_seconds. A slot in
--- which nothing was deleted has no row. p_zone: whose days, when the windows are days. Microseconds.
+-- queue.read_lag_heat(account, region, names, window, from, to, step): returns the 95th percentile of the time from
+-- sending to deletion of these queues, in microseconds, in slots of p_step_seconds from p_from, from the windows of
+-- p_window_seconds. A slot without a deletion has no row. p_zone: the zone of windows of days.
 -- Index: metrics_latency_pkey.
 create or replace function queue.read_lag_heat(
     p_account_id text, p_region text, p_names text[], p_window_seconds int, p_from timestamptz, p_to timestamptz,

@@ -1,8 +1,8 @@
--- queue.read_metrics(arn, window, group, from, to): the stored windows of p_window_seconds that begin in
--- [p_from, p_to), of the whole queue (p_group_id '') or one of its groups, in their order. Before them one row with
--- starts_at null: the sums of all of them, the latencies of all of them, computed_at and ends_at of the newest window
--- that is stored at all, and the ten hottest groups. Of a queue that does not exist, no row. latencies: JSON by
--- measure, see merge_latency; microseconds. p_zone: whose days, when the windows are days.
+-- queue.read_metrics(arn, window, group, from, to): returns the stored windows of p_window_seconds that begin in
+-- [p_from, p_to), of the whole queue (p_group_id '') or one of its groups, in their order. Before them comes one row
+-- with starts_at null: the sums of all windows, the latencies of all windows, computed_at and ends_at of the newest
+-- stored window, and the ten hottest groups. Returns no row if the queue does not exist. latencies: JSON by measure, in
+-- microseconds (merge_latency). p_zone: the zone of windows of days.
 -- Index: metrics_window_pkey, metrics_latency_pkey.
 create or replace function queue.read_metrics(
     p_arn text, p_window_seconds int, p_group_id text, p_from timestamptz, p_to timestamptz,

@@ -1,8 +1,9 @@
--- queue.read_queue_history(arn, from, to): what the metrics job stored of a queue by the hour, for the hours that begin in
--- [p_from, p_to), in their order; no group's. Before them one row with starts_at null: its ends_at is the end of the job's
--- last run that did not fail (null: none), its depth 1 if the queue keeps a history, else 0. Of a queue that does not
--- exist, no row. lag: from sending to deletion, in microseconds; null when nothing was deleted in that hour.
--- Cost: a row an hour. Index: metrics_window_pkey, metrics_latency_pkey.
+-- queue.read_queue_history(arn, from, to): returns what the metrics job stored about a queue for the hours that begin in
+-- [p_from, p_to), in their order, without groups. Before them comes one row with starts_at null: its ends_at is the end
+-- of the job's last successful run (null: none), its depth is 1 if the queue keeps a history, and otherwise 0. Returns
+-- no row if the queue does not exist. lag: from sending to deletion, in microseconds; null: no message was deleted in
+-- that hour.
+-- Cost: a row for each hour. Index: metrics_window_pkey, metrics_latency_pkey.
 create or replace function queue.read_queue_history(p_arn text, p_from timestamptz, p_to timestamptz)
 returns table (starts_at timestamptz, ends_at timestamptz, arrivals bigint, finished bigint, depth bigint,
     oldest_age_us bigint, lag_p50_us bigint, lag_p99_us bigint)

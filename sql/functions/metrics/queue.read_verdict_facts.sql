@@ -1,19 +1,21 @@
--- queue.read_verdict_facts(arns): what a verdict on these queues needs besides their minutes, a row a queue that exists.
--- n: the ARN's place in p_arns, from 1; at most 200.
---   read_at            now, by the clock that minutes have
---   dead_letters       other queues name it as their dead-letter queue
+-- queue.read_verdict_facts(arns): returns what a verdict on these queues needs besides their minutes, a row for each
+-- queue that exists. n: the ARN's place in p_arns, from 1; at most 200.
+--   read_at            now, by the clock of the minutes
+--   dead_letters       whether other queues name it as their dead-letter queue
 --   noisy_groups       tenants of a fair queue that are set back
---   top_group_share    of the newest hour that the metrics job has computed, if it is not older than two hours
---   paused             nothing is handed out of it
---   paused_endpoints   URLs that do not answer, whose deliveries end here when they are given up
+--   top_group_share    that of the newest hour that the metrics job computed, unless it is older than two hours
+--   paused             receives return no messages
+--   paused_endpoints   URLs that do not answer, and whose deliveries end here when they are given up
 --   retention_at       when the retention of the oldest message will be over, if that is within days; and
---   never_catches_up   whether its best hour drains less than arrives: both as the metrics job has foreseen since yesterday
---   stopped_mapping    why one of its event source mappings was stopped, not by a person; null: none was
---   failing_since      since when an enabled one fails, the one that has failed longest; null: none does; failing_result: how
---   measured_at …      what was last measured of the queue; null: never
--- Index: queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey, metrics_window_pkey, delivery_endpoint_paused, outgoing_delivery_waits_for,
--- event_source_mapping_queue_arn_function_arn_key.
--- Cost: a look at one waiting delivery of each paused endpoint.
+--   never_catches_up   whether its best hour drains less than arrives: both by forecasts of the metrics job since
+-- yesterday
+--   stopped_mapping    why the service stopped one of its event source mappings; null: it stopped none
+--   failing_since      since when an enabled mapping fails, the one that has failed longest; null: none fails
+--   failing_result     its result
+--   measured_at …      the last measurement of the queue; null: it was never measured
+-- Index: queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey, metrics_window_pkey,
+-- delivery_endpoint_paused, outgoing_delivery_waits_for, event_source_mapping_queue_arn_function_arn_key.
+-- Cost: a read of one waiting delivery of each paused endpoint.
 create or replace function queue.read_verdict_facts(p_arns text[])
 returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters boolean, noisy_groups int,
     top_group_share double precision, paused_endpoints int, retention_at timestamptz, never_catches_up boolean,

@@ -1,5 +1,6 @@
--- queue.store_gauges(queue ids): counts what these queues hold now, and stores it in queue.measurement; and in the row of
--- the present minute, when the queue has one, or holds something else than when it was counted last.
+-- queue.store_gauges(queue ids): counts the messages of these queues, and stores the counts in queue.measurement. It
+-- also stores them in the row of the present minute, if the queue has one or its counts have changed since the last
+-- time.
 -- Locks: rows of both tables; the caller holds a worker's row, so no two processes store the same queue's.
 -- Cost: count_messages for each queue.
 create or replace function queue.store_gauges(p_ids int[]) returns void

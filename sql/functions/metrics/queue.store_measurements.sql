@@ -1,7 +1,7 @@
 -- queue.store_measurements(limit, pause ms): measures the next p_limit queues, in a round through all queues that all
--- processes share; the next round begins p_pause_ms after the end of the last one. A round begins with
+-- processes share. The next round begins p_pause_ms after the end of the last one. A round begins with
 -- measure_installation.
--- Returns how many queues were measured; no row while the pause after a round lasts.
+-- Returns the number of measured queues, and no row during the pause after a round.
 -- Locks: the worker's row; one process measures at a time. Cost: count_messages for each queue.
 create or replace function queue.store_measurements(p_limit int, p_pause_ms int) returns table (queues int)
 language plpgsql as $$
@@ -25,18 +25,19 @@ begin
     return next;
 end $$;
 
--- queue.measure_installation(): stores in queue.reading the measurements that belong to no queue, and deletes those of
--- deleted queues:
+-- queue.measure_installation(): stores in queue.reading the measurements that belong to no queue, and deletes the
+-- measurements of deleted queues:
 --   dead_rows, live_rows   of each table of this schema, partitions under their parent's name
 --   oldest_xmin            transactions since the oldest snapshot, prepared transaction or replication slot that holds
 --                          back vacuum in this database
 --   oldest_transaction     seconds since the oldest transaction of this database began
 --   schedules_overdue      seconds since the schedule that waits longest was due
---   deliveries_pending, deliveries_overdue    deliveries that wait; seconds since the first of them was due
+--   deliveries_pending, deliveries_overdue    waiting deliveries; seconds since the first of them was due
 --   metrics_job_succeeded  when a run of the metrics job last ended without an error, in seconds since 1970; missing
---                          before one has
---   metrics_job_failures   runs of it that have ended with an error since
---   metrics_job_failed, metrics_job_seconds   of its last run that has ended: 1 if with an error, else 0; how long it took
+--                          before the first such run
+--   metrics_job_failures   runs of the job that have ended with an error since then
+--   metrics_job_failed     1 if its last run ended with an error, otherwise 0
+--   metrics_job_seconds    duration of that run
 -- Without pg_monitor a role does not see the sessions of other roles. Cost: 3 ms and a read of each pending delivery.
 create or replace function queue.measure_installation() returns void
 language plpgsql as $$
@@ -52,7 +53,8 @@ begin
         left join pg_class p on p.oid = i.inhparent
         where s.schemaname = 'queue' group by 1),
     held as (
-        -- Other databases' snapshots hold back no vacuum here; a standby's (hot_standby_feedback), of none, does.
+        -- Snapshots of other databases do not hold back vacuum here. Those of a standby (hot_standby_feedback), without
+        -- a database, do.
         select age(a.backend_xmin) as transactions from pg_stat_activity a
             where coalesce(a.datname, current_database()) = current_database()
         union all select age(s.xmin) from pg_replication_slots s

@@ -1,6 +1,6 @@
--- queue.add_sandbox_number(account, region, number, password, text, most): adds a phone number to the SMS sandbox and sends it
--- the text with its password, again to one that is not verified. Returns one row: error (OptedOut; TooMany: the account has
--- p_most others; RequestThrottled, as send_outgoing: then nothing is stored) or null.
+-- queue.add_sandbox_number(account, region, number, password, text, most): adds a phone number to the SMS sandbox and
+-- sends it the text with its password. A number that is not verified gets it again. Returns one row: error (OptedOut;
+-- TooMany: the account has p_most others; RequestThrottled, as send_outgoing: then nothing is stored) or null.
 -- Locks: advisory, the account's sandbox.
 create or replace function queue.add_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text, p_text text, p_most int)
@@ -35,9 +35,9 @@ begin
     return query select null::text;
 end $$;
 
--- queue.verify_sandbox_number(account, region, number, password): verifies a phone number by the password that it was sent less
--- than a day ago; after five wrong ones only by a new one. One that is verified stays so. Returns one row: error (NotFound,
--- WrongPassword) or null.
+-- queue.verify_sandbox_number(account, region, number, password): verifies a phone number by the password that was sent
+-- to it less than a day ago. After five wrong passwords, only a new one verifies it. A verified number stays verified.
+-- Returns one row: error (NotFound, WrongPassword) or null.
 create or replace function queue.verify_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text)
 returns table (error text)
@@ -64,8 +64,8 @@ begin
     end if;
 end $$;
 
--- queue.drop_sandbox_number(account, region, number): removes a phone number from the SMS sandbox. Returns one row: whether it
--- was there.
+-- queue.drop_sandbox_number(account, region, number): removes a phone number from the SMS sandbox. Returns one row:
+-- whether the number existed.
 create or replace function queue.drop_sandbox_number(p_account_id text, p_region text, p_phone_number text)
 returns table (dropped boolean)
 language plpgsql as $$
@@ -75,8 +75,8 @@ begin
     return query select found;
 end $$;
 
--- queue.list_sandbox_numbers(account, region, after, limit): phone numbers of the SMS sandbox, in order, after p_after (null: from
--- the first). Index: sandbox_number_pkey.
+-- queue.list_sandbox_numbers(account, region, after, limit): returns the phone numbers of the SMS sandbox, in order,
+-- after p_after (null: from the first). Index: sandbox_number_pkey.
 create or replace function queue.list_sandbox_numbers(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (phone_number text, verified boolean)
 language sql stable as $$

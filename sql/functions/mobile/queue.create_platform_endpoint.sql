@@ -1,7 +1,8 @@
--- queue.create_platform_endpoint(application's ARN, id, token, attributes, most): makes an endpoint, or finds the one of this
--- token. Returns one row: arn, error (NotFound: the application; Differs: the endpoint has other CustomUserData, or another
--- Enabled where p_attributes has one; TooMany: the application's account has p_most; 0: it may have any number). Concurrent
--- calls may exceed p_most. Locks: shares the application's row; those of count_platform_endpoints.
+-- queue.create_platform_endpoint(application's ARN, id, token, attributes, most): creates an endpoint, or finds the one
+-- with this token. Returns one row: arn, error (NotFound: the application; Differs: the endpoint has other
+-- CustomUserData, or another Enabled if p_attributes has one; TooMany: the application's account has p_most; 0: it may
+-- have any number). Concurrent calls may exceed p_most. Locks: shares the application's row; those of
+-- count_platform_endpoints.
 -- Index: platform_endpoint_token, platform_endpoint_count_pkey.
 create or replace function queue.create_platform_endpoint(
     p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_most int)
@@ -36,14 +37,14 @@ begin
         if found then
             perform queue.count_platform_endpoints(array[v_application.account_id], array[1]);
             exit;
-        end if;     -- else somebody else has made it in between
+        end if;     -- otherwise another call has created it in between
     end loop;
     return query select v_endpoint.arn, case
         when coalesce(v_endpoint.attributes ->> 'CustomUserData', '') <> coalesce(p_attributes ->> 'CustomUserData', '')
             or v_endpoint.attributes ->> 'Enabled' <> p_attributes ->> 'Enabled' then 'Differs' end;
 end $$;
 
--- queue.describe_platform_endpoint(arn): token and attributes of an endpoint. Returns no row for an unknown one.
+-- queue.describe_platform_endpoint(arn): returns the token and attributes of an endpoint, and no row for an unknown one.
 create or replace function queue.describe_platform_endpoint(p_arn text) returns table (token text, attributes text)
 language sql stable as $$
 select e.token, e.attributes::text
@@ -68,8 +69,8 @@ exception when unique_violation then
     return query select 'TokenTaken'::text;
 end $$;
 
--- queue.list_platform_endpoints(application's ARN, after, limit): endpoints in the order of their ids, after p_after (null: from
--- the first). Index: platform_endpoint_application.
+-- queue.list_platform_endpoints(application's ARN, after, limit): returns endpoints in the order of their ids, after
+-- p_after (null: from the first). Index: platform_endpoint_application.
 create or replace function queue.list_platform_endpoints(p_application text, p_after uuid, p_limit int)
 returns table (endpoint_id text, arn text, token text, attributes text)
 language sql stable as $$
@@ -80,8 +81,8 @@ where e.application_id = (select a.application_id from queue.platform_applicatio
 order by e.endpoint_id limit p_limit
 $$;
 
--- queue.drop_platform_endpoint(arn): deletes an endpoint; a missing one is no error. Returns one row: whether there was one.
--- Subscriptions of it stay, as on AWS. Locks: those of count_platform_endpoints.
+-- queue.drop_platform_endpoint(arn): deletes an endpoint. A missing endpoint is no error. Returns one row: whether the
+-- endpoint existed. Its subscriptions stay, as on AWS. Locks: those of count_platform_endpoints.
 create or replace function queue.drop_platform_endpoint(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- queue.describe_move_tasks(source, task): the last tasks of a queue, newest first, or one of them, with all facts. ids:
--- only the first 1,000. state: running, waiting (to be continued), completed, cancelled, failed.
+-- queue.describe_move_tasks(source, task): returns the last tasks of a queue, newest first, or one of them, with all
+-- facts. ids: only the first 1,000. state: running, waiting (for a user to continue it), completed, cancelled, failed.
 -- Index: move_task_queue.
 create or replace function queue.describe_move_tasks(p_source text, p_task_id uuid)
 returns table (task_id text, state text, destination_arn text, maximum_per_second int, ids bigint[], filter text,

@@ -1,4 +1,4 @@
--- queue.is_waiting(task): whether a message move task has moved as many messages as its canary, and no user has
+-- queue.is_waiting(task): returns whether a message move task has moved as many messages as its canary, and no user has
 -- continued it.
 create or replace function queue.is_waiting(p_task queue.move_task) returns boolean
 language sql immutable parallel safe

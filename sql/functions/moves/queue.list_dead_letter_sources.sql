@@ -1,5 +1,5 @@
--- queue.list_dead_letter_sources(arn, after, limit): ARNs of the queues whose dead-letter queue this is, in the order
--- of names, after p_after. Index: queues_dead_letter_arn.
+-- queue.list_dead_letter_sources(arn, after, limit): returns the ARNs of the queues whose dead-letter queue this is, in
+-- the order of names, after p_after. Index: queues_dead_letter_arn.
 create or replace function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit int)
 returns table (name text)
 language sql stable as $$

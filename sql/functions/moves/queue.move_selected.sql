@@ -1,10 +1,10 @@
--- queue.move_selected(task, limit): one step of a task with ids or a filter: moves up to p_limit of its messages, each to the
--- task's destination or to the queue that it came from. Messages in flight or delayed, and messages without a target
--- queue, stay and count as skipped. If another transaction has locked some of them, the next step begins at the same
--- place, since moved messages are gone.
+-- queue.move_selected(task, limit): makes one step of a task with ids or a filter: moves up to p_limit of its messages,
+-- each to the task's destination or to the queue that it came from. Messages in flight or delayed, and messages without
+-- a target queue, stay and count as skipped. If another transaction has locked some of them, the next step starts at the
+-- same place, because moved messages are gone.
 -- Returns one row: messages moved, skipped and examined, the place after which the next step continues, whether the
 -- selection has ended, and why a message had no queue to move to.
--- Locks: as move_selected_side and move_selected_group: it waits for no lock.
+-- Locks: as move_selected_side and move_selected_group. It waits for no lock.
 create or replace function queue.move_selected(
     p_task queue.move_task, p_limit int, out moved int, out skipped int, out looked_at int, out place text,
     out done boolean, out failure text)
@@ -50,7 +50,7 @@ begin
             failure := coalesce(v_step.failure, failure);
             v_busy := v_busy or v_step.busy;
             if v_step.stuck and v_all.next = '-2:' || split_part(v_all.next, ':', 2) || ':' || v_group.group_id then
-                v_all.next := '-2:9223372036854775807:' || v_group.group_id;     -- to the end of the group
+                v_all.next := '-2:9223372036854775807:' || v_group.group_id;     -- up to the end of the group
             end if;
         end loop;
     end if;
@@ -62,10 +62,10 @@ begin
     end if;
 end $$;
 
--- queue.selected_messages(task, limit): the next messages that a task with ids or a filter has selected, at most p_limit: of
--- those that were in the queue when it was started. can_move: it can be received now. target_arn, failure: as move_target.
--- A last row without an id has the number of examined messages, and the place after which the task continues, null at
--- the end.
+-- queue.selected_messages(task, limit): returns the next messages that a task with ids or a filter has selected, at most
+-- p_limit, from those that were in the queue when the task started. can_move: a receive could get it now. target_arn,
+-- failure: as move_target. A last row without an id has the number of examined messages, and the place after which the
+-- task continues, null at the end.
 create or replace function queue.selected_messages(p_task queue.move_task, p_limit int)
 returns table (shard int, id bigint, group_id text, can_move boolean, target_arn text, failure text, looked_at int,
     next text)
@@ -97,10 +97,10 @@ begin
             then v_ids[cardinality(v_ids)]::text end;
 end $$;
 
--- queue.move_selected_side(queue, shards, ids, destination): moves messages of a standard queue; each is a row (shard, id) of
--- p_shards and p_ids, which can be received and has a queue to move to. Returns moved, and busy: a receive reads a shard of
--- some at this moment, try again. Others that did not move were received meanwhile.
--- Locks: the messages' rows, skipped when locked; as unlog_message.
+-- queue.move_selected_side(queue, shards, ids, destination): moves messages of a standard queue; each is a row (shard,
+-- id) of p_shards and p_ids, which can be received and has a queue to move to. Returns moved, and busy: a receive reads
+-- a shard of some messages now, so the caller tries again. Other messages that did not move were received in between.
+-- Locks: the messages' rows, skipped if locked; as unlog_message.
 create or replace function queue.move_selected_side(
     p_queue_id int, p_shards int[], p_ids bigint[], p_destination text, out moved int, out busy boolean)
 language plpgsql as $$
@@ -123,8 +123,8 @@ begin
     moved := queue.move_side_rows(p_queue_id, v_places, p_destination);
 end $$;
 
--- queue.unlog_message(queue, shard, id): brings a message of the log that can be received to the slow path, where it can be
--- received, too. Returns done; busy: a receive reads the shard at this moment; gone: it is in flight, or was deleted.
+-- queue.unlog_message(queue, shard, id): moves a message of the log that can be received to the slow path, where it can
+-- also be received. Returns done; busy: a receive reads the shard now; gone: it is in flight, or was deleted.
 -- Locks: advisory, reader of the shard, or the lease's row; it waits for neither.
 create or replace function queue.unlog_message(p_queue_id int, p_shard int, p_id bigint) returns text
 language plpgsql as $$
@@ -151,8 +151,8 @@ end $$;
 
 -- queue.move_selected_group(task, group, ids): moves messages of a FIFO group that a task has selected, in their order,
 -- up to the first one that cannot be received now, so that no selected message overtakes another. Returns moved;
--- failure: why some had no queue to move to (move_target); busy: another transaction has locked a group, try again;
--- stuck: a message in flight blocks the messages behind it.
+-- failure: why some had no queue to move to (move_target); busy: another transaction has locked a group, so the caller
+-- tries again; stuck: a message in flight blocks the messages behind it.
 -- Locks: the group's row and that of the target's group, without waiting.
 create or replace function queue.move_selected_group(
     p_task queue.move_task, p_group_id text, p_ids bigint[], out moved int, out failure text, out busy boolean,
@@ -177,7 +177,8 @@ begin
         select h.id from (
             select f.id, bool_and(f.visible_at <= clock_timestamp()) over (order by f.id) as due
             from queue.fifo_message f where f.group_key = v_key and f.id = any (p_ids)) h
-        where h.due and not exists (        -- of a list of ids, those of steps before are gone unless they could not move
+        -- in a list of ids, messages of earlier steps are gone unless they could not move
+        where h.due and not exists (
             select from queue.fifo_message e
             where e.group_key = v_key and e.group_key > 0 and e.id < p_ids[1]
                 and queue.public_id(-2, e.id) = any (p_task.ids)));

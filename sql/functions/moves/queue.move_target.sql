@@ -1,6 +1,6 @@
--- queue.move_target(queue, destination, system): the ARN of the queue that a message of a dead-letter queue moves to,
--- or why it cannot move (FailureReason, in the words of AWS). It is the destination of the task or, without one, the
--- queue from which the message came, unless that is the dead-letter queue itself.
+-- queue.move_target(queue, destination, system): returns the ARN of the queue that a message of a dead-letter queue
+-- moves to, or why it cannot move (FailureReason, in the words of AWS). The target is the destination of the task or,
+-- without one, the queue from which the message came, unless that is the dead-letter queue itself.
 create or replace function queue.move_target(p_queue_id int, p_destination text, p_system jsonb)
 returns table (target_arn text, failure text)
 language sql stable as $$

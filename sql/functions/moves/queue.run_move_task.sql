@@ -1,12 +1,12 @@
--- queue.run_move_task(task, limit): one step of a message move task: moves up to p_limit messages, and not more than
--- its rate and its canary allow, in this transaction: each message leaves its queue and arrives in the other one, or stays.
--- Ends the task if no visible message remains, or all selected messages were examined; it does not move messages in
--- flight or delayed. A task that waits to be continued for 24 hours is cancelled (NotContinued). The rate allows a
--- second's worth of messages at once, then messages in proportion to the time, whichever worker continues the task.
--- Returns one row: messages moved and the status now; no row when the task does not run or another worker has it.
--- Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped when locked), then messages, shards and
--- groups, which a step never waits for: it delays no other transaction and cannot deadlock. Index:
--- fifo_ready_visible_at, and those of poll_queues.
+-- queue.run_move_task(task, limit): makes one step of a message move task: moves up to p_limit messages, and not more
+-- than its rate and its canary allow, in this transaction. Each message leaves its queue and arrives in the other one,
+-- or stays. The task ends if no visible message remains, or if all selected messages were examined; it does not move
+-- messages in flight or delayed. A task that waits for 24 hours to be continued is cancelled (NotContinued). The rate
+-- allows the messages of one second at once, then messages in proportion to the time, for all workers together.
+-- Returns one row: messages moved and the status now; no row if the task does not run or another worker has it.
+-- Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped if locked), then messages, shards and groups,
+-- for which a step never waits: it delays no other transaction and cannot deadlock. Index: fifo_ready_visible_at, and
+-- those of poll_queues.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$
@@ -38,7 +38,8 @@ begin
     end if;
     if v_task.maximum_per_second is not null then
         v_paced_at := greatest(v_task.paced_at, clock_timestamp() - interval '1 second');
-        if v_paced_at > clock_timestamp() + interval '2 minutes' then      -- the clock went back: no step uses up so much
+        -- the clock went back: no step uses up this much
+        if v_paced_at > clock_timestamp() + interval '2 minutes' then
             v_paced_at := clock_timestamp();
         end if;
         v_limit := least(v_limit, greatest(0, floor(
@@ -91,12 +92,11 @@ begin
     returning v_step.moved, t.status;
 end $$;
 
--- queue.move_groups(queue, limit, destination): moves messages of a FIFO queue, group after group, the longest ready
--- first: of each group the first messages that are visible and go to the same queue, into the group of the same name
--- there. Stops at a message that cannot move, so that no message of its group overtakes it.
+-- queue.move_groups(queue, limit, destination): moves messages of a FIFO queue, group by group, starting with the group
+-- that has been ready longest. It moves the first messages of a group that are visible and go to the same queue into the
+-- group of the same name there. It stops at a message that cannot move, so that no message of the group overtakes it.
 -- Returns one row: messages moved, and why the next one could not move (move_target).
--- Locks: the groups' rows in both queues, skipped when locked.
--- Index: fifo_ready_visible_at.
+-- Locks: the groups' rows in both queues, skipped if locked. Index: fifo_ready_visible_at.
 create or replace function queue.move_groups(
     p_queue_id int, p_limit int, p_destination text, out moved int, out failure text)
 language plpgsql as $$
@@ -128,9 +128,9 @@ begin
     end loop;
 end $$;
 
--- queue.move_group: moves the first visible messages of a FIFO group that go to the queue p_target_arn, at most
--- p_limit, into its group of the same name (move_group_messages).
--- Returns messages: 0 when another transaction has locked the target's group, or when the target was deleted a moment ago.
+-- queue.move_group: moves the first visible messages of a FIFO group that go to the queue p_target_arn, at most p_limit,
+-- into its group of the same name (move_group_messages).
+-- Returns messages: 0 if another transaction has locked the target's group, or if the target was deleted a moment ago.
 -- The caller holds the group's row. Locks: the target's group row, without waiting.
 create or replace function queue.move_group(
     p_queue_id int, p_group_key bigint, p_group_id text, p_limit int, p_destination text, p_target_arn text)
@@ -153,8 +153,8 @@ begin
         then cardinality(v_ids) else 0 end;
 end $$;
 
--- queue.release_deferred(queue, shards): makes the skipped messages of noisy tenants the next to be handed out.
--- A shard that has a reader now is left out. Locks: advisory, readers of the shards.
+-- queue.release_deferred(queue, shards): makes the skipped messages of noisy tenants the next to be handed out, except
+-- those of a shard that has a reader now. Locks: advisory, readers of the shards.
 create or replace function queue.release_deferred(p_queue_id int, p_shards int) returns void
 language plpgsql as $$
 declare
@@ -173,9 +173,9 @@ begin
     end loop;
 end $$;
 
--- queue.move_side(queue, limit, destination): moves messages of the slow path (queue.side), the longest visible first;
--- messages that came from other queues are on the slow path. Returns one row: messages moved, and why others could not
--- move (move_target). Locks: the messages' rows, skipped when locked. Index: side_visible_at.
+-- queue.move_side(queue, limit, destination): moves messages of the slow path (queue.side), starting with those that
+-- have been visible longest. Messages from other queues are on the slow path. Returns one row: messages moved, and why
+-- others could not move (move_target). Locks: the messages' rows, skipped if locked. Index: side_visible_at.
 create or replace function queue.move_side(
     p_queue_id int, p_limit int, p_destination text, out moved int, out failure text)
 language plpgsql as $$
@@ -193,7 +193,7 @@ begin
     moved := queue.move_side_rows(p_queue_id, v_due.places, p_destination);
 end $$;
 
--- queue.move_log(queue, shards, limit, destination): moves messages that were sent to a dead-letter queue directly: it
+-- queue.move_log(queue, shards, limit, destination): moves messages that were sent to a dead-letter queue directly. It
 -- receives them and ends their leases at once. They came from no other queue, so without a destination none can move.
 -- Returns one row: messages moved, and why the messages could not move (as move_target).
 -- Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this transaction reads one).
@@ -227,7 +227,7 @@ begin
         redelivered_at = nullif(array_remove(x.redelivered_at, x.visible_at), '{}')     -- received for 0 seconds
     from (select distinct t.shard, t.pos from unnest(v_taken) t) taken
     where x.queue_id = p_queue_id and x.shard = taken.shard and x.pos = taken.pos;
-    insert into queue.activity (queue_id, redelivered)     -- nor were they delivered again, as take_expired has counted
+    insert into queue.activity (queue_id, redelivered)     -- they were not delivered again, as take_expired has counted
     select p_queue_id, -count(*) from unnest(v_taken) t where t.receive_count > 1 having count(*) > 0;
     perform queue.send_moved(array_fill(p_destination, array[moved]), v_taken);
 end $$;

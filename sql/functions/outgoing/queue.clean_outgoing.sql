@@ -1,8 +1,8 @@
--- queue.clean_outgoing(limit, days, most, protocols): removes outgoing messages that are older than p_days, and of each
--- account all but the newest p_most (0: any number); at most p_limit of each kind and account a call. p_protocols:
--- protocols with a carrier; their messages of the last six hours stay, since the carrier has yet to get them
--- (hand_over_outgoing). Returns rows removed. Locks: outgoing messages, skipped when locked: it waits for no
--- settle_deliveries that holds others of them. Index: outgoing_pkey, outgoing_account.
+-- queue.clean_outgoing(limit, days, most, protocols): removes outgoing messages that are older than p_days, and for each
+-- account all but the newest p_most (0: any number). A call removes at most p_limit of each kind and account.
+-- p_protocols: protocols with a carrier; their messages of the last six hours stay, because the carrier still has to get
+-- them (hand_over_outgoing). Returns the number of removed rows. Locks: outgoing messages, skipped if locked: it does
+-- not wait for a settle_deliveries that holds others of them. Index: outgoing_pkey, outgoing_account.
 create or replace function queue.clean_outgoing(p_limit int, p_days int, p_most int, p_protocols text[]) returns bigint
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
 -- queue.dead_letter_outgoing(ids): sends the envelopes of failed outgoing messages, whose rows the caller holds, to the
--- dead-letter queues of their subscriptions; messages without such a queue stay. It records the messages that a queue
+-- dead-letter queues of their subscriptions. Messages without such a queue stay. It records the messages that a queue
 -- refuses.
 -- Source: "Amazon SNS dead-letter queues" (SNS Developer Guide): client-side errors are not tried again.
 -- Locks: as queue.send_messages.
@@ -14,7 +14,7 @@ begin
         array_agg(o.envelope order by o.outgoing_id) as bodies,
         array_agg(octet_length(o.envelope) order by o.outgoing_id) as sizes,
         array_agg(null::jsonb) as attributes,
-        -- A FIFO queue takes them too: each in a separate group, as give_up_deliveries sends them.
+        -- A FIFO queue takes them too: each one has a separate group, as in give_up_deliveries.
         array_agg('outgoing-' || o.outgoing_id order by o.outgoing_id) as groups
     into v_failed
     from queue.outgoing o where o.outgoing_id = any (p_ids) and o.dead_letter_arn is not null and o.envelope is not null;

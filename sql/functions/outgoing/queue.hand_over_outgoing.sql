@@ -1,10 +1,10 @@
--- queue.hand_over_outgoing(protocols, limit, confirmations): makes deliveries to the gateway, to the mail server or to
--- functions from outgoing messages of these protocols that have no delivery yet, of each account the oldest first:
--- accounts share p_limit, so that none waits for another's backlog. Those that are older than six hours stay (as long
--- as SNS tries at most). p_confirmations: how many mails an hour may ask for confirmations of an account; 0: any
--- number. Returns one row: how many. One whose destination has become impossible since its publish has failed, and goes
--- to its dead-letter queue. Locks: outgoing messages, skipped when locked; those of dead_letter_outgoing and
--- hand_over_mail. Index: outgoing_kept.
+-- queue.hand_over_outgoing(protocols, limit, confirmations): creates deliveries to the gateway, to the mail server or to
+-- functions from outgoing messages of these protocols that have no delivery yet, the oldest of each account first.
+-- Accounts share p_limit, so that no account waits for the backlog of another. Messages older than six hours stay, which
+-- is as long as SNS tries at most. p_confirmations: how many mails an hour may ask for confirmations of an account; 0:
+-- any number. Returns one row: the number of deliveries. A message whose destination has become impossible since its
+-- publish fails, and goes to its dead-letter queue. Locks: outgoing messages, skipped if locked; those of
+-- dead_letter_outgoing and hand_over_mail. Index: outgoing_kept.
 create or replace function queue.hand_over_outgoing(p_protocols text[], p_limit int, p_confirmations int)
 returns table (handed int)
 language plpgsql as $$
@@ -16,7 +16,7 @@ declare
 begin
     handed := 0;
     for v_message in
-        with recursive accounts as (    -- one step in the index for each
+        with recursive accounts as (    -- one step in the index for each account
             select p.protocol, k.account_id from unnest(p_protocols) p(protocol)
             cross join lateral (
                 select o.account_id from queue.outgoing o where o.state = 'kept' and o.protocol = p.protocol
@@ -55,11 +55,12 @@ begin
     return next;
 end $$;
 
--- queue.hand_over_mail(message, confirmations): makes a delivery to the mail server of an outgoing message, whose row the
--- caller holds. Its text is JSON, which delivery/mail/message.py reads. Its endpoint is a name for each protocol, as that of
--- the gateway is. A confirmation is good for two days from when it goes out.
--- Returns null, or why the message cannot go out: its subscription has ended (NotSubscribed); the server has refused five
--- mails for the subscription in a row (AddressDisabled); there is no time for a confirmation (ConfirmationRateExceeded).
+-- queue.hand_over_mail(message, confirmations): creates a delivery to the mail server for an outgoing message, whose row
+-- the caller holds. Its text is JSON, which delivery/mail/message.py reads. Its endpoint is a name for each protocol, as
+-- for the gateway. A confirmation is good for two days after it is sent.
+-- Returns null, or why the message cannot be sent: its subscription has ended (NotSubscribed); the server has refused
+-- five mails for the subscription in a row (AddressDisabled); there is no time for a confirmation
+-- (ConfirmationRateExceeded).
 -- Locks: those of confirmation_time, then the subscription of a confirmation.
 create or replace function queue.hand_over_mail(p_message queue.outgoing, p_confirmations int) returns text
 language plpgsql as $$
@@ -96,10 +97,11 @@ begin
 end $$;
 
 -- queue.confirmation_time(account, address, limit): reserves the time at which a mail may ask this address to confirm:
--- an hour after the last such mail of any account, and late enough that at most p_limit of the account go out within an
--- hour (0: any number). Null, without a reservation, if that is over two days from now, or if ten mails of the account
--- already wait for this address: other accounts want to ask it, too. Locks: advisory, one caller at a time. Index:
--- confirmation_mail_account, confirmation_mail_address.
+-- an hour after the last such mail of any account, and late enough that the account sends at most p_limit such mails
+-- within an hour (0: any number). Returns null, without a reservation, if that is over two days from now, or if ten
+-- mails of the account already wait for this address, which other accounts may want to ask, too. Locks: advisory, one
+-- caller at a time.
+-- Index: confirmation_mail_account, confirmation_mail_address.
 create or replace function queue.confirmation_time(p_account_id text, p_address text, p_limit int) returns timestamptz
 language plpgsql as $$
 declare
@@ -122,10 +124,10 @@ begin
     return v_due;
 end $$;
 
--- queue.hand_over_to_function(message): makes an invocation of a function of Lambda of an outgoing message, whose row the
--- caller holds. Its text is the envelope, of which delivery/functions/event.py makes the event.
--- Returns null, or why the message cannot go out: its subscription has ended (NotSubscribed); its function is in another
--- account than its subscriber's (FunctionNotAllowed).
+-- queue.hand_over_to_function(message): creates an invocation of a Lambda function for an outgoing message, whose row
+-- the caller holds. Its text is the envelope, from which delivery/functions/event.py makes the event.
+-- Returns null, or why the message cannot be sent: its subscription has ended (NotSubscribed); its function is in
+-- another account than its subscriber (FunctionNotAllowed).
 create or replace function queue.hand_over_to_function(p_message queue.outgoing) returns text
 language plpgsql as $$
 declare
@@ -146,9 +148,9 @@ begin
     return null;
 end $$;
 
--- queue.hand_over_to_gateway(message): makes a delivery to the gateway of an outgoing message, whose row the caller holds.
--- docs/topics.md describes its text. Its endpoint is a name for each protocol, so that text messages and
--- pushes pause by themselves; the worker knows the address, which is no account's business.
+-- queue.hand_over_to_gateway(message): creates a delivery to the gateway for an outgoing message, whose row the caller
+-- holds. docs/topics.md describes its text. Its endpoint is a name for each protocol, so that text messages and pushes
+-- pause independently. The worker knows the address, which accounts do not see.
 create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
 language sql as $$
 with notice as (

@@ -1,6 +1,6 @@
--- queue.outgoing_refusal(account, region, protocol, destination): why a message cannot reach its destination, or null: the
--- phone number is opted out, the endpoint of a mobile app is disabled or gone (its application may be), or its application is
--- disabled.
+-- queue.outgoing_refusal(account, region, protocol, destination): returns why a message cannot reach its destination, or
+-- null. The phone number is opted out, the endpoint of a mobile app is disabled or deleted (its application may be), or
+-- its application is disabled.
 -- Index: opted_out_number_pkey, platform_endpoint_arn_key.
 create or replace function queue.outgoing_refusal(p_account_id text, p_region text, p_protocol text, p_destination text)
 returns text

@@ -1,11 +1,11 @@
 -- queue.fan_out(topic, publications, enveloped): delivers messages to every subscription of a topic whose filter policy
--- they match. Messages that a queue cannot take, or whose policy does not let the topic send, go to the subscription's
--- dead-letter queue, if it has one whose policy does.
--- p_publications: as publish_messages gets them. p_enveloped: whether the messages have envelopes. All subscriptions need
--- envelopes, except queues with raw delivery. Without envelopes, all standard queues that get all of the messages get the
--- same arrays, which are made once.
--- Raises 40001 when the messages have no envelopes and a subscription that needs them was added since the caller read
--- the topic. Index: subscription_topic_id_protocol_endpoint_key.
+-- they match. If a queue cannot take a message, or its policy does not let the topic send, the message goes to the
+-- dead-letter queue of the subscription, if it has one whose policy lets the topic send.
+-- p_publications: as publish_messages gets them. p_enveloped: whether the messages have envelopes. All subscriptions
+-- need envelopes, except queues with raw delivery. Without envelopes, all standard queues that get all of the messages
+-- get the same arrays, which are made once.
+-- Raises 40001 if the messages have no envelopes and a subscription that needs them was added since the caller read the
+-- topic. Index: subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.fan_out(
     p_topic queue.topic, p_publications jsonb[], p_enveloped boolean) returns void
 language plpgsql as $$
@@ -77,10 +77,10 @@ begin
 end $$;
 
 -- queue.publish_to_queue(topic, subscription, queue's ARN, publications): sends messages to a subscribed queue, or to
--- the subscription's dead-letter queue, in their order. A FIFO queue under a standard topic gets the topic's name as
--- group where the message has none, and the message's id for deduplication; standard queues do not get the groups of a
--- FIFO topic (source: SNS Developer Guide, "Message grouping"). Returns the messages that the queue could not take: the
--- queue was deleted, or they are too long, or raw with more than ten attributes. A dead-letter queue gets such raw
+-- the subscription's dead-letter queue, in their order. In a FIFO queue under a standard topic, a message without a
+-- group gets the topic's name as group, and the message's id for deduplication. Standard queues do not get the groups of
+-- a FIFO topic (source: SNS Developer Guide, "Message grouping"). Returns the messages that the queue could not take:
+-- the queue was deleted, or they are too long, or raw with more than ten attributes. A dead-letter queue gets such raw
 -- messages in envelopes.
 -- Locks: those of send_messages.
 create or replace function queue.publish_to_queue(
@@ -132,8 +132,8 @@ begin
         where u.n = any (v_failed) or coalesce(u.n <> all (v_numbers), true));
 end $$;
 
--- queue.publish_to_endpoint(topic, subscription, publications): stores one delivery a message for a subscribed URL. URLs
--- that get the same text share a row of queue.notice. Index: notice_message.
+-- queue.publish_to_endpoint(topic, subscription, publications): stores a delivery for each message to a subscribed URL.
+-- URLs that get the same text share a row of queue.notice. Index: notice_message.
 create or replace function queue.publish_to_endpoint(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$

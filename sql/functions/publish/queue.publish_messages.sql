@@ -1,18 +1,19 @@
 -- queue.publish_messages: publishes messages to a topic: to all of its queues and endpoints, in this transaction.
--- p_publications: a JSON object a message, the form that it keeps until each subscription has it: message_id; contents by
---   protocol ("*": the other protocols), each {raw, head, tail, opening}: an envelope is head, the subscription's ARN and
---   tail; in a FIFO topic opening and number come before head; facts: what filter policies compare, by filter_scope;
---   attributes as SQS keeps them, and attribute_bytes, their size; request_bytes: the size of all messages and attributes
---   of its request together, which the topic's MaximumMessageSize limits (262,144 by default; source: PublishBatch, API
---   reference); where the message has them: group_id, deduplication_id, subject, trace (the trace header).
--- p_signature_version: the version with which the envelopes were signed; `none`: contents have no envelope, which suffices
---   when all subscriptions are queues with raw delivery.
--- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
---   OtherSignatureVersion, RequestThrottled: the account has too many deliveries, or too many messages for the gateway or
---   the mail server; these for all messages, and nothing is stored; MessageTooLong, DeduplicationIdRequired) and detail:
---   the value that is wanted instead; for a stored message, `none` if no subscription needed an envelope.
--- Locks: FIFO: the topic's, or its groups', until commit: subscribers get messages in the order of their numbers. Then
---   those of send_messages, queue by queue in the order of their ARNs.
+-- p_publications: a JSON object for each message, in the form that it keeps until each subscription has it: message_id;
+-- contents by protocol ("*": the other protocols), each {raw, head, tail, opening}: an envelope consists of head, the
+-- subscription's ARN and tail; in a FIFO topic, opening and number come before head; facts: the values that filter
+-- policies compare, by filter_scope; attributes in the format of SQS, and attribute_bytes, their size; request_bytes:
+-- the size of all messages and attributes of its request together, which the topic's MaximumMessageSize limits (262,144
+-- by default; source: PublishBatch, API reference); if the message has them: group_id, deduplication_id, subject, trace
+-- (the trace header).
+-- p_signature_version: the version with which the envelopes were signed. `none`: contents have no envelope, which
+-- suffices if all subscriptions are queues with raw delivery.
+-- Returns a row for each message: n, message_id and sequence_number (FIFO; a duplicate has those of the original), error
+-- (NotFound; OtherSignatureVersion; RequestThrottled: the account has too many deliveries, or too many messages for the
+-- gateway or the mail server; these for all messages, and nothing is stored; MessageTooLong; DeduplicationIdRequired)
+-- and detail: the value that is needed instead; for a stored message, `none` if no subscription needed an envelope.
+-- Locks: for FIFO, the topic or its groups until commit, so that subscribers get messages in the order of their numbers.
+-- Then those of send_messages, queue by queue in the order of their ARNs.
 create or replace function queue.publish_messages(p_publications jsonb[], p_topic text, p_signature_version text)
 returns table (n int, message_id text, sequence_number bigint, error text, detail text)
 language plpgsql as $$
@@ -24,9 +25,9 @@ declare
     v_publications jsonb[];
     v_accepted jsonb[];    -- those without an error
     v_error text;
-    v_all_raw boolean;     -- no subscription needs an envelope
+    v_all_raw boolean;     -- whether no subscription needs an envelope
 begin
-    perform set_config('queue.watcher', '', true);      -- notify every watcher, also this process
+    perform set_config('queue.watcher', '', true);      -- notifies every watcher, even this process
     select * into v_topic from queue.topic t where t.arn = p_topic;
     v_all_raw := not exists (
         select from queue.subscription s
@@ -71,8 +72,8 @@ begin
     from unnest(p_publications) with ordinality u(p, n) where (u.p ->> 'request_bytes')::int > v_most_bytes;
 end $$;
 
--- queue.number_publications(topic, publications): gives the messages for a FIFO topic their numbers (sequence_number) and
--- the deduplication ids that they lack, and marks those that were published in the last five minutes already (error
+-- queue.number_publications(topic, publications): gives the messages for a FIFO topic their numbers (sequence_number)
+-- and the deduplication ids that they lack. It marks those that were already published in the last five minutes (error
 -- Duplicate, with the original's message_id and number) and those without a deduplication id (DeduplicationIdRequired).
 -- Returns the publications in the same order.
 -- Locks: advisory, the topic or the message groups, in the order of their keys. Index: topic_deduplication_pkey.
@@ -117,7 +118,7 @@ begin
             from unnest(v_numbers, v_deduplication_ids) with ordinality e(number, id, n)
             order by e.n);
     end if;
-    return array(       -- one lookup an id: with an array the planner may read all ids of the topic
+    return array(       -- a separate look-up for each id: with an array the planner may read all ids of the topic
         select p_publications[e.n] || jsonb_strip_nulls(jsonb_build_object(
             'message_id', coalesce(d.message_id, e.message_id), 'sequence_number', d.sequence_number,
             'deduplication_id', e.deduplication_id,

@@ -1,4 +1,4 @@
--- queue.list_queue_page: names of an account's queues in a region, in the order of names, after p_after.
+-- queue.list_queue_page: returns names of an account's queues in a region, in the order of names, after p_after.
 -- Index: queues_account_id_region_name_key.
 create or replace function queue.list_queue_page(
     p_account_id text, p_region text, p_prefix text, p_after text, p_limit int)

@@ -1,6 +1,6 @@
 -- queue.replace_policy(arn, old, new, allowed, refused): replaces a queue's access policy if it still is p_old (null:
--- none), and if the queue's subscriptions are those of both lists, which the new one allows and refuses
--- (allow_subscriptions); null or '' as p_new removes it. Returns one row: replaced, or error QueueDoesNotExist.
+-- none), and if the queue has exactly the subscriptions in the two lists, which the new policy allows and refuses
+-- (allow_subscriptions). p_new null or '' removes the policy. Returns one row: replaced, or error QueueDoesNotExist.
 create or replace function queue.replace_policy(
     p_arn text, p_old text, p_new text, p_allowed uuid[], p_refused uuid[])
 returns table (replaced boolean, error text)

@@ -1,5 +1,5 @@
--- queue.tag_queue(arn, tags, limit): adds tags or replaces the values of those that exist; at most p_limit in all.
--- Returns one row: error QueueDoesNotExist, TooManyTags or null, and detail (the queue's name).
+-- queue.tag_queue(arn, tags, limit): adds tags or replaces the values of existing ones. A queue may have at most p_limit
+-- tags. Returns one row: error QueueDoesNotExist, TooManyTags or null, and detail (the queue's name).
 create or replace function queue.tag_queue(p_arn text, p_tags jsonb, p_limit int)
 returns table (error text, detail text)
 language plpgsql as $$
@@ -16,8 +16,8 @@ begin
         v_name;
 end $$;
 
--- queue.untag_queue(arn, keys): removes tags; a key that is not there is no error.
--- Returns one row: error QueueDoesNotExist or null.
+-- queue.untag_queue(arn, keys): removes tags. A missing key is no error. Returns one row: error QueueDoesNotExist or
+-- null.
 create or replace function queue.untag_queue(p_arn text, p_keys text[]) returns table (error text)
 language plpgsql as $$
 begin

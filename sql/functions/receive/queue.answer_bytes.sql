@@ -1,7 +1,7 @@
--- queue.answer_bytes(message, format): the bytes that a message takes in an answer, with all of its attributes,
--- requested or not: so the limit depends only on the message. p_format: as encoded_bytes, which measures body and
--- attributes exactly. What stands around them is taken for 1,500 bytes a message and 200 an attribute (json and xml:
--- 1,000; json: 100 an attribute), which is the most that it can be.
+-- queue.answer_bytes(message, format): returns the bytes that a message takes in an answer, with all of its attributes,
+-- requested or not, so that the limit depends only on the message. p_format: as encoded_bytes, which measures body and
+-- attributes exactly. For the text around them the function adds 1,500 bytes for each message and 200 for each attribute
+-- (json and xml: 1,000; json: 100 for each attribute), which is the maximum.
 create or replace function queue.answer_bytes(p_message queue.received_row, p_format text) returns int
 language sql stable as $$
 select case when p_format in ('json', 'xml') then 1000 else 1500 end + queue.encoded_bytes(p_message.body, p_format)
@@ -15,10 +15,10 @@ select case when p_format in ('json', 'xml') then 1000 else 1500 end + queue.enc
 from (select case p_format when 'json' then 100 else 200 end as bytes) o
 $$;
 
--- queue.encoded_bytes(text, format): exactly how long a text is in an answer, as the value of a member.
--- p_format: json, xml: the body of an HTTP answer; function-json, function-xml: the result of a Lambda function, whose body
---   is a JSON string with JSON or XML in it: the escapes of the inner text are escaped once more; with -ascii at the end when
---   the runtime escapes what is beyond ASCII, as that of Python 3.11 does.
+-- queue.encoded_bytes(text, format): returns the exact length of a text in an answer, as the value of a member.
+-- p_format: json, xml: the body of an HTTP answer; function-json, function-xml: the result of a Lambda function, whose
+-- body is a JSON string with JSON or XML in it, so that the escapes of the inner text are escaped once more; with -ascii
+-- at the end if the runtime escapes characters beyond ASCII, as that of Python 3.11 does.
 -- A MiB takes 2 to 50 ms.
 create or replace function queue.encoded_bytes(p_text text, p_format text) returns int
 language sql immutable parallel safe as $$
@@ -32,8 +32,8 @@ select case p_format when 'json' then octet_length(to_json(p_text)::text) - 2
             select to_json(queue.xml_text(p_text))::text, 2 where p_format like 'function-xml%') e) end
 $$;
 
--- queue.xml_text(text): the text as XML of the Query protocol has it (penstock/aws/codec/xml.py, `escaped` and
--- `document`).
+-- queue.xml_text(text): returns the text as the XML of the Query protocol has it (penstock/aws/codec/xml.py, `escaped`
+-- and `document`).
 create or replace function queue.xml_text(p_text text) returns text
 language sql immutable parallel safe as $$
 select regexp_replace(
@@ -42,8 +42,8 @@ select regexp_replace(
     '[\u0001-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]', '?', 'g')
 $$;
 
--- queue.ascii_bytes(json): how long a JSON text is once its characters beyond ASCII, and U+007F, are written as \uXXXX,
--- those beyond U+FFFF as two of these.
+-- queue.ascii_bytes(json): returns the length of a JSON text after its characters beyond ASCII, and U+007F, are written
+-- as \uXXXX, and those beyond U+FFFF as two of these.
 create or replace function queue.ascii_bytes(p_json text) returns int
 language sql immutable parallel safe as $$
 select b.bytes - b.high + 6 * (char_length(p_json) - b.bytes + b.high)

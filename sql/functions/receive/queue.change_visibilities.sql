@@ -1,7 +1,7 @@
--- queue.change_visibilities: from now on, messages stay invisible for p_visibility_seconds (0: visible at once).
--- Parameters, one array element a handle: as delete_messages; then the seconds.
--- Returns a row a handle: n, outcome (changed; gone: the handle is no longer valid; expired, FIFO: its visibility
---   timeout is over; too_long: beyond 12 hours from the first receive; no_queue) and visible_at_ms.
+-- queue.change_visibilities: makes messages invisible for p_visibility_seconds from now on (0: visible at once).
+-- Parameters: arrays with an element for each handle: as delete_messages; then the seconds.
+-- Returns a row for each handle: n, outcome (changed; gone: the handle is no longer valid; expired, FIFO: its visibility
+-- timeout is over; too_long: beyond 12 hours from the first receive; no_queue) and visible_at_ms.
 -- Locks: as delete_messages. Index: lease_pkey, side_pkey, log_pkey, fifo_message_pkey.
 create or replace function queue.change_visibilities(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
@@ -33,8 +33,8 @@ begin
             return next;
             continue;
         end if;
-        -- Where the message is: its lease (0: none), how often and when it was first received. A handle of a FIFO queue
-        -- is valid only for its receive, a handle of a standard queue while the message is the same.
+        -- The place of the message: its lease (0: none), how often and when it was first received. A handle of a FIFO
+        -- queue is valid only for its receive, a handle of a standard queue while the message is the same.
         if v_handle.shard = -2 then
             select 0::bigint as pos, m.receive_count, m.first_received_at into v_received from queue.fifo_message m
             where m.id = v_handle.id and m.queue_id = v_handle.queue_id and m.receive_count = v_handle.receive_count

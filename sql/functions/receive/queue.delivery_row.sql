@@ -1,8 +1,8 @@
--- queue.delivery_row: a message as a receive hands it out. A column that receives hand out is added to the type
---   queue.received_row in the baseline, and to the row here. (send_moved reads columns of the type.)
--- Parameters: the message, as the row of its table. For a message of the log also what its lease says: position, receive
---   count, when the message was first received and is visible again, nonce.
--- A message of more than 12,000 bytes is noted for receive_answer (note_long_message).
+-- queue.delivery_row: returns a message in the form that a receive returns. A new column of this form is added to the
+-- type queue.received_row in the baseline, and to the row here. (send_moved reads columns of the type.)
+-- Parameters: the message, as the row of its table. For a message of the log also facts of its lease: position, receive
+-- count, when the message was first received and becomes visible again, nonce.
+-- It records a message of more than 12,000 bytes for receive_answer (note_long_message).
 -- PostgreSQL inlines the function into the calling statement, at no cost, while its arguments are neither volatile nor
 -- subqueries.
 create or replace function queue.delivery_row(
@@ -35,9 +35,9 @@ from (
         + queue.json_bytes(coalesce((p_log).system, (p_side).system, (p_fifo).system)) as bytes) b
 $$;
 
--- queue.note_long_message(body, bytes): returns the body, and notes for this transaction that a message of so many bytes is
--- handed out (longest_message). STABLE although it sets something: with a volatile function PostgreSQL would not inline
--- delivery_row.
+-- queue.note_long_message(body, bytes): returns the body, and records for this transaction that it hands out a message
+-- of this length (longest_message). It is STABLE although it sets something: with a volatile function PostgreSQL would
+-- not inline delivery_row.
 create or replace function queue.note_long_message(p_body text, p_bytes int) returns text
 language plpgsql stable as $$
 begin

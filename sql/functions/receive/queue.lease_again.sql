@@ -1,5 +1,5 @@
 -- queue.lease_again(lease, want, lease size, now, visibility): hands out the first p_want messages of an existing lease
--- again. They move to new leases of at most p_lease_size messages, each keyed by its last id; when all messages of the
+-- again. They move to new leases of at most p_lease_size messages, each keyed by its last id. If all messages of the
 -- lease are handed out, the last of them keep it. Messages that were acknowledged before are recorded in the history.
 -- The caller is the shard's reader and holds the lease's row; p_now is above the shard's watermark.
 -- Index: lease_pkey, log_pkey.
@@ -11,12 +11,13 @@ declare
     v_ids bigint[] := p_lease.ids[1:p_want];
     v_gone_at timestamptz[] := p_lease.gone_at;
     v_all boolean := v_ids = p_lease.ids;
-    -- how many messages move to new leases; when all are handed out, the last of them keep this lease
+    -- how many messages move to new leases; if all are handed out, the last of them keep this lease
     v_split int := cardinality(v_ids);
     -- the handles of the receive before still fit
     v_nonce int := p_lease.nonce;
     v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
-    v_redelivered_at timestamptz[] := case when p_lease.receive_count > 0       -- else they were skipped (take_fair)
+    -- otherwise they were skipped (take_fair)
+    v_redelivered_at timestamptz[] := case when p_lease.receive_count > 0
         then queue.add_redelivery(p_lease.redelivered_at, p_now) end;
 begin
     if array_remove(p_lease.gone_at, null) <> '{}' then
@@ -34,7 +35,7 @@ begin
             select max(u.id) as pos, coalesce(lag(max(u.id)) over (order by max(u.id)) + 1, p_lease.first_id) as first_id,
                 array_agg(u.id order by u.id) as ids
             from unnest(v_ids[1:v_split]) with ordinality u(id, n) group by (u.n - 1) / p_lease_size) p
-        cross join lateral (        -- ids in its range that are not its own
+        cross join lateral (        -- ids in its range that belong to other leases
             select array_agg(o.id) as ids, array_agg(null::timestamptz) as at from unnest(p_lease.gone) o(id)
             where o.id between p.first_id and p.pos) g;
     end if;
@@ -56,9 +57,9 @@ begin
     order by u.n;
 end $$;
 
--- queue.record_acknowledged(queue, shard, lease): records in the history the messages of a lease that were
--- acknowledged, before the other messages of the lease are handed out again. Returns the lease's new gone_at: all null,
--- since they are recorded. The caller holds the lease's row. Index: log_pkey.
+-- queue.record_acknowledged(queue, shard, lease): records in the history the messages of a lease that were acknowledged,
+-- before the other messages of the lease are handed out again. Returns the lease's new gone_at: all null, because they
+-- are recorded. The caller holds the lease's row. Index: log_pkey.
 create or replace function queue.record_acknowledged(p_queue_id int, p_shard int, p_lease queue.lease) returns timestamptz[]
 language plpgsql as $$
 begin

@@ -1,14 +1,15 @@
--- queue.receive_answer: receive_messages, whose messages for one receiver fit together into an answer of p_answer_bytes.
--- Messages that do not fit are not received: they stay visible, and their receive counts are unchanged.
--- Parameters: as receive_messages; p_answer_bytes: null, no limit; p_answer_format: as answer_bytes. With json and xml a
---   single message is handed out whatever its length. With other formats a message that is too long even for an answer
---   without others is passed over (pass_over): others are handed out, from a FIFO queue those of other groups.
--- Returns: as receive_messages; error ResponseTooLarge when every message that can be received now is passed over
---   (passes_over_all). No row and no error if that is not certain, also if this call had to measure many of them:
---   a MiB takes up to 100 ms to measure and to move, so it does so for two seconds at most, and the next call continues: a
---   call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS is undone, and would begin again each time.
--- Received messages are measured if the greatest growth by escapes would make them too long, and too many are undone
---   before fewer are asked for: in a subtransaction, which also releases the locks.
+-- queue.receive_answer: does the same as receive_messages, but the messages for one receiver fit together into an answer
+-- of p_answer_bytes. It does not receive messages that do not fit: they stay visible, and their receive counts do not
+-- change.
+-- Parameters: as receive_messages; p_answer_bytes: null, no limit; p_answer_format: as answer_bytes. With json and xml,
+-- a single message of any length is handed out. With other formats, a message that is too long even for an answer
+-- without others is passed over (pass_over): others are handed out, in a FIFO queue those of other groups.
+-- Returns: as receive_messages; error ResponseTooLarge if every message that can be received now is passed over
+-- (passes_over_all). Returns no row and no error if that is not certain, or if this call had to measure many messages. A
+-- MiB takes up to 100 ms to measure and to move, so the call measures for two seconds at most, and the next call
+-- continues. A call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS is undone, and would start again each time.
+-- It measures received messages if the greatest growth by escapes would make them too long. If it received too many, it
+-- undoes the receive in a subtransaction, which also releases the locks, and asks for fewer.
 -- Locks: as receive_messages and pass_over. Raises QU004 (not under READ COMMITTED).
 create or replace function queue.receive_answer(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
@@ -17,7 +18,7 @@ returns setof queue.received_row
 language plpgsql as $$
 declare
     v_any boolean := p_answer_format in ('json', 'xml');
-    -- how much longer escapes make a text at most; control characters, which no interface accepts, aside
+    -- how much escapes lengthen a text at most, except for control characters, which no interface accepts
     v_growth int := case p_answer_format when 'json' then 2 when 'xml' then 6 else 7 end;
     v_max int := p_max;
     v_rows queue.received_row[];
@@ -38,7 +39,7 @@ begin
             p_in_flight_limit, p_async_commit, null);
         return;
     end if;
-    for v_step in 1 .. 20 loop      -- each step hands out, or asks for fewer, or passes messages over
+    for v_step in 1 .. 20 loop      -- each step hands out messages, asks for fewer, or passes messages over
         begin
             v_rows := array(
                 select r::queue.received_row from queue.receive_messages(p_queue, v_max, p_lease_size, p_visibility_seconds,
@@ -48,7 +49,7 @@ begin
             v_fitting := v_count;
             if (select sum(2000 + v_growth * queue.stored_bytes(m)::bigint) > p_answer_bytes from unnest(v_rows[2:]) m) then
                 v_fitting := 0;
-                v_bytes := 0;       -- of p_lease_size messages in a row: no receiver gets more
+                v_bytes := 0;       -- of p_lease_size messages in a row, because no receiver gets more
                 v_sizes := '{}';
                 foreach v_row in array v_rows[2:] loop
                     v_sizes := v_sizes || queue.answer_bytes(v_row, p_answer_format);
@@ -81,25 +82,27 @@ begin
                 v_noted := true;
             end if;
         end loop;
-        exit when not v_noted       -- somebody else holds the next message now
+        exit when not v_noted       -- another transaction holds the next message now
             or clock_timestamp() > v_until;
         v_max := p_max;
     end loop;
     return query select * from unnest(v_rows[:1]);
 end $$;
 
--- queue.stored_bytes(message): bytes of body and attributes, before anything is escaped.
+-- queue.stored_bytes(message): returns the bytes of body and attributes, before escapes.
 create or replace function queue.stored_bytes(p_message queue.received_row) returns int
 language sql immutable parallel safe as $$
 select octet_length(p_message.body) + coalesce(octet_length(p_message.attributes), 0)
     + coalesce(octet_length(p_message.system), 0)
 $$;
 
--- queue.passes_over_all(arn, bytes, format): after a receive that found nothing, whether the queue has messages that can be
--- received now, and all of them are too long for such an answer. False also where another transaction may have others:
--- those of a shard that it reads, or of a message group that it has locked, can be received again when it is undone.
--- Index: side_visible_at; as ready_shards; fifo_ready_visible_at, as group_head. take_groups notes first (queue.passed_over)
--- whether a FIFO queue has any that it passed over, since dead entries of the index make this search long.
+-- queue.passes_over_all(arn, bytes, format): returns, after a receive that found nothing, whether the queue has messages
+-- that can be received now, and all of them are too long for such an answer. Returns false if another transaction may
+-- have others: those of a shard that it reads, or of a message group that it has locked, can be received again when it
+-- is undone.
+-- Index: side_visible_at; as ready_shards; fifo_ready_visible_at, as group_head. take_groups stores before
+-- (queue.passed_over) whether it passed over messages of a FIFO queue, because dead entries of the index make this
+-- search long.
 create or replace function queue.passes_over_all(p_arn text, p_answer_bytes int, p_answer_format text) returns boolean
 language plpgsql as $$
 declare
@@ -125,15 +128,16 @@ begin
     return coalesce(v_all, false);
 end $$;
 
--- queue.pass_over(arn, message, format, bytes): notes how many bytes a visible message takes in answers of this format:
--- receive_messages then leaves it to receives whose answers may be so long. It is not received by this: it stays visible,
--- and its receive count is as before. A message of the log moves to the slow path.
--- Parameters: the message as it was received, before that was undone. The locks of that receive are released meanwhile, and
---   another one may have received the message, or changed its visibility: it is passed over only in its state of before.
--- Returns false when it has another state, or another transaction has the message, its lease, group or shard; nothing was
---   noted then.
--- Locks: advisory, reader of the shard, then the lease's row; or the row of the group, or of the message in the slow path.
---   It waits for no lock.
+-- queue.pass_over(arn, message, format, bytes): records how many bytes a visible message takes in answers of this
+-- format. receive_messages then leaves it to receives whose answers may be that long. This is not a receive: the message
+-- stays visible, and its receive count does not change. A message of the log moves to the slow path.
+-- Parameters: the message as it was received, before that was undone. The locks of that receive are released by then,
+-- and another receive may have received the message, or changed its visibility. It is passed over only if its state has
+-- not changed.
+-- Returns false if its state has changed, or if another transaction has the message, its lease, group or shard. Then
+-- nothing was recorded.
+-- Locks: advisory, reader of the shard, then the lease's row; or the row of the group, or of the message in the slow
+-- path. It waits for no lock.
 create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
 returns boolean
 language plpgsql as $$
@@ -153,11 +157,12 @@ begin
         end if;
         return found;
     end if;
-    if p_message.pos > 0 then       -- it was in the log
+    if p_message.pos > 0 then       -- the message was in the log
         if not pg_try_advisory_xact_lock(queue.lock_key(1, p_message.queue_id, p_message.shard)) then
             return false;
         end if;
-        select x.pos into v_pos from queue.lease x      -- an ended one, or one of take_fair without a receiver (count 0)
+        -- an ended lease, or one of take_fair without a receiver (count 0)
+        select x.pos into v_pos from queue.lease x
         where x.queue_id = p_message.queue_id and x.shard = p_message.shard and x.pos >= p_message.id
             and p_message.id = any (x.ids) and x.receive_count = v_count
         order by x.pos limit 1 for update skip locked;

@@ -1,8 +1,8 @@
--- queue.receive_attempt: receive_answer under a ReceiveRequestAttemptId. A client that repeats a receive of a FIFO
+-- queue.receive_attempt: calls receive_answer under a ReceiveRequestAttemptId. A client that repeats a receive of a FIFO
 -- queue with the same id within five minutes gets the same messages under the same handles, as repeat_receive says. For
--- a standard queue the id has no effect. Parameters: as receive_answer. Repeated messages are not measured.
--- Returns: as receive_messages; error ReceiveAttemptOver when the messages were changed since.
--- Locks: advisory, the attempt, to the end of the transaction; then as repeat_receive and receive_messages.
+-- a standard queue the id has no effect. Parameters: as receive_answer. It does not measure repeated messages.
+-- Returns: as receive_messages; error ReceiveAttemptOver if the messages were changed since.
+-- Locks: advisory, the attempt, until the end of the transaction; then as repeat_receive and receive_messages.
 -- Raises QU004 (not under READ COMMITTED).
 create or replace function queue.receive_attempt(
     p_queue text, p_max int, p_visibility_seconds int, p_in_flight_limit int, p_attempt_id text,
@@ -33,7 +33,8 @@ begin
     select v_queue.queue_id, p_attempt_id, max(m.visible_at), array_agg(m.id order by u.n),
         array_agg(m.receive_count order by u.n)
     from (select r.id, row_number() over () as n from unnest(v_rows) r) u
-    cross join lateral (select * from queue.fifo_message m where m.id = u.id limit 1) m     -- else it may read all
+    -- otherwise the planner may read all messages
+    cross join lateral (select * from queue.fifo_message m where m.id = u.id limit 1) m
     where v_queue.queue_id is not null
     having count(*) > 0
     on conflict (queue_id, attempt_id) do update
@@ -44,9 +45,9 @@ end $$;
 -- queue.repeat_receive: repeats a receive of a FIFO queue by its ReceiveRequestAttemptId. While all its messages are
 -- invisible and unchanged since they were handed out, it hands them out again, under the same handles, and their
 -- visibility timeout starts again. The five minutes count from the first receive.
--- Returns: as receive_messages, with error ReceiveAttemptOver when messages were changed since: deleted, their
---   visibility changed, or received again. No row if no receive can be repeated: no such receive in the last
---   five minutes, or its timeout is over and the messages are unchanged.
+-- Returns: as receive_messages, with error ReceiveAttemptOver if messages were changed since: deleted, their visibility
+-- changed, or received again. Returns no row if no receive can be repeated: there was no such receive in the last five
+-- minutes, or its timeout is over and the messages are unchanged.
 -- The caller has the attempt's advisory lock.
 -- Locks: the groups' rows. Index: receive_attempt_pkey, fifo_message_pkey.
 create or replace function queue.repeat_receive(
@@ -68,7 +69,7 @@ begin
     end if;
     perform queue.lock_groups_of_messages(v_attempt.ids);
     v_now := clock_timestamp();
-    v_rows := array(                -- one lookup an id: with an array the planner may read all messages
+    v_rows := array(                -- a separate look-up for each id: with an array the planner may read all messages
         select (select m.ctid from queue.fifo_message m
                 where m.id = u.id and m.queue_id = p_queue_id and m.receive_count = u.receive_count
                     and m.visible_at = v_attempt.visible_at)

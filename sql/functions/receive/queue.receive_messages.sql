@@ -1,16 +1,16 @@
 -- queue.receive_messages: hands out up to p_max messages of a queue and hides them from other receivers.
--- Parameters: the queue's ARN; p_lease_size: the greatest number of messages that share a lease (they expire together;
---   each is acknowledged on its own); in a FIFO queue the number of rows for one receiver, after which the rows for the
---   next receiver begin, with messages of other groups; p_visibility_seconds 0-43200, null: the queue's own;
---   p_in_flight_limit: about how many messages may be in flight, null: any number. p_async_commit: the commit of a
---   receive from a standard queue does not wait for the disk: if the server crashes at once, the messages are received
---   again. Only for a transaction that does nothing else. p_attempt_id: a ReceiveRequestAttemptId (receive_attempt).
---   p_answer_bytes, p_answer_format: messages that are known to be too long for such an answer are passed over (pass_over).
---   p_refuse_over: a message of more bytes among those handed out (12,000 or more) raises QU010, which undoes the receive;
---   the caller then calls receive_answer.
--- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages; none of a paused queue. Locks: reader of a
---   shard, or rows of the slow path or of FIFO groups (skipped when locked). Use it alone in a short transaction.
--- Raises QU004 (not under READ COMMITTED), QU010.
+-- Parameters: the queue's ARN; p_lease_size: the greatest number of messages that share a lease (they expire together,
+-- but a client acknowledges each of them separately); in a FIFO queue the number of rows for one receiver, after which
+-- the rows for the next receiver begin, with messages of other groups; p_visibility_seconds: 0-43200, null: the queue's
+-- visibility timeout; p_in_flight_limit: about how many messages may be in flight, null: any number. p_async_commit: the
+-- commit of a receive from a standard queue does not wait for the disk. If the server crashes at once, the messages are
+-- received again. It is only for a transaction that does nothing else. p_attempt_id: a ReceiveRequestAttemptId
+-- (receive_attempt). p_answer_bytes, p_answer_format: messages that are known to be too long for such an answer are
+-- passed over (pass_over). p_refuse_over: a longer message (of 12,000 bytes or more) among those handed out raises
+-- QU010, which undoes the receive; the caller then calls receive_answer.
+-- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. A paused queue has none.
+-- Locks: reader of a shard, or rows of the slow path or of FIFO groups (skipped if locked). Use it alone in a short
+-- transaction. Raises QU004 (not under READ COMMITTED), QU010.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_refuse_over int default null, p_answer_bytes int default null,
@@ -105,12 +105,12 @@ begin
     end if;
 end $$;
 
--- queue.in_flight_capacity(queue, want, limit): how many of p_want messages may be handed out when at most p_limit
+-- queue.in_flight_capacity(queue, want, limit): returns how many of p_want messages may be handed out if at most p_limit
 -- (null: any number) are in flight; 0: the limit is reached.
--- Counting 120,000 messages takes 2 ms in the log, 50 ms in the slow path, 130 ms in FIFO groups. So a count is reused
--- for a while: until the capacity that it left could be used up at 50,000 messages a second, and at least four times as
--- long as counting took. With a limit below 100,000 the messages are counted each time.
--- Locks: advisory, the queue's count, not waited for: a receiver that does not get the lock does not store its count.
+-- Counting 120,000 messages takes 2 ms in the log, 50 ms in the slow path, 130 ms in FIFO groups. Therefore a count is
+-- reused for a while: until 50,000 messages a second could use up the capacity that it left, and at least four times as
+-- long as the counting took. With a limit below 100,000 the messages are counted each time.
+-- Locks: advisory, the queue's count, without waiting: a receiver that does not get the lock does not store its count.
 create or replace function queue.in_flight_capacity(p_queue_id int, p_want int, p_limit int) returns int
 language plpgsql as $$
 declare
@@ -137,7 +137,7 @@ begin
     return greatest(least(p_want, p_limit - v_messages), 0);
 end $$;
 
--- queue.refuse_long_messages(): raises QU010: a receive is undone, since a message is so long that the answer has to be
+-- queue.refuse_long_messages(): raises QU010. It undoes a receive because a message is so long that the answer has to be
 -- measured.
 create or replace function queue.refuse_long_messages() returns void
 language plpgsql as $$
@@ -146,14 +146,13 @@ begin
         using errcode = 'QU010';
 end $$;
 
--- queue.take_deferred: hands out messages of noisy tenants that were skipped before, tenant by tenant, first those of
--- the tenant with the fewest messages in flight (source: SQS Developer Guide, "How Amazon SQS fair queues work"). The
+-- queue.take_deferred: hands out messages of noisy tenants that were skipped before, tenant by tenant, starting with the
+-- tenant that has the fewest messages in flight (source: SQS Developer Guide, "How Amazon SQS fair queues work"). The
 -- receiver gets the lease that take_fair made without a receiver, or its first messages. It skips a shard that another
 -- receiver reads; like take_log, it waits for that receiver only while this transaction holds no lock that a reader
 -- could wait for.
--- Locks: advisory, readers of the shards; rows of leases, skipped when locked.
--- Index: deferred_pkey, lease_pkey.
--- The time of handing out is later than the time at which the receive began, even when the clock goes back (take_side).
+-- Locks: advisory, readers of the shards; rows of leases, skipped if locked. Index: deferred_pkey, lease_pkey.
+-- The time of handing out is later than the time at which the receive began, even if the clock goes back (take_side).
 create or replace function queue.take_deferred(
     p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval)
 returns setof queue.received_row
@@ -191,7 +190,8 @@ begin
             where x.queue_id = p_queue_id and x.shard = v_deferred.shard and x.pos = v_deferred.pos
                 and x.visible_at = 'infinity' and x.ids <> '{}'
             for update skip locked;
-            if found then       -- else: handed out, deleted or purged since, or locked by a consumer that acknowledges
+            -- otherwise: handed out, deleted or purged since, or locked by a consumer that acknowledges
+            if found then
                 return query select * from queue.lease_again(v_lease, v_want, p_lease_size, v_at, p_visibility);
                 get diagnostics v_rows = row_count;
                 v_want := v_want - v_rows;
@@ -207,11 +207,12 @@ begin
     end loop;
 end $$;
 
--- queue.take_side: hands out messages of the slow path (queue.side). Those received p_max_receive_count times go to the
--- dead-letter queue instead, when it exists: all among the first p_max + 100 visible messages that are not passed over or
--- have been received so often, so that few are left for the next receive. p_now: when the receive began. Messages that this same receive has handed out already, with a
--- timeout of 0, became visible later, so it does not see them. p_answer_bytes, p_answer_format: as receive_messages.
--- Locks: the messages' rows, skipped when locked. Index: side_visible_at.
+-- queue.take_side: hands out messages of the slow path (queue.side). If the dead-letter queue exists, messages that were
+-- received p_max_receive_count times go there instead: all of them among the first p_max + 100 visible messages that are
+-- not passed over or have reached that count, so that few remain for the next receive. p_now: when the receive began.
+-- Messages that this receive has already handed out with a timeout of 0 became visible later, so it does not see them.
+-- p_answer_bytes, p_answer_format: as receive_messages.
+-- Locks: the messages' rows, skipped if locked. Index: side_visible_at.
 create or replace function queue.take_side(
     p_queue_id int, p_max int, p_now timestamptz, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_answer_bytes int, p_answer_format text)

@@ -1,9 +1,9 @@
--- queue.take_log: hands out messages of the log, shard by shard, and skips shards that another receiver reads.
--- When all shards with messages have a reader it waits for one of them, a quarter of a second at most, but only while
--- this transaction holds no lock that the reader of a shard could wait for: it has locked no row yet (so it has no
--- transaction id), and reads no shard (the setting queue.reads, which ends with it). So it cannot deadlock.
+-- queue.take_log: hands out messages of the log, shard by shard, and skips shards that another receiver reads. If all
+-- shards with messages have a reader, it waits for one of them, a quarter of a second at most, but only while this
+-- transaction holds no lock that the reader of a shard could wait for: it has locked no row yet (so it has no
+-- transaction id), and reads no shard (the setting queue.reads, which ends with it). Thus it cannot deadlock.
 -- p_fair: messages of noisy tenants are skipped.
--- Locks: advisory, reader of the shard, to the end of the transaction.
+-- Locks: advisory, reader of the shard, until the end of the transaction.
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_fair boolean default true)
@@ -45,9 +45,9 @@ begin
 end $$;
 
 -- queue.take_shard: hands out up to p_max messages of one shard: those of expired leases first, then those that were
--- never handed out. The caller is the shard's reader. A shard's time never falls behind its watermark, even when the
--- clock goes back. p_shards: the queue's number of shards, when messages of noisy tenants are to be skipped; null: none
--- are skipped.
+-- never handed out. The caller is the shard's reader. A shard's time never falls behind its watermark, even if the clock
+-- goes back. p_shards: the queue's number of shards if messages of noisy tenants have to be skipped; null: none are
+-- skipped.
 -- Index: lease_pkey, lease_visible_at, log_pkey.
 create or replace function queue.take_shard(
     p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
@@ -119,14 +119,14 @@ begin
     end if;
 end $$;
 
--- queue.lease_nonce(): a random number above 0, which names a lease beside its position.
+-- queue.lease_nonce(): returns a random number above 0, which identifies a lease together with its position.
 create or replace function queue.lease_nonce() returns int
 language sql volatile return 1 + floor(random() * 2147483647)::int;
 
--- queue.take_expired: hands out again the messages of a shard's leases that ended in (p_after, p_now). Messages that
--- were received p_max_receive_count times go to the dead-letter queue instead, when it exists; there they keep their
--- MessageId, body and time of sending. Leases that are locked, since a consumer acknowledges their messages at this
--- moment, are skipped. The caller is the shard's reader. Index: lease_visible_at.
+-- queue.take_expired: hands out again the messages of a shard's leases that ended in (p_after, p_now). If the
+-- dead-letter queue exists, messages that were received p_max_receive_count times go there instead; there they keep
+-- their MessageId, body and time of sending. It skips locked leases, because a consumer acknowledges their messages now.
+-- The caller is the shard's reader. Index: lease_visible_at.
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
     p_max_receive_count int, p_dead_letter_arn text)
@@ -184,11 +184,11 @@ begin
     end if;
 end $$;
 
--- queue.noisy_groups: the tenants of a standard queue whose messages are skipped now, those with the fewest messages in
--- flight first; null if no tenant is noisy. One receiver finds them (find_noisy_groups), at most four times a second.
--- No tenant becomes noisy while no message has to wait: as long as the shard holds no more than the p_want messages
--- above p_pos that are received now. Locks: the row in queue.noise, to the end of the transaction; a receiver that
--- finds it locked takes the stored result. Index: noise_pkey, log_pkey.
+-- queue.noisy_groups: returns the tenants of a standard queue whose messages are skipped now, those with the fewest
+-- messages in flight first, and null if no tenant is noisy. One receiver finds them (find_noisy_groups), at most four
+-- times a second. No tenant becomes noisy while no message has to wait: while the shard holds no more than the p_want
+-- messages above p_pos that are received now. Locks: the row in queue.noise, until the end of the transaction; a
+-- receiver that finds it locked takes the stored result. Index: noise_pkey, log_pkey.
 create or replace function queue.noisy_groups(
     p_queue_id int, p_shards int, p_shard int, p_pos bigint, p_want int, p_now timestamptz)
 returns text[]
@@ -214,13 +214,13 @@ begin
     return v_noise.noisy;
 end $$;
 
--- queue.find_noisy_groups(queue, shards, now): the noisy tenants of a standard queue, those with the fewest messages in
--- flight first; null if no tenant is noisy. A tenant is noisy when it has more than a tenth of the messages in flight
--- and at least 30 of them, or more than a tenth of the time that consumers have spent on messages in flight, with at
--- least 2 (source: SQS Developer Guide, "How Amazon SQS fair queues work"; the 2 are our choice: one stuck message
--- makes no tenant noisy). It stays noisy until its skipped messages have been handed out. It reads a sample of the
--- messages in flight: the 400 leases that end last, spread over the shards, and 300 messages of the slow path. Messages
--- without a group count as one tenant, which is never noisy.
+-- queue.find_noisy_groups(queue, shards, now): returns the noisy tenants of a standard queue, those with the fewest
+-- messages in flight first, and null if no tenant is noisy. A tenant is noisy if it has more than a tenth of the
+-- messages in flight and at least 30 of them, or more than a tenth of the time that consumers have spent on messages in
+-- flight, with at least 2 (source: SQS Developer Guide, "How Amazon SQS fair queues work"; the 2 are our choice: one
+-- stuck message makes no tenant noisy). It stays noisy until its skipped messages have been handed out. The function
+-- reads a sample of the messages in flight: the 400 leases that end last, spread over the shards, and 300 messages of
+-- the slow path. Messages without a group count as one tenant, which is never noisy.
 -- Index: lease_visible_at, log_pkey, side_visible_at.
 create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
 language sql stable as $$
@@ -231,7 +231,7 @@ with in_flight as (
         select x.ids, x.first_id, x.pos, x.visible_at, x.first_received_at from queue.lease x
         where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, s.shard)
             and x.visible_at > p_now and x.visible_at < 'infinity'
-        order by x.visible_at desc limit 400 / p_shards) x      -- finished leases are left out below
+        order by x.visible_at desc limit 400 / p_shards) x      -- excludes finished leases below
     join queue.log l on l.queue_id = p_queue_id and l.shard = s.shard and l.id = any (x.ids)
         and l.id between x.first_id and x.pos         -- bounds the index scan; an array alone may not
     where x.ids <> '{}'
@@ -257,12 +257,12 @@ select array_agg(n.group_id order by n.messages, n.group_id)
 from (select m.group_id, max(m.messages) as messages from noisy m group by m.group_id) n
 $$;
 
--- queue.take_fair: hands out messages of a shard that were never handed out, but skips those of noisy tenants.
--- It reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log, those of each tenant in a lease
--- without a receiver, which ends at 'infinity' and is listed in queue.deferred; take_deferred hands it out. The other
--- messages are leased as usual, at most p_lease_size together. The ranges of these leases overlap, so each lists the
--- ids in its range that are not its own in `gone`, without a time: they are recorded with their own lease. The caller
--- is the shard's reader. Index: log_pkey.
+-- queue.take_fair: hands out messages of a shard that were never handed out, but skips those of noisy tenants. It reads
+-- up to 5,000 messages, 200 at a time. Skipped messages stay in the log. Those of each tenant are in a lease without a
+-- receiver, which ends at 'infinity' and is listed in queue.deferred; take_deferred hands it out. The other messages are
+-- leased as usual, at most p_lease_size together. The ranges of these leases overlap. Therefore each lease lists in
+-- `gone`, without a time, the ids in its range that belong to other leases, which record them. The caller is the shard's
+-- reader. Index: log_pkey.
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
     p_watermark timestamptz, p_low bigint, p_noisy text[])

@@ -1,4 +1,4 @@
--- queue.application_functions(): the functions that applications may call, those of api/ (docs/sql.md).
+-- queue.application_functions(): returns the functions that applications may call, those of api/ (docs/sql.md).
 create or replace function queue.application_functions() returns setof regprocedure
 language sql stable as $$
 select p.oid::regprocedure from pg_proc p

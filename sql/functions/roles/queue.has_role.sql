@@ -1,5 +1,6 @@
--- queue.has_role(role, other): whether a role has the rights of the other one, or can take them by SET ROLE; superusers
--- always. Not by the right to grant it alone, as the one who made a role has it from PostgreSQL 16 on.
+-- queue.has_role(role, other): returns whether a role has the rights of the other one, or can take them by SET ROLE.
+-- Superusers always do. The right to grant the other role is not enough; from PostgreSQL 16 on, its creator has that
+-- right.
 create or replace function queue.has_role(p_role name, p_other oid) returns boolean
 language sql stable as $$
 select pg_has_role(p_role, p_other,

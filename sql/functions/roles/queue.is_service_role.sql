@@ -1,5 +1,5 @@
--- queue.is_service_role(): whether the session's login role is one of the service's own: a superuser, or one that has
--- penstock_api or the role that owns the schema.
+-- queue.is_service_role(): returns whether the session's login role belongs to the service: a superuser, or a role that
+-- has penstock_api or the role that owns the schema.
 create or replace function queue.is_service_role() returns boolean
 language plpgsql stable as $$
 begin

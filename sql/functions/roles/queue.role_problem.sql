@@ -1,5 +1,5 @@
--- queue.role_problem(role): why a database role is not what an application's should be, and the command against it; null
--- when it is.
+-- queue.role_problem(role): returns why a database role is unsuitable for an application, and the command that mends it,
+-- or null.
 create or replace function queue.role_problem(p_role name) returns text
 language sql stable as $$
 select case

@@ -1,6 +1,6 @@
--- queue.set_role_account(role, account, region): makes a database role represent an account and region in the SQL
--- interface, in place of its earlier ones. Returns a row with the role's problem (role_problem) or null; without such a
--- role it stores nothing and returns no row.
+-- queue.set_role_account(role, account, region): makes a database role act for an account and region in the SQL
+-- interface, in place of its earlier ones. Returns a row with the role's problem (role_problem) or null. If the role
+-- does not exist, it stores nothing and returns no row.
 -- Raises 23514 for an account or region that is not allowed.
 create or replace function queue.set_role_account(p_role text, p_account_id text, p_region text)
 returns table (problem text)
@@ -19,8 +19,8 @@ begin
     return query select found;
 end $$;
 
--- queue.list_role_accounts(): the account and region of each database role, by name, and the problem of its memberships
--- (role_problem) or null.
+-- queue.list_role_accounts(): returns the account and region of each database role, by name, and the problem of its
+-- memberships (role_problem) or null.
 create or replace function queue.list_role_accounts()
 returns table (role_name text, account_id text, region text, created_at timestamptz, problem text)
 language sql stable as $$

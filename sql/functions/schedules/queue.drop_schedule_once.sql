@@ -1,7 +1,7 @@
 -- queue.drop_schedule_once(account, region, group, name, client token): calls drop_schedule, or drop_schedule_group for
--- an empty name. A repeated call with the same client token changes nothing, even when there is a new schedule of that
--- name.
--- Returns one row: whether there was one, or had been. Locks: those of the two. Index: schedule_deletion_pkey.
+-- an empty name. A repeated call with the same client token changes nothing, even if a new schedule has that name.
+-- Returns one row: whether the schedule exists, or existed before the first call. Locks: those of the two. Index:
+-- schedule_deletion_pkey.
 create or replace function queue.drop_schedule_once(
     p_account_id text, p_region text, p_group text, p_name text, p_client_token text)
 returns table (dropped boolean)
@@ -24,7 +24,7 @@ begin
             insert into queue.schedule_deletion (account_id, region, group_name, name, client_token)
             values (p_account_id, p_region, p_group, p_name, p_client_token);
         end if;
-        -- A concurrent call may have deleted the same: this one waited for the row and sees the deletion only now.
+        -- A concurrent call may have deleted the same one: this call waited for the row and sees the deletion only now.
         if v_dropped or p_client_token is null then
             return query select v_dropped;
             return;
@@ -37,8 +37,8 @@ begin
 end $$;
 
 -- queue.drop_schedule_group(account, region, name): deletes a group with its schedules and their pending retries in one
--- transaction, so the state DELETING is never seen. The caller refuses the group `default`.
--- Returns one row: whether there was one, and how many schedules were deleted. Locks: the group, its schedules.
+-- transaction, so no client ever sees the state DELETING. The caller refuses the group `default`.
+-- Returns one row: whether the group existed, and how many schedules were deleted. Locks: the group, its schedules.
 create or replace function queue.drop_schedule_group(p_account_id text, p_region text, p_name text)
 returns table (dropped boolean, schedules bigint)
 language plpgsql as $$

@@ -1,7 +1,6 @@
--- queue.list_schedule_page: an account's schedules in a region, in the order of group and name, after
+-- queue.list_schedule_page: returns an account's schedules in a region, in the order of group and name, after
 -- (p_after_group, p_after_name). Null: any. p_target_kind: queue, topic, function; p_api: rest, aws.
--- Returns the database's time and the schedule as JSON by column.
--- Index: schedule_account_id_region_group_name_name_key.
+-- Returns the database's time and the schedule as JSON by column. Index: schedule_account_id_region_group_name_name_key.
 create or replace function queue.list_schedule_page(
     p_account_id text, p_region text, p_group text, p_name_prefix text, p_status text, p_target_kind text, p_api text,
     p_after_group text, p_after_name text, p_limit int)

@@ -1,6 +1,6 @@
--- queue.list_schedule_runs(account, region, group, name, before, limit): the outcomes of a schedule's occurrences, the
--- newest first, those before p_before (null: all). One row without run_id: the schedule has no runs; no row: there is
--- no such schedule. fired_at null: it failed (it may be tried again) or was skipped; error says why.
+-- queue.list_schedule_runs(account, region, group, name, before, limit): returns the outcomes of a schedule's
+-- occurrences before p_before (null: all), the newest first. One row without run_id: the schedule has no runs; no row:
+-- the schedule does not exist. fired_at null: it failed (it may be retried) or was skipped; error says why.
 -- Index: schedule_run_schedule.
 create or replace function queue.list_schedule_runs(
     p_account_id text, p_region text, p_group text, p_name text, p_before bigint, p_limit int)
@@ -17,9 +17,9 @@ where s.account_id = p_account_id and s.region = p_region and s.group_name = p_g
 order by r.run_id desc
 $$;
 
--- queue.list_missed_runs(account, region, group, limit): occurrences of a group's schedules in the last seven days that did
--- not fire, the newest first: they failed, and may be tried again, or were skipped; error says why. Looks at the newest
--- 10,000 runs of the installation. Index: primary keys.
+-- queue.list_missed_runs(account, region, group, limit): returns the occurrences of a group's schedules in the last
+-- seven days that did not fire, the newest first: they failed, and may be retried, or were skipped; error says why. It
+-- reads the newest 10,000 runs of the installation. Index: primary keys.
 create or replace function queue.list_missed_runs(p_account_id text, p_region text, p_group text, p_limit int)
 returns table (name text, scheduled_for timestamptz, attempts int, error text, recorded_at timestamptz)
 language sql stable as $$

@@ -1,14 +1,13 @@
 -- queue.put_schedule(account, region, group, name, mode, fields, next occurrence): writes a schedule.
--- p_mode: "create": makes it; when it exists with the same client_token, returns it unchanged;
---         "replace": makes it, or replaces all but its identity, created_at, fire_count and last_fired_at. One that would
---         stay as it is, is not written, and keeps its updated_at;
---         "update": the same for a schedule that exists; "patch": changes only p_fields of a schedule that exists.
--- p_fields: columns of queue.schedule by name, times as ISO 8601. Identity and counts cannot be set.
+-- p_mode: "create": inserts it; if it exists with the same client_token, returns it unchanged; "replace": inserts it, or
+-- replaces all but its identity, created_at, fire_count and last_fired_at; a schedule that would stay as it is keeps its
+-- updated_at; "update": the same for a schedule that exists; "patch": changes only p_fields of a schedule that exists.
+-- p_fields: columns of queue.schedule by name, times as ISO 8601. They cannot set identity and counts.
 -- p_next_fire_at: the next occurrence after `now` of read_schedule, or the moment of a one-shot. It is stored for a new
---   schedule, when expression, time zone, start or end changed, and when a pause ends after the stored occurrence has
---   passed; otherwise the stored one stays. One that was due and had not fired yet gets a run that says that it was skipped.
---   Without a next occurrence a schedule of the REST API is paused.
--- The count of failures and the last error are reset, except by a patch that changes neither expression nor status.
+-- schedule, if expression, time zone, start or end changed, and if a pause ends after the stored occurrence has passed;
+-- otherwise the stored one stays. A stored occurrence that was due and had not fired yet gets a run that says that it
+-- was skipped. Without a next occurrence a schedule of the REST API is paused.
+-- It resets the count of failures and the last error, except in a patch that changes neither expression nor status.
 -- Returns one row: the schedule as JSON by column, created, error (ScheduleExists, ScheduleNotFound, GroupNotFound).
 -- Locks: the schedule, and its group against deletion.
 create or replace function queue.put_schedule(
@@ -97,7 +96,7 @@ begin
         perform queue.wake_schedules(v_new.due_at);
     end if;
     return query select to_jsonb(v_new), v_old.schedule_id is null, null::text;
-exception when unique_violation then    -- a concurrent call made a schedule of that name; the next call sees it
+exception when unique_violation then    -- a concurrent call created a schedule of that name; the next call sees it
     return query select * from queue.put_schedule(p_account_id, p_region, p_group, p_name, p_mode, p_fields,
         p_next_fire_at);
 end $$;

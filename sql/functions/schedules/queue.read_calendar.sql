@@ -1,11 +1,11 @@
--- queue.read_calendar(account, region, group, until, limit): the active schedules of a group that fire before p_until, those
--- that fire at the same times together: a row for each expression, the one that fires first before the others, at most
--- p_limit. Looks at the 10,000 schedules of the account that are due first.
---   schedules      how many have this expression; names: the first three of them
+-- queue.read_calendar(account, region, group, until, limit): returns the active schedules of a group that fire before
+-- p_until. Schedules that fire at the same times share a row: at most p_limit rows, one for each expression, in the
+-- order in which they fire first. It reads the 10,000 schedules of the account that are due first.
+--   schedules      number of schedules with this expression; names: the first three of them
 --   next_fire_at   the first of their times
---   late           how many of them are due for more than a minute
---   looked_at      how many schedules of the account were looked at; expressions: how many rows there would be without
---                  p_limit; the same in each row
+--   late           number of these schedules that have been due for more than a minute
+--   looked_at      number of schedules of the account that were read, the same in each row
+--   expressions    number of rows without p_limit, the same in each row
 -- Index: schedule_account_due.
 create or replace function queue.read_calendar(
     p_account_id text, p_region text, p_group text, p_until timestamptz, p_limit int)

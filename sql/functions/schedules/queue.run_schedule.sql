@@ -1,8 +1,8 @@
--- queue.run_schedule(account, region, group, name): fires a schedule now, also a paused one, out of band, in this
--- transaction; its next occurrence stays as it is.
+-- queue.run_schedule(account, region, group, name): fires a schedule now, even a paused one, out of band, in this
+-- transaction. Its next occurrence does not change.
 -- Returns one row: scheduled_for (now, to the second), fired_at, message_ids as in schedule_run; error: NotFound, or
--- TargetFailed with detail: then nothing was sent. A topic of SNS as target fails, since its messages have to be
--- signed.
+-- TargetFailed with detail: then nothing was sent. A schedule with an SNS topic as target fails, because its messages
+-- have to be signed.
 -- Locks: the schedule.
 create or replace function queue.run_schedule(p_account_id text, p_region text, p_group text, p_name text)
 returns table (scheduled_for timestamptz, fired_at timestamptz, message_ids jsonb, error text, detail text)

@@ -1,5 +1,5 @@
--- queue.tag_schedule_group(account, region, name, tags, limit): adds tags or replaces the values of those that exist;
--- at most p_limit in all. Returns one row: error (GroupNotFound, TagLimitExceeded) or null.
+-- queue.tag_schedule_group(account, region, name, tags, limit): adds tags or replaces the values of existing ones. A
+-- group may have at most p_limit tags. Returns one row: error (GroupNotFound, TagLimitExceeded) or null.
 create or replace function queue.tag_schedule_group(
     p_account_id text, p_region text, p_name text, p_tags jsonb, p_limit int)
 returns table (error text)
@@ -19,8 +19,8 @@ begin
         when v_count > p_limit then 'TagLimitExceeded' end;
 end $$;
 
--- queue.untag_schedule_group(account, region, name, keys): removes tags; a key that is not there is no error.
--- Returns one row: error GroupNotFound or null.
+-- queue.untag_schedule_group(account, region, name, keys): removes tags. A missing key is no error. Returns one row:
+-- error GroupNotFound or null.
 create or replace function queue.untag_schedule_group(p_account_id text, p_region text, p_name text, p_keys text[])
 returns table (error text)
 language plpgsql as $$

@@ -1,11 +1,11 @@
 -- queue.send_messages: appends messages to one or more queues, all in this transaction.
--- Parameters, arrays that begin at 1, with an element a message: queue's ARN, message id, body, size in bytes (body and
---   attributes), message attributes, system attributes, delay in seconds (null: the queue's), group, deduplication id;
---   a null array stands for an array of nulls. p_async_commit: do not wait for the disk (synchronous_commit = off for
---   this transaction).
--- Returns a row a message: n (1, 2, …), id (public), message_id and sequence_number (FIFO; the original's for a
---   duplicate), error (a class of errors.py; nothing was stored for this one) and detail.
--- Locks: writer of one shard a queue (never waited for); FIFO: the groups' rows. Index: log_pkey.
+-- Parameters: arrays that begin at 1, with an element for each message: queue's ARN, message id, body, size in bytes
+-- (body and attributes), message attributes, system attributes, delay in seconds (null: the queue's delay), group,
+-- deduplication id. A null array means an array of nulls. p_async_commit: do not wait for the disk (synchronous_commit =
+-- off for this transaction).
+-- Returns a row for each message: n (1, 2, …), id (public), message_id and sequence_number (FIFO; a duplicate has those
+-- of the original), error (a class of errors.py; this message was not stored) and detail.
+-- Locks: writer of one shard for each queue (without waiting); FIFO: the groups' rows. Index: log_pkey.
 create or replace function queue.send_messages(
     p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[], p_system jsonb[],
     p_delays int[], p_groups text[], p_deduplication_ids text[], p_async_commit boolean default false)
@@ -43,7 +43,8 @@ begin
             from unnest(p_queues, p_sizes) with ordinality u(arn, size, n)
             where u.arn = v_arn and u.size > v_queue.maximum_message_bytes;
         end if;
-        -- Below, the numbers of the messages are sorted and kept, not the messages: a body is copied once, into its row.
+        -- The code below sorts and keeps the numbers of the messages, not the messages: a body is copied once, into its
+        -- row.
         if v_queue.fifo then
             return query
             with entry as materialized (
@@ -60,7 +61,7 @@ begin
             perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
             continue;
         end if;
-        v_shard := -1;      -- no writer of a shard: all have one, or a fixed snapshot hides the log's end
+        v_shard := -1;      -- no writer of a shard: all shards have one, or a fixed snapshot hides the end of the log
         if current_setting('transaction_isolation') = 'read committed' then
             for v_step in 0 .. v_queue.shards - 1 loop
                 v_shard := (pg_backend_pid() + v_step) % v_queue.shards;
@@ -119,13 +120,13 @@ begin
     end loop;
 end $$;
 
--- queue.number_fifo_messages: gives the messages for one FIFO queue out of the arrays of send_messages their ids, and finds
--- those whose deduplication id was seen in the last five minutes. The caller stores the others, at the time sent_at; they
--- are counted here.
--- Returns a row a message: n, id and message_id (of a duplicate the original's; a new message has no message_id),
---   group_key, sent_at, deduplication_id, error and detail as send_messages.
--- Locks: the groups' rows, then deduplication ids in their order, to the end of the transaction: senders of one group
---   commit in the order of ids.
+-- queue.number_fifo_messages: gives the messages for one FIFO queue out of the arrays of send_messages their ids, and
+-- finds those whose deduplication id was seen in the last five minutes. The caller stores the others, at the time
+-- sent_at; this function counts them.
+-- Returns a row for each message: n, id and message_id (a duplicate has those of the original; a new message has no
+-- message_id), group_key, sent_at, deduplication_id, error and detail as send_messages.
+-- Locks: the groups' rows, then deduplication ids in their order, until the end of the transaction, so that senders of
+-- one group commit in the order of ids.
 create or replace function queue.number_fifo_messages(
     p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
     p_deduplication_ids text[])
@@ -188,12 +189,11 @@ begin
         group by e.group_key having not bool_or(coalesce(d.message_id = e.message_id, false))));
 end $$;
 
--- queue.lock_groups(queue, groups, delay): locks the rows of message groups to the end of the transaction, for a caller
--- that appends to each of them messages that become visible after the delay. It makes missing groups. New and empty
--- groups become ready when their messages do.
--- It locks existing groups in the order of their keys, then new ones in the order of their names: no two senders
--- deadlock.
--- Index: fifo_group_queue_id_group_id_key, fifo_group_pkey, fifo_ready_pkey (the newest row of the group).
+-- queue.lock_groups(queue, groups, delay): locks the rows of message groups until the end of the transaction, for a
+-- caller that appends to each of them messages that become visible after the delay. It creates missing groups. New and
+-- empty groups become ready together with their messages.
+-- It locks existing groups in the order of their keys, then new ones in the order of their names, so that no two senders
+-- deadlock. Index: fifo_group_queue_id_group_id_key, fifo_group_pkey, fifo_ready_pkey (the newest row of the group).
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
 language plpgsql as $$
 declare
@@ -204,7 +204,8 @@ begin
     select array_agg(l.group_id), array_agg(l.group_key) into v_found, v_keys
     from (
         select g.group_id, g.group_key from queue.fifo_group g
-        where g.group_key = any (array( -- one lookup a name: with an array the planner may read all the queue's groups
+        -- a separate look-up for each name: with an array the planner may read all the queue's groups
+        where g.group_key = any (array(
             select (select e.group_key from queue.fifo_group e where e.queue_id = p_queue_id and e.group_id = u.group_id)
             from unnest(p_groups) u(group_id)))
         order by g.group_key for update) l;
@@ -215,7 +216,8 @@ begin
             from unnest(p_groups) m(group_id)
             where coalesce(m.group_id <> all (v_found), true)
             order by m.group_id
-            on conflict (queue_id, group_id) do update set group_id = excluded.group_id  -- a concurrent sender has made it
+            -- a concurrent sender has created it
+            on conflict (queue_id, group_id) do update set group_id = excluded.group_id
             returning group_key)
         select array_agg(m.group_key) into v_new from made m;
     end if;
@@ -235,11 +237,10 @@ begin
     select e.group_key, p_queue_id, clock_timestamp() + p_delay, coalesce(e.first_id, 0) from empty e;
 end $$;
 
--- queue.fifo_entries: the messages for one FIFO queue out of the arrays of send_messages: number, key of the group, scope
--- of the deduplication and its id (given, or the SHA-256 of the body where the queue says so). An id that was seen when
--- the queue deduplicated in all groups together stays one of them for its five minutes (recorded at AWS): only a queue
--- that was changed since then has such ids.
--- Index: fifo_group_queue_id_group_id_key.
+-- queue.fifo_entries: returns the messages for one FIFO queue out of the arrays of send_messages: number, key of the
+-- group, scope of the deduplication and its id (given, or the SHA-256 of the body if the queue uses that). An id that
+-- was seen when the queue deduplicated all groups together keeps this scope for its five minutes (recorded at AWS). Only
+-- a queue that was changed since then has such ids. Index: fifo_group_queue_id_group_id_key.
 create or replace function queue.fifo_entries(
     p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
     p_deduplication_ids text[])

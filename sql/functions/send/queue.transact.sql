@@ -1,13 +1,12 @@
 -- queue.transact: acknowledges, sends and publishes messages: all of them, or none.
--- Parameters: handles as delete_messages; messages as send_messages; then account and region of the events and, one
---   array element an event, the other parameters of publish_events; all events share the trace header. Callers name the
---   parameters of events: those of messages may become more.
--- Delays above 900 seconds: as send_later.
+-- Parameters: handles as delete_messages; messages as send_messages; then account and region of the events and the other
+-- parameters of publish_events, as arrays with an element for each event; all events share the trace header. Callers
+-- name the parameters of events, because those of messages may become more. Delays above 900 seconds: as send_later.
 -- Returns rows (kind, n, arn, id): kind `send` with the message's id; kind `schedule`, whose detail is the name of the
---   schedule that a message waits as; kind `publish` for each queue that an event
---   reached, and without arn for its number of URLs. Or one row with an error, and nothing was done: StaleReceipt (n:
---   the handle), an error of a message (n, detail as send_messages), or RequestThrottled. Locks: those of delete_messages, then of
---   send_messages.
+-- schedule as which a message waits; kind `publish` for each queue that an event reached, and without arn for its number
+-- of URLs. Or it does nothing and returns one row with an error: StaleReceipt (n: the handle), an error of a message (n,
+-- detail as send_messages), or RequestThrottled.
+-- Locks: those of delete_messages, then of send_messages.
 create or replace function queue.transact(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_receipt_message_ids uuid[],
@@ -25,7 +24,7 @@ declare
     v_published jsonb := '[]';
     v_number text;
 begin
-    perform set_config('queue.watcher', '', true);      -- notify every watcher, also this process
+    perform set_config('queue.watcher', '', true);      -- notifies every watcher, even this process
     begin
         select min(d.n) as n into v_bad
         from queue.delete_messages(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts, p_nonces,

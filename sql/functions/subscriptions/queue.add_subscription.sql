@@ -1,12 +1,13 @@
 -- queue.add_subscription: subscribes an endpoint to a topic, or finds the subscription that the endpoint has already.
--- Parameters: the topic's ARN, id of a new subscription, owner, protocol, endpoint, attributes as written, compiled
---   filter policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both null where nothing has
---   to be confirmed. While a subscription is pending, every call asks again, under a new token, valid for two
---   days; an address of e-mail once an hour, and not while the last mail is still to go out. Then how many filter policies a topic and an account may have; 0: any number. p_policies: those by which the
---   caller decided that the queues let the topic send (policies_changed). p_principal: the subscriber's ARN.
--- Returns one row: arn, confirmed, error (NotFound, PolicyChanged, SubscriptionExists, SubscriptionLimitExceeded: a FIFO topic has
---   100; FilterPolicyLimitExceeded; LargeMessages: the topic takes messages over 256 KiB, and so only queues, at most
---   100).
+-- Parameters: the topic's ARN, id of a new subscription, owner, protocol, endpoint, attributes as the user wrote them,
+-- compiled filter policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both are null if the
+-- endpoint need not confirm. While a subscription is pending, every call asks again, under a new token that is valid for
+-- two days; a call asks an e-mail address at most once an hour, and not while the last mail still waits. Then how many
+-- filter policies a topic and an account may have; 0: any number. p_policies: the policies by which the caller decided
+-- that the queues let the topic send (policies_changed). p_principal: the subscriber's ARN.
+-- Returns one row: arn, confirmed, error (NotFound; PolicyChanged; SubscriptionExists; SubscriptionLimitExceeded: a FIFO
+-- topic has 100; FilterPolicyLimitExceeded; LargeMessages: the topic takes messages over 256 KiB, and therefore only
+-- queues, at most 100).
 -- Locks: shares the rows of the queues and the topic, so that their attributes do not change.
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,

@@ -1,10 +1,9 @@
 -- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms the pending subscription of that
--- token, whose topic need only be of the region and the account of the ARN; a token that was used before confirms the same subscription again. The token of an UnsubscribeConfirmation
--- restores the subscription under its ARN; if the endpoint was subscribed anew meanwhile, the new subscription is
--- confirmed.
+-- token. Its topic only needs the region and the account of the ARN. A token that was used before confirms the same
+-- subscription again. The token of an UnsubscribeConfirmation restores the subscription under its ARN. If the endpoint
+-- has a new subscription by then, that one is confirmed.
 -- Returns one row: arn, error (NotFound: the topic; BadToken: unknown, or older than two days; or the result of
--- subscription_refusal for a subscription to be restored).
--- Locks: shares the topic's row.
+-- subscription_refusal for a subscription that the token would restore). Locks: shares the topic's row.
 create or replace function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
 returns table (arn text, error text)
 language plpgsql as $$

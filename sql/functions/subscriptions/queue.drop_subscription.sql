@@ -1,8 +1,9 @@
--- queue.drop_subscription(arn, anonymous, text): deletes a subscription. p_confirmation is the text that tells an
--- endpoint of it, null where endpoints are not told; by the token in it the endpoint may restore the subscription within two days.
--- p_anonymous: the request was not signed, which is enough unless the subscription asks for more.
+-- queue.drop_subscription(arn, anonymous, text): deletes a subscription. p_confirmation is the text that tells the
+-- endpoint about it, and null if the endpoint is not told. With the token in this text the endpoint may restore the
+-- subscription within two days. p_anonymous: the request was not signed, which suffices unless the subscription demands
+-- a signature.
 -- Returns one row: error (NotFound, AuthorizationError) or null.
--- Locks: shares the topic's key before the subscription's row, as DeleteTopic takes them.
+-- Locks: shares the topic's key before the subscription's row, in the same order as DeleteTopic.
 create or replace function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)
 returns table (error text)
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- queue.filter_limit_reached(topic's id, owner, filters a topic, filters an account): whether the topic, or the owner
--- in the topic's region, has as many subscriptions with a filter policy as it may; 0: any number.
+-- queue.filter_limit_reached(topic's id, owner, filters a topic, filters an account): returns whether the topic, or the
+-- owner in the topic's region, has as many subscriptions with a filter policy as it may; 0: any number.
 -- Source: "Filter policy constraints" (SNS Developer Guide). Index: subscription_topic_id_protocol_endpoint_key,
 -- subscription_owner; reads the topic's and the owner's subscriptions.
 create or replace function queue.filter_limit_reached(

@@ -1,5 +1,5 @@
--- queue.foreign_subscriptions(): subscriptions that deliver to a queue of another account, or whose dead-letter queue it
--- is, as far as they are not refused already; with the queue's policy (null: none, or no such queue).
+-- queue.foreign_subscriptions(): returns the subscriptions with a queue of another account as endpoint or dead-letter
+-- queue, unless they are refused already, with the queue's policy (null: no policy, or no such queue).
 create or replace function queue.foreign_subscriptions()
 returns table (arn text, owner text, topic_arn text, queue_arn text, policy text, is_dead_letter_queue boolean)
 language sql stable as $$

@@ -1,5 +1,5 @@
--- queue.list_subscription_page: subscriptions of an account in a region, with those that deliver to its queues; or those
--- of a topic (p_topic not null), in the order of their ids, after p_after. Returns no row for an unknown topic.
+-- queue.list_subscription_page: returns subscriptions of an account in a region, with those that deliver to its queues,
+-- or those of a topic (p_topic not null), in the order of their ids, after p_after. Returns no row for an unknown topic.
 -- Index: subscription_owner, subscription_receiver, subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.list_subscription_page(
     p_owner text, p_region text, p_topic text, p_after uuid, p_limit int)

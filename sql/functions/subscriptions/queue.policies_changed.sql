@@ -1,5 +1,5 @@
--- queue.policies_changed(policies): whether one of these queues has another policy than the caller read. p_policies:
--- JSON, ARN to policy; the policy null: none, or no such queue. Null: policies do not decide.
+-- queue.policies_changed(policies): returns whether one of these queues has another policy than the caller read.
+-- p_policies: JSON, ARN to policy; a null policy means no policy, or no such queue. Null: policies do not decide.
 -- Locks: shares the queues' rows until commit, so that their policies stay. Index: queues (arn).
 create or replace function queue.policies_changed(p_policies jsonb) returns boolean
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- queue.refuse_dead_letter_queue(subscription's ARN): its dead-letter queue gets no more messages, until that queue's policy
--- changes and allows it. Returns one row: whether there is such a subscription.
+-- queue.refuse_dead_letter_queue(subscription's ARN): stops messages of a subscription to its dead-letter queue, until
+-- the policy of that queue changes and allows them. Returns one row: whether the subscription exists.
 create or replace function queue.refuse_dead_letter_queue(p_arn text) returns table (found boolean)
 language plpgsql as $$
 begin

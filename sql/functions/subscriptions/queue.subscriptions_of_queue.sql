@@ -1,4 +1,4 @@
--- queue.subscriptions_of_queue(arn): the subscriptions that deliver to a queue, or whose dead-letter queue it is.
+-- queue.subscriptions_of_queue(arn): returns the subscriptions with this queue as endpoint or dead-letter queue.
 -- Index: subscription_endpoint, subscription_dead_letters.
 create or replace function queue.subscriptions_of_queue(p_arn text)
 returns table (subscription_id uuid, owner text, topic_arn text)

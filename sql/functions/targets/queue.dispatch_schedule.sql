@@ -1,12 +1,12 @@
 -- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, topic message): sends a schedule's message to its
--- queue or topic, or stores the invocation of its function, and records the run, in this transaction. An occurrence has one row in schedule_run, so a second run
--- raises an error, which undoes its messages too.
--- p_attempt: 1, 2, …; p_topic_message: for a topic of SNS, the message as scheduler/firing/topic_messages.py prepared it:
+-- queue or topic, or stores the invocation of its function, and records the run, in this transaction. An occurrence has
+-- one row in schedule_run, so a second run raises an error, which also undoes its messages.
+-- p_attempt: 1, 2, …; p_topic_message: for an SNS topic, the message as scheduler/firing/topic_messages.py prepared it:
 -- {version, message_id, contents, bytes, facts}; for any target also "trace", the trace header.
--- Returns the run; message_ids is [{"queue_name", "msg_id"}], a member a message; of a topic of SNS, and of a function, without ids.
--- Raises QU006 (the target refused the message; detail: the error's code as AWS names it), QU007 (detail: the version
--- that the topic message has to be signed with), QU008 (the occurrence had fired before). Locks: those of send_messages,
--- publish_events, publish_messages, invoke_function. Index: schedule_run_once.
+-- Returns the run. message_ids is [{"queue_name", "msg_id"}], with a member for each message; an SNS topic and a
+-- function have null ids. Raises QU006 (the target refused the message; detail: AWS's name of the error), QU007 (detail:
+-- the version with which the topic message has to be signed), QU008 (the occurrence had fired before).
+-- Locks: those of send_messages, publish_events, publish_messages, invoke_function. Index: schedule_run_once.
 create or replace function queue.dispatch_schedule(
     p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_topic_message jsonb)
 returns queue.schedule_run
@@ -87,10 +87,10 @@ begin
     return v_run;
 end $$;
 
--- queue.publish_schedule_to_topic(target, topic message): publishes to the topic of SNS that a schedule's target names
--- by ARN, as Publish does. p_topic_message: {version, publication, trace}, made by scheduler/firing/topic_messages.py; the
--- publication is as publish_messages takes it. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
--- Raises QU006, QU007 as dispatch_schedule says. Locks: those of publish_messages.
+-- queue.publish_schedule_to_topic(target, topic message): publishes to the SNS topic that a schedule's target names by
+-- ARN, as Publish does. p_topic_message: {version, publication, trace}, made by scheduler/firing/topic_messages.py, with
+-- a publication as publish_messages takes it. Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises
+-- QU006, QU007 as dispatch_schedule says. Locks: those of publish_messages.
 create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -120,11 +120,11 @@ begin
 end $$;
 
 -- queue.invoke_function(schedule, occurrence, attempt, trace): stores the invocation of the function that a schedule's
--- target names, which the worker `deliver` carries. The notice keeps the schedule, since each attempt has a different
--- input (queue.delivery_body); the delivery keeps in subscription_policy how often it is tried, and until when: seconds
+-- target names, which the worker `deliver` carries. The notice keeps the schedule, because each attempt has a different
+-- input (queue.delivery_body). The delivery keeps in subscription_policy how often it is tried, and until when: seconds
 -- since 1970.
--- Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006 for a function of another
--- account, and when too many deliveries of the account wait. Source: RetryPolicy (EventBridge Scheduler API Reference).
+-- Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006 for a function of another account, and if
+-- too many deliveries of the account wait. Source: RetryPolicy (EventBridge Scheduler API Reference).
 -- Index: outgoing_delivery_excess_pkey.
 create or replace function queue.invoke_function(p_schedule queue.schedule, p_at timestamptz, p_attempt int, p_trace text)
 returns jsonb

@@ -1,5 +1,5 @@
--- queue.schedule_input(schedule, occurrence, attempt): the text that EventBridge Scheduler passes to a target: Input,
--- in which context attributes have been replaced, or its default notification. Each attempt has a different
+-- queue.schedule_input(schedule, occurrence, attempt): returns the text that EventBridge Scheduler passes to a target:
+-- Input, in which context attributes have been replaced, or its default notification. Each attempt has a different
 -- `execution-id`. Sources: "Adding context attributes", Target (EventBridge Scheduler User Guide, API Reference).
 create or replace function queue.schedule_input(p_schedule queue.schedule, p_at timestamptz, p_attempt int) returns text
 language sql immutable parallel safe as $$

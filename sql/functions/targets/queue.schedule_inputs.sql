@@ -1,4 +1,5 @@
--- queue.schedule_inputs(schedules, occurrences): for each occurrence n and the text for its target (schedule_input).
+-- queue.schedule_inputs(schedules, occurrences): returns for each occurrence n and the text for its target
+-- (schedule_input).
 create or replace function queue.schedule_inputs(p_schedule_ids bigint[], p_at timestamptz[])
 returns table (n int, input text)
 language sql stable as $$

@@ -1,6 +1,6 @@
 -- queue.change_topic(arn, attributes): replaces the given attributes; a null value removes one.
--- Returns one row: error (NotFound; LargeMessages: a MaximumMessageSize of more than 256 KiB is for topics with at most
--- 100 subscriptions, of queues, Firehose or Lambda; source: SetTopicAttributes, API reference) or null.
+-- Returns one row: error (NotFound; LargeMessages: only a topic with at most 100 subscriptions, of queues, Firehose or
+-- Lambda, can have a MaximumMessageSize of more than 256 KiB; source: SetTopicAttributes, API reference) or null.
 -- Locks: the topic's row; add_subscription shares it.
 create or replace function queue.change_topic(p_arn text, p_attributes jsonb) returns table (error text)
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- queue.describe_topic(arn): a topic's attributes and tags as JSON text, and its subscriptions, confirmed and pending.
--- Returns no row for an unknown topic.
+-- queue.describe_topic(arn): returns a topic's attributes and tags as JSON text, and the numbers of its subscriptions,
+-- confirmed and pending. Returns no row for an unknown topic.
 create or replace function queue.describe_topic(p_arn text)
 returns table (attributes text, tags text, confirmed bigint, pending bigint)
 language sql stable as $$

@@ -1,5 +1,5 @@
--- queue.list_topic_page: ARNs and names of an account's topics in a region, in the order of names, after p_after.
--- Index: topic_account_id_region_name_key.
+-- queue.list_topic_page: returns ARNs and names of an account's topics in a region, in the order of names, after
+-- p_after. Index: topic_account_id_region_name_key.
 create or replace function queue.list_topic_page(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (arn text, name text)
 language sql stable as $$
