@@ -19,6 +19,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from time import monotonic
 from typing import Any, cast
@@ -75,6 +76,23 @@ LATEST_REPETITION_SECONDS = 5.0
 ExecuteEntries = Callable[[Sequence[Entry]], Awaitable[Sequence[Sequence[Row]]]]
 """Makes the call of a flush. Returns the rows of each entry."""
 
+
+class LockWait(Enum):
+    """Says how the batcher lets a call wait for locks of other transactions. `Contention` has the functions."""
+
+    USUAL = "as the pool lets every call wait"
+    BRIEF = "only briefly: the batcher looks for the entries that need the lock"
+    LONG = "on few connections: every entry needs the lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Flusher:
+    """Makes the calls of flushes. `lock_wait` says what a call does that meets a lock."""
+
+    execute: ExecuteEntries
+    lock_wait: LockWait
+
+
 _log = logging.getLogger(__name__)
 
 
@@ -113,27 +131,26 @@ class Batcher:
         self._contention = contention or Contention(execute, execute)
         self._shares = QueueShares(self._contention.queue_share)
         self._locked_keys = LockedKeys()
-        self._execute: ExecuteEntries = partial(self._call, execute)
-        self._execute_briefly: ExecuteEntries = partial(
-            self._call_and_wake, self._contention.execute_hurriedly
-        )
-        self._execute_locked: ExecuteEntries = partial(self._call_and_wake, self._contention.execute_waiting)
+        hurriedly, waiting = self._contention.execute_hurriedly, self._contention.execute_waiting
+        self._usual = Flusher(partial(self._call, execute), LockWait.USUAL)
+        self._brief = Flusher(partial(self._call_and_wake, hurriedly), LockWait.BRIEF)
+        self._long = Flusher(partial(self._call_and_wake, waiting), LockWait.LONG)
         self._write_backpressure = write_backpressure or WriteBackpressure()
         self._direct_handoff = direct_handoff
-        self._send: ExecuteEntries = self._execute
+        self._sending = self._usual
         if direct_handoff is not None:
-            self._send = partial(direct_handoff.send, return_messages=self.return_messages)
+            send = partial(direct_handoff.send, return_messages=self.return_messages)
+            self._sending = Flusher(send, LockWait.USUAL)
         self._on_answer = on_answer
         self._limit = limit
         self._linger_seconds = linger_seconds
         self._batches: dict[Hashable, PendingBatch] = {}
         self._pending_entries = 0
         self._lengths = MessageLengths()
-        self._last_flush_ended_at = 0.0  # This counts the entries of all pending batches.
+        self._last_flush_ended_at = 0.0  # This is about the flushes of all pending batches.
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loop: asyncio.AbstractEventLoop | None = (
-            None  # The method is looked up once, not for each effect.
-        )
+        # The event loop is looked up once, not for each effect.
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def submit(self, effect: Mergeable) -> RowsFuture:
         """Returns a future of the rows of this effect. Raises ServiceUnavailable if too many entries wait already."""
@@ -175,8 +192,8 @@ class Batcher:
             stores = statement is SEND_MESSAGES
             linger_seconds = self._linger_seconds if stores else 0.0
             batch = self._batches[key] = PendingBatch(queue, linger_seconds, self._lengths)
-            execute = self._send if stores else self._execute
-            self._start(self._run_batch(key, batch, execute if locked_key is None else self._execute_locked))
+            flusher = self._sending if stores else self._usual
+            self._start(self._run_batch(key, batch, flusher if locked_key is None else self._long))
         return batch
 
     async def drain(self) -> None:
@@ -189,7 +206,7 @@ class Batcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run_batch(self, key: Hashable, batch: PendingBatch, execute: ExecuteEntries) -> None:
+    async def _run_batch(self, key: Hashable, batch: PendingBatch, flusher: Flusher) -> None:
         loop = asyncio.get_running_loop()
         idle = loop.time() - self._last_flush_ended_at > IDLE_SECONDS
         try:
@@ -205,29 +222,29 @@ class Batcher:
                 if entries and batch.queue is not None:
                     await self._shares.start(batch.queue)
                     try:
-                        await self._flush(entries, execute)
+                        await self._flush(entries, flusher)
                     finally:
                         self._shares.end(batch.queue)
                 elif entries:
-                    await self._flush(entries, execute)
+                    await self._flush(entries, flusher)
         finally:
             self._last_flush_ended_at = loop.time()
             del self._batches[key]
 
-    async def _flush(self, entries: Sequence[Entry], execute: ExecuteEntries, *, retry: bool = True) -> None:
+    async def _flush(self, entries: Sequence[Entry], flusher: Flusher, *, retry: bool = True) -> None:
         statement = entries[0].effect.statement
         WAITING_SINCE.set(entries[0].since)
         try:
-            results = await execute(entries)
+            results = await flusher.execute(entries)
         except Locked:
-            self._isolate(entries, execute)
+            self._isolate(entries, flusher.lock_wait)
         except ServiceUnavailable as error:
             if retry and may_be_repeated(error, statement, entries[0].since):
-                await self._flush(entries, execute, retry=False)
+                await self._flush(entries, flusher, retry=False)
             else:
                 fail_entries(entries, ServiceUnavailable)
         except Exception as error:  # noqa: BLE001 - psycopg's, a value's without a binary form, NotMergeable
-            await self._flush_apart(entries, execute, error)
+            await self._flush_apart(entries, flusher, error)
         else:
             headers = len(entries) if isinstance(entries[0].effect, Receive) else 0
             self._on_answer(statement, sum(map(len, results)) - headers)
@@ -236,14 +253,14 @@ class Batcher:
                 if not entry.future.done():  # The request of this entry still waits.
                     entry.future.set_result(rows)
 
-    async def _flush_apart(self, entries: Sequence[Entry], execute: ExecuteEntries, error: Exception) -> None:
+    async def _flush_apart(self, entries: Sequence[Entry], flusher: Flusher, error: Exception) -> None:
         """Makes a failed call again, in halves, if one entry may be the cause."""
         if isinstance(error, LongMessageFound):
             self._receive_again(entries)
         elif len(entries) > 1 and may_be_data_error(error):
             middle = len(entries) // 2
-            await self._flush(entries[:middle], execute)
-            await self._flush(entries[middle:], execute)
+            await self._flush(entries[:middle], flusher)
+            await self._flush(entries[middle:], flusher)
         else:
             statement = entries[0].effect.statement
             _log.error("database call failed", exc_info=error, extra={"function": statement.name})
@@ -258,19 +275,19 @@ class Batcher:
         batch.pending.extendleft(reversed(entries))
         self._pending_entries += len(entries)
 
-    def _isolate(self, entries: Sequence[Entry], execute: ExecuteEntries) -> None:
+    def _isolate(self, entries: Sequence[Entry], lock_wait: LockWait) -> None:
         """Repeats a call that met a lock, in halves, until only the locked entries are left. Other entries are not
         delayed."""
-        if execute == self._execute_locked:  # All of them need the lock.
+        if lock_wait is LockWait.LONG:  # All of them need the lock.
             fail_entries(entries, ServiceUnavailable)
             return
         if len(entries) > 1:
             middle = len(entries) // 2
             for half in (entries[:middle], entries[middle:]):
-                self._start(self._flush(half, self._execute_briefly))
+                self._start(self._flush(half, self._brief))
             return
         locked_key = self._locked_keys.add(entries[0].effect)
-        if locked_key is not None and execute == self._execute_briefly:
+        if locked_key is not None and lock_wait is LockWait.BRIEF:
             self._pending_entries += 1
             effect = entries[0].effect
             self._batch(effect.statement, effect.batch_key, None, locked_key).pending.append(entries[0])
