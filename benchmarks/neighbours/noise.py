@@ -23,14 +23,12 @@ from benchmarks.studies.idle import MAX_POLL_SECONDS
 
 from .clients import Account, Receiver, connect, event_request, publish_request
 
-LOW_PRIORITY = (
-    19  # the noisy account's clients take no processor time from the service and from the quiet account's
-)
+# The noisy account's clients take no processor time from the service and from the quiet account's clients.
+LOW_PRIORITY = 19
 OPENED_AT_ONCE = 100
 OPENING_SECONDS = 120.0
-MOST_PAUSE_SECONDS = (
-    20.0  # after a refusal: "Retry behavior", AWS SDKs and Tools Reference Guide, standard mode
-)
+# After a refusal a client waits up to this time: "Retry behavior", AWS SDKs and Tools Reference Guide, standard mode.
+MOST_PAUSE_SECONDS = 20.0
 LONG_BODY_BYTES = 1_048_576
 SLOW_SECONDS = 5.0
 

@@ -12,10 +12,8 @@ from typing import cast
 METHOD, HEADER, BODY, END = 1, 2, 3, b"\xce"
 PERSISTENT = 2
 DELIVERY_MODE, MESSAGE_ID = 1 << 12, 1 << 7
-HEADERS_BIT, OCTET_BITS = (
-    13,
-    (12, 11),
-)  # delivery mode and priority; all other properties before the id are strings
+# Delivery mode and priority come first, and all other properties before the id are strings.
+HEADERS_BIT, OCTET_BITS = 13, (12, 11)
 Method = tuple[int, int]
 
 START, START_OK = (10, 10), (10, 11)

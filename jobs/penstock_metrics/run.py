@@ -47,15 +47,13 @@ from .transforms import deltas, latency, results
 from .transforms.columns import select_messages
 from .transforms.windows import calendar
 
-_CLOCKS: Final = timedelta(
-    days=1
-)  # The times of a row may be this much later than its recording, after a change of the clock.
+# The times of a row may be this much later than its recording, after a change of the clock.
+_CLOCKS: Final = timedelta(days=1)
 # The run computes the windows around the last run again. They had not ended, and the runs of schedules have no
 # transaction.
 _MARGIN: Final = timedelta(hours=1)
-_NAMED_QUEUES: Final = (
-    1000  # The run names up to this many queues to PostgreSQL, so that PostgreSQL need not read the others.
-)
+# The run names up to this many queues to PostgreSQL, so that PostgreSQL need not read the others.
+_NAMED_QUEUES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,8 @@ from .write import KEY, WRITTEN, Job, writer
 
 # This is the key of the advisory lock that lets one export work at a time. The number is the bytes of "exports".
 _LOCK_KEY: Final = 0x6578706F727473
-_CLOCKS: Final = timedelta(
-    days=1
-)  # A row may be recorded this long before its times, after a change of a clock.
+# A row may be recorded this long before its times, after a change of a clock.
+_CLOCKS: Final = timedelta(days=1)
 UNUSED_SECONDS: Final = 3600.0  # Readers of an Iceberg table may need a replaced file for this long.
 
 

@@ -63,9 +63,8 @@ def was_submitted() -> bool:
 def send_code(session: SparkSession) -> None:
     """Sends the job's modules to executors on other machines; spark-submit gets them with --py-files."""
     folder = tempfile.mkdtemp(prefix="penstock-metrics-")
-    atexit.register(
-        shutil.rmtree, folder, ignore_errors=True
-    )  # Executors fetch the archive from here until then.
+    # Executors fetch the archive from here until then.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     session.sparkContext.addPyFile(str(write_package(Path(folder) / "penstock_metrics.zip")))
 
 

@@ -149,7 +149,8 @@ class UnsupportedOperation(AwsError):
 class OverLimit(AwsError):
     json_type = query_code = "OverLimit"
     status = 403
-    default_message = (  # a recorded answer: pressureNET-server, issue 74
+    # The text is that of a recorded answer: pressureNET-server, issue 74.
+    default_message = (
         "Too many messages have been received without being deleted. "
         "Please delete your received messages or let them timeout before receiving more."
     )

@@ -20,9 +20,8 @@ from typing import NamedTuple
 
 from penstock.aws.codec.protocol import Protocol
 
-CONTAINER_BYTES = (
-    4_200_000  # 4 MiB: four of the longest messages, without escapes, and what stands around them
-)
+# 4 MiB: four of the longest messages, without escapes, and what stands around them.
+CONTAINER_BYTES = 4_200_000
 FUNCTION_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000
 

@@ -58,13 +58,11 @@ class Deployment(NamedTuple):
         if answer.status < 400:
             return answer.status, ""
         headers = {name.lower(): value for name, value in answer.getheaders()}
-        if (
-            request.method == "HEAD" or headers["content-type"] == "application/json"
-        ):  # no path or method of SQS
+        # SQS has no such path or method.
+        if request.method == "HEAD" or headers["content-type"] == "application/json":
             return answer.status, "MissingAuthenticationToken"
-        if headers["content-type"].startswith(
-            "text/plain"
-        ):  # no request at all: two Host headers (RFC 9112, 3.2)
+        # This is no request at all: it has two Host headers (RFC 9112, 3.2).
+        if headers["content-type"].startswith("text/plain"):
             return answer.status, NOT_HTTP
         protocol = "json" if "x-amzn-query-error" in headers else "query"
         return answer.status, read_refusal(protocol, answer.status, headers, body).code

@@ -125,9 +125,8 @@ def test_requests(sqs: Sqs) -> None:
     gone = "AWS.SimpleQueueService.NonExistentQueue"  # a URL of a region that is not served is of no queue
     assert served[0].code("purge_queue", QueueUrl=f"http://h/us-east-1/000000000000/{name}") == gone
     assert Sns(stranger).refusal("create_topic", Name=name)[:2] == ("SignatureDoesNotMatch", 403)
-    assert (
-        sqs.code("get_queue_url", QueueName=name) == "AWS.SimpleQueueService.NonExistentQueue"
-    )  # nothing was made
+    # Nothing was made.
+    assert sqs.code("get_queue_url", QueueName=name) == "AWS.SimpleQueueService.NonExistentQueue"
 
 
 def test_signed_requests(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:

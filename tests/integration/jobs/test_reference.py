@@ -115,6 +115,7 @@ def test_what_is_there_at_the_end_of_a_window(db: Connection) -> None:
     columns = (
         "starts_at, arrivals, deliveries, redeliveries, deletions, depth, waiting, received, oldest_age_us"
     )
+    # The message is deleted at 02:00 sharp, which belongs to the next hour.
     assert windows(db, HOUR, columns) == [
         (at("05-10T00:00"), 0, 1, 0, 0, 1, 0, 1, 3602 * SECOND),
         (
@@ -127,7 +128,7 @@ def test_what_is_there_at_the_end_of_a_window(db: Connection) -> None:
             0,
             1,
             7202 * SECOND,
-        ),  # at 02:00 sharp it is deleted, in the next hour
+        ),
         (at("05-10T02:00"), 0, 2, 2, 1, 0, 0, 0, None),
     ]
     minutes = windows(db, MINUTE, "starts_at, arrivals, depth, waiting, oldest_age_us")

@@ -91,11 +91,8 @@ def test_an_operator_reads_queues_messages_and_failures(installation: Installati
         assert "does not exist" in text_of(none, failed=True)
         assert "limit" in text_of(unknown, failed=True)
         received = http.get("/v1/queues/orders-dead/messages", params={"max": 10}).json()
-        assert [message["read_count"] for message in received] == [
-            1,
-            1,
-            1,
-        ]  # no consumer has received them before
+        # No consumer has received them before.
+        assert [message["read_count"] for message in received] == [1, 1, 1]
 
 
 def test_rights_are_those_of_the_rest_api(installation: Installation) -> None:

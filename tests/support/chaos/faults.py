@@ -284,9 +284,8 @@ def restore(scene: Scene) -> float:
     moment, dump = time.time(), rig.state / "queue.dump"
     command: list[str | Path] = [rig.primary.binaries.path("pg_dump"), "--format=custom", "--schema=queue"]
     command += ["--no-owner", f"--dbname={rig.primary.service_dsn()}", f"--file={dump}"]
-    if (
-        subprocess.run(command, check=False).returncode != 0
-    ):  # PostgreSQL has crashed by itself: `play` says so
+    # PostgreSQL has crashed by itself, and `play` says so.
+    if subprocess.run(command, check=False).returncode != 0:
         wait_for_database(rig)
         moment = time.time()
         subprocess.run(command, check=True)

@@ -58,10 +58,8 @@ def checked(shape: Any, value: Any, path: str) -> set[str]:
     if shape.type_name == "structure":
         assert isinstance(value, dict)
         assert value.keys() <= shape.members.keys(), f"{path}: {value.keys() - shape.members.keys()}"
-        assert value.keys() >= set(shape.required_members) - {
-            "Successful",
-            "Failed",
-        }  # an empty list is left out
+        # An empty list is left out.
+        assert value.keys() >= set(shape.required_members) - {"Successful", "Failed"}
         prefix = f"{path}." if path else ""
         found = (checked(shape.members[name], one, prefix + name) for name, one in value.items())
         return set().union(*found) | {prefix + name for name in value}

@@ -175,9 +175,8 @@ class Model:
         assert number is not None
         scope, deduplication_id = deduplication_of(queue, entry)
         original = queue.original(scope, deduplication_id, self.now)
-        original = original or queue.original(
-            "", deduplication_id, self.now
-        )  # from before a change of the scope
+        # The original may be from before a change of the scope.
+        original = original or queue.original("", deduplication_id, self.now)
         if original is not None:
             assert (answer["MessageId"], number) == original[:2]
             return None

@@ -51,9 +51,8 @@ class Message:
     earlier_receives: int = 0  # in queues whose dead letter it is
     seen_first_at: int | None = None  # over all these queues
     handle: str | None = None  # of the last receive
-    observed: dict[str, int] = field(
-        default_factory=dict
-    )  # times that the service gave, which may not change
+    # These are times that the service gave and that may not change.
+    observed: dict[str, int] = field(default_factory=dict)
 
     @property
     def group(self) -> str:

@@ -106,9 +106,9 @@ def send_share(state: SharedState, number: int) -> None:
             serial += size
             finish = begin_send(state, rnd, connections[len(held)], bodies)
             if rnd.random() < 0.1 and not held and not state.plan.groups:
-                held.append(
-                    finish
-                )  # stays open while the other connection goes on (FIFO: would wait for itself)
+                # The transaction stays open while the other connection goes on, because with FIFO it would wait for
+                # itself.
+                held.append(finish)
                 continue
             finish()
             if held and rnd.random() < 0.3:

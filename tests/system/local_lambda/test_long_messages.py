@@ -72,9 +72,8 @@ def test_none_becomes_a_dead_letter_unseen(
     for number in range(10):
         ids = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)} if suffix else {}
         sqs.send_message(QueueUrl=url, MessageBody=f"{number}{character * length}", **ids)
-    too_long = (
-        deployment == "balancer" and character in '"\n'
-    )  # four and three bytes in the answer, two in the request
+    # The characters have four and three bytes in the answer, and two in the request.
+    too_long = deployment == "balancer" and character in '"\n'
     if too_long:
         for _ in range(4):
             with pytest.raises(ClientError, match=r"an Application Load Balancer \(1 MB\)") as caught:

@@ -105,9 +105,8 @@ def test_only_what_may_be_too_long_is_measured(
     assert called is statement
     assert len(arguments) == len(statement.types)
     assert arguments[-1] == last
-    if (
-        statement is RECEIVE_MESSAGES and last
-    ):  # not where others share the transaction, or the attempt is kept
+    # This does not hold where others share the transaction, or the attempt is kept.
+    if statement is RECEIVE_MESSAGES and last:
         assert receive_call(effect, 250, most, own_transaction=False, assume_short=True)[0] is RECEIVE_ANSWER
         assert (
             receive_call(replace(effect, attempt_id="a"), 250, most, assume_short=True)[0] is RECEIVE_ANSWER

@@ -46,13 +46,14 @@ FIRST_ISSUE = {
     "SendMessageBatch",
     "SetQueueAttributes",
 }
+# A blob stays base64 text inside.
 SCALARS = {
     "string": str,
     "blob": str,
     "integer": int,
     "long": int,
     "boolean": bool,
-}  # a blob stays base64 text inside
+}
 
 # Where we are laxer than the model on purpose: (structure, member) -> why.
 LAXER = {

@@ -23,9 +23,8 @@ POINTS: Final = 12  # The forecast is for 5, 10 … 60 minutes.
 STEPS_AN_HOUR: Final = HOUR // STEP
 DAY_STEPS: Final = 24 * STEPS_AN_HOUR
 WEEK_STEPS: Final = 7 * DAY_STEPS
-FINE_STEPS: Final = (
-    50 * STEPS_AN_HOUR
-)  # These are a day to test, the day before it, and two hours that trends need.
+# These are a day to test, the day before it, and two hours that trends need.
+FINE_STEPS: Final = 50 * STEPS_AN_HOUR
 WEEKS: Final = 3
 HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_AN_HOUR + 3
 

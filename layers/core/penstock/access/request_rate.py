@@ -70,9 +70,8 @@ class RequestRate:
     def check_before(self, caller: str) -> None:
         """Raises RequestThrottled if `check` would, without counting: for use before costly work for a request."""
         now = monotonic()
-        if (
-            self._paced_at.get(caller, now) - now > 1 - self._interval / 2
-        ):  # half an interval: fractions are not exact
+        # It allows half an interval, because fractions are not exact.
+        if self._paced_at.get(caller, now) - now > 1 - self._interval / 2:
             raise RequestThrottled
 
     def count_answer(self, caller: str, size: int) -> None:

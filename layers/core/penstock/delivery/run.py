@@ -143,9 +143,8 @@ class DeliveryRun:
             return await carrier.carry(claimed.delivery)
         server = carrier.find_server(claimed.delivery)
         span = begin_span(self._tracer, claimed.trace, claimed.delivery, server)
-        CURRENT_TRACE.set(
-            claimed.trace if span is None else span.context
-        )  # in the context of this task, which belongs only to this attempt
+        # The value is set in the context of this task, which belongs only to this attempt.
+        CURRENT_TRACE.set(claimed.trace if span is None else span.context)
         outcome = await carrier.carry(claimed.delivery)
         if span is not None:
             end_span(span, outcome)

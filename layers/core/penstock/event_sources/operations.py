@@ -142,9 +142,8 @@ def update(
         else targets.parse_target(function, context.account_id, context.region)
     )
     yield from check_receiver(mapping.queue_arn, context)
-    if (
-        function is not None or request.enabled is not False
-    ):  # a caller without the rights can still stop the mapping
+    # A caller without the rights can still stop the mapping.
+    if function is not None or request.enabled is not False:
         targets.check_target(target, context.account_id, context.region, context.environment.settings)
         yield from check_visibility(target, mapping.queue_arn, context)
     row = yield from Call(

@@ -115,9 +115,6 @@ def read_handle(text: str) -> TaskHandle:
     """Returns the content of a task handle. Raises InvalidParameterValue for any other text."""
     try:
         return msgspec.json.decode(b64decode(text[:LONGEST_HANDLE], validate=True), type=TaskHandle)
-    except (
-        ValueError,
-        msgspec.DecodeError,
-        RecursionError,
-    ):  # not ASCII, not base64, not JSON or not this JSON
+    except (ValueError, msgspec.DecodeError, RecursionError):
+        # The text is not ASCII, not base64, not JSON or not this JSON.
         raise errors.InvalidParameterValue("Value for parameter TaskHandle is invalid.") from None

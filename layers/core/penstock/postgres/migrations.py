@@ -147,9 +147,8 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
         _check_encoding(connection)
         if problem := server_problem(connection):
             raise MigrationError(problem)
-        connection.execute(
-            _SESSION.encode()
-        )  # first: the role's lock_timeout would end the wait for another runner
+        # This comes first, because the role's lock_timeout would end the wait for another runner.
+        connection.execute(_SESSION.encode())
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         connection.execute(_BOOTSTRAP.encode())
         missing_roles = roles.make_roles(connection)

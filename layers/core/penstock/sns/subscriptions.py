@@ -121,9 +121,8 @@ def confirm_subscription(
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
     if authenticates and is_anonymous(context):
         raise errors.AuthorizationError("AuthenticateOnUnsubscribe is for signed requests only.")
-    token = (
-        request.token if _TOKEN(request.token) else ""
-    )  # Penstock made no token of another form; SQL finds no subscription for an empty one
+    # Penstock made no token of another form, and SQL finds no subscription for an empty one.
+    token = request.token if _TOKEN(request.token) else ""
     (row,) = yield from Call(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
     if row.error is not None:
         raise make_error(row.error)

@@ -134,9 +134,8 @@ def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation
 def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Operation[sns.UntagResourceResult]:
     """Removes tags; a missing tag is no error."""
     arn = read_topic_arn(request.resource_arn, context)
-    if any(
-        encode_text(key) is None for key in request.tag_keys
-    ):  # no tag has such a key, and PostgreSQL has no texts with NUL
+    # No tag has such a key, and PostgreSQL has no texts with NUL.
+    if any(encode_text(key) is None for key in request.tag_keys):
         raise errors.InvalidParameter.named("TagKeys")
     (row,) = yield from Call(UNTAG_TOPIC, (str(arn), request.tag_keys))
     raise_tag_error(row.error)

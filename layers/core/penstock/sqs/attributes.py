@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 Check = Callable[[str], bool]
 
-LONGEST_VALUE = (
-    8_192  # bytes of a policy (Developer Guide, "Amazon SQS policy quotas"); every other value is shorter
-)
+# Bytes of a policy (Developer Guide, "Amazon SQS policy quotas"). Every other value is shorter.
+LONGEST_VALUE = 8_192
 MOST_BRACKETS = 500  # a policy of 20 statements has 100
 
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch

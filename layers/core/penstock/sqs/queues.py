@@ -86,9 +86,8 @@ def make_queue(
     )
     if row.error is not None:
         raise sql_error(row.error, row.detail)
-    if (
-        row.created and "Policy" in non_empty
-    ):  # subscriptions of other accounts, of a former queue of this name
+    # Other accounts may have subscriptions of a former queue of this name.
+    if row.created and "Policy" in non_empty:
         yield from change_attributes(row.arn, {"Policy": non_empty["Policy"]}, context)
     if row.created and context.region != settings.queue_region and not settings.queue_regions:
         _tell_of_region(context.region, settings.queue_region)

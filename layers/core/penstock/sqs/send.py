@@ -171,9 +171,8 @@ def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) ->
     body = validation.encode_text(text) or validation.check_message_body(text)  # which raises the error
     size = len(body)
     if size > LONG_BODY_BYTES:
-        entry.message_body = text = (
-            ""  # frees the text: one copy is enough while the message waits in a batch
-        )
+        # This frees the text: one copy is enough while the message waits in a batch.
+        entry.message_body = text = ""
     attributes = attributes_md5 = system = system_md5 = None
     if entry.message_attributes:
         validation.check_message_attributes(entry.message_attributes)

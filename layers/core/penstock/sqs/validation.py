@@ -18,9 +18,9 @@ MAXIMUM_ATTRIBUTES = 10
 MAXIMUM_ENTRIES = 10
 MAXIMUM_DELAY_SECONDS = 900
 MAXIMUM_TAGS = 50
-MAXIMUM_TRACE_HEADER = (
-    8_192  # our choice: it does not count towards the size of the message; X-Ray's have 100
-)
+# This is our choice. The header does not count towards the size of the message, and X-Ray's headers have 100
+# characters.
+MAXIMUM_TRACE_HEADER = 8_192
 
 _CONTROLS = bytes(set(range(32)) - {9, 10, 13})
 _NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())

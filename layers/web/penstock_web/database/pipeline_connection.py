@@ -90,7 +90,8 @@ class PipelineConnection:
 
         Raises KeyError for types that have no binary form here, and the encoder's error for a value of another type.
         """
-        values_of_calls = [  # all of them before anything is sent
+        # All values are encoded before anything is sent.
+        values_of_calls = [
             [
                 None if value is None else BINARY_ENCODERS[kind](value)
                 for kind, value in zip(statement.types, arguments, strict=True)

@@ -76,9 +76,8 @@ class AsgiExchange:
         self._expects_continue = expects_continue
         self._body = bytearray()
         self._body_is_whole = False
-        self._changed = (
-            asyncio.Event()
-        )  # It is set when more of the body has arrived, or when the exchange is over.
+        # It is set when more of the body has arrived, or when the exchange is over.
+        self._changed = asyncio.Event()
         self._disconnected = False
         self._head: list[bytes] = []  # The head is held back.
         self._is_started = False  # The application has sent http.response.start.

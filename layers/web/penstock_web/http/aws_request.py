@@ -57,9 +57,8 @@ class AwsRequest:
         self._run: OperationRun[Any] | None = None
         self._call: ActionCall | None = None
         self._end_reason: EndReason | None = None
-        self._logged: tuple[HttpRequest, int] | None = (
-            None  # The access log has this time and the size of the body.
-        )
+        # The access log has this time and the size of the body.
+        self._logged: tuple[HttpRequest, int] | None = None
         self._notes: RequestNotes | None = None
         self._trace: RequestTrace | None = None
         self.disconnected = False

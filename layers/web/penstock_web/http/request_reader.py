@@ -87,9 +87,8 @@ class RequestReader:
         self._in_head = self._upgrades = False
         self._body: bytes | bytearray | None = None  # These bytes belong to a request that may be whole.
         self._read_bytes = 0  # These bytes of the read may belong to the present head or trailers.
-        self._stalled_bytes = (
-            0  # These bytes arrived before this read, since a head began or a part of a body arrived.
-        )
+        # These bytes arrived before this read, since a head began or a part of a body arrived.
+        self._stalled_bytes = 0
         self.accepts = True
         self.exchange: AsgiExchange | None = None
 
@@ -162,9 +161,8 @@ class RequestReader:
         parser, headers, limits = self._parser, self._headers, self._limits
         self._in_head = False
         if parser is None or not self.accepts:
-            raise RefusedRequestError(
-                503
-            )  # The client never sees this status, because the connection is being closed.
+            # The client never sees this status, because the connection is being closed.
+            raise RefusedRequestError(503)
         self._request_headers, self._headers = headers, []  # Trailers are not headers (RFC 9110, 6.5.1).
         self._method = parser.get_method().decode("ascii")
         self._version = parser.get_http_version()
@@ -245,9 +243,8 @@ class RequestReader:
         application = self._aws_application
         if application is None or self._expects_continue or not self._keep_alive or "%" in self._path:
             return False
-        if (
-            self._method == "GET" and self._path == "/"
-        ):  # Browsers begin with this path, and no client sends messages to it.
+        # Browsers begin with this path, and no client sends messages to it.
+        if self._method == "GET" and self._path == "/":
             return False
         return self._connection.is_free and application.handles(self._method, self._path)
 

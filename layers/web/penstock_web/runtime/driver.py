@@ -71,9 +71,8 @@ class Resources:
         self.reactions: dict[type[Effect[None]], Callable[[Any, float], object]] = {
             Wake: lambda wake, _: long_polls.wake(wake.queue_arn, wake.count, wake.woken)
         }
-        self.reactions.update(
-            dict.fromkeys(Report.__subclasses__(), lambda *_: None)
-        )  # those that only traces have
+        # Only traces use these reports.
+        self.reactions.update(dict.fromkeys(Report.__subclasses__(), lambda *_: None))
         self.reactions.update(meter.queues.counters.items())
 
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:

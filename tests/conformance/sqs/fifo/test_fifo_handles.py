@@ -65,9 +65,8 @@ def test_after_somebody_else_received_it(sqs: Sqs, use: Use) -> None:
     assert is_expired(use(sqs, url, old), old)
     assert sqs.counts(url) == (0, 1, 0)
     sqs.delete(url, new)
-    sqs.client.delete_message(
-        QueueUrl=url, ReceiptHandle=old
-    )  # a deleted message stays deleted: deleting again succeeds
+    # A deleted message stays deleted, and deleting it again succeeds.
+    sqs.client.delete_message(QueueUrl=url, ReceiptHandle=old)
     assert sqs.counts(url) == (0, 0, 0)
 
 

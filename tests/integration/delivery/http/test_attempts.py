@@ -36,12 +36,13 @@ def test_each_attempt_is_logged(db: Connection, deliver: Deliver, receiver: Rece
     publish(db, *urls.values())
     deliver(webhook_log_answers=True)
     lost = "the endpoint closed the connection"
+    # The log keeps no answer from the operator's own network, whatever the setting says.
     assert logged(db) == [
         (urls["/200"], 1, "delivered", 200, None, None, ACCOUNT, True, True),
         (urls["/404"], 1, "given_up", 404, "HTTP status 404", None, ACCOUNT, True, True),
         (urls["/500"], 1, "retried", 500, "HTTP status 500", None, ACCOUNT, True, True),
         (urls["/hang_up"], 1, "retried", None, lost, None, ACCOUNT, True, True),
-    ]  # no answer from the operator's own network, whatever the setting says
+    ]
     pass_time(db, 20)
     deliver()
     assert [row[1:3] for row in logged(db) if row[0] == urls["/500"]] == [(1, "retried"), (2, "retried")]

@@ -240,9 +240,8 @@ def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: Delivery
     publish(db, BAD, policy=THROTTLED, copies=1)
     db.execute(COPIES)
     taken = []
-    with (
-        db.transaction()
-    ):  # the clock of the database goes on meanwhile: count what a second of moved time gives
+    # The clock of the database goes on meanwhile, so the test counts what a second of moved time gives.
+    with db.transaction():
         for _ in range(10):
             taken.append(len(store.claim(50, {})))
             pass_time(db, 0.2)

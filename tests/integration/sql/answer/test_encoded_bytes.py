@@ -51,9 +51,8 @@ def encoded(text: str, kind: str) -> int:
     if kind == "json":
         return len(inner.encode()) - 2
     if kind.startswith("function-json"):
-        return (
-            in_function(inner, ascii_only=kind.endswith("ascii")) - 2 - 4
-        )  # its own quotes, those of the member
+        # The length includes its own quotes and those of the member.
+        return in_function(inner, ascii_only=kind.endswith("ascii")) - 2 - 4
     inner = xml.document(xml.escape_text(text)).decode()
     if kind == "xml":
         return len(inner.encode())

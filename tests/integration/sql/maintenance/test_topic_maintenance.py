@@ -75,9 +75,8 @@ def test_notices_without_webhooks(db: Connection) -> None:
     for _ in range(5):
         value(db, NOTICE)
     removed = 0
-    while (
-        removed < 5
-    ):  # a call that begins behind the last one finds nothing: a matter of luck, and of the next call
+    # A call that begins behind the last one finds nothing. That is a matter of luck, and of the next call.
+    while removed < 5:
         removed += maintain(db, 2)
     assert rows(db, "notice") == 1
     assert maintain(db) == 0

@@ -269,6 +269,5 @@ def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(
         assert value(db, "select count(*) from queue.finished_message") == 1
         assert value(db, below) == 0  # not yet: another transaction may have recorded something before it
         late.execute("commit")
-    wait_until(
-        lambda: value(db, below) == 2
-    )  # autovacuum may have a transaction too, in any database of the server
+    # Autovacuum may have a transaction too, in any database of the server.
+    wait_until(lambda: value(db, below) == 2)

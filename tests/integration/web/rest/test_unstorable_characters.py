@@ -173,9 +173,8 @@ def http(postgres: TestServer) -> Iterator[httpx.Client]:
 
 
 def test_every_route_is_asked() -> None:
-    declared = [
-        route for routes in ROUTES if routes is not outbox for route in routes
-    ]  # its texts are numbers
+    # Its texts are numbers.
+    declared = [route for routes in ROUTES if routes is not outbox for route in routes]
     served = {(route.method, PART.sub("{}", route.path)) for route in declared}
     asked = {(method, PART.sub("{}", path.partition("?")[0])) for method, path, _ in REQUESTS}
     assert served == asked

@@ -27,9 +27,8 @@ from penstock.errors import (
 from .names import Naming
 from .schema import List, Map, Member, Scalar, Shape, Structure, build, query_name, structure
 
-MAXIMUM_PARAMETERS = (
-    5_000  # a batch of SQS has at most 400, a message of SNS three for each of its attributes
-)
+# A batch of SQS has at most 400 parameters, and a message of SNS has three for each of its attributes.
+MAXIMUM_PARAMETERS = 5_000
 MAXIMUM_DEPTH = 8
 MAXIMUM_DECODED_BYTES = 2_097_152  # a MiB of binary attributes is 1.4 MiB of base64
 FEW_ESCAPES = 4_096

@@ -136,9 +136,8 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
     if len(set(names)) < len(names):
         raise errors.InvalidParameterValue("body: a name is there twice")
     yield from authorize_targets([new.target for new in new_schedules], context)
-    if (
-        yield from is_reached("schedules", "", context, DEFAULT_GROUP)
-    ):  # then only those that are there already
+    # At the quota only schedules that exist already may be named.
+    if (yield from is_reached("schedules", "", context, DEFAULT_GROUP)):
         for name in names:
             yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)

@@ -53,7 +53,6 @@ def _by_cron_descriptor(fields: str) -> str:
     options = Options(use_24hour_time_format=True, locale_code="en_US")
     try:
         return str(get_description(fields, options))
-    except (
-        FormatError
-    ):  # the library lacks some combinations of L, W and #, and ranges around the end of the week
+    except FormatError:
+        # The library lacks some combinations of L, W and #, and ranges around the end of the week.
         return f"At the times of {fields}"

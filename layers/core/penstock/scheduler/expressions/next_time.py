@@ -48,9 +48,8 @@ class CronTimes:
             found = first_instant(local, zone)
             if found is not None and found > instant:
                 return found
-            local = self._next_local(
-                max(local, end_of_clock_change(local, zone))
-            )  # later in each round, so the loop ends
+            # The time is later in each round, so the loop ends.
+            local = self._next_local(max(local, end_of_clock_change(local, zone)))
         return None
 
     def _next_local(self, after: datetime) -> datetime | None:

@@ -27,11 +27,8 @@ def zone_named(name: str) -> tzinfo:
         raise _unknown(name)
     try:
         return ZoneInfo(name)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-    ):  # a name that is no zone may be the name of a folder or of another file
+    except (OSError, ValueError, KeyError):
+        # A name that is no zone may be the name of a folder or of another file.
         raise _unknown(name) from None
 
 

@@ -38,9 +38,8 @@ def sign_drafts(
     topic_messages: list[bytes | None] = []
     for draft in drafts:
         topic = None if draft is None else parse_topic_arn(draft.topic)
-        if (
-            draft is None or topic is None
-        ):  # SQL reports an error for an ARN of another kind: it finds no such topic
+        # SQL reports an error for an ARN of another kind, because it finds no such topic.
+        if draft is None or topic is None:
             topic_messages.append(None)
         else:
             topic_messages.append((yield from topic_message(topic, draft.text, environment)))

@@ -20,9 +20,8 @@ Facts = dict[str, list[object]]
 
 MOST_PATH_CHARACTERS = 4_194_304  # limit of a message: deep objects with long names make long paths
 MOST_ARRAY_LEVELS = 32  # limit of nested arrays: queue.keys_match_together calls itself once a level
-MOST_CONTAINERS = (
-    131_072  # objects and arrays, by their brackets: as many as 256 KiB hold; decoding takes 10-25 ms
-)
+# Objects and arrays, counted by their brackets. 256 KiB hold this many, and decoding takes 10 to 25 ms.
+MOST_CONTAINERS = 131_072
 _CONTAINERS = frozenset((dict, list))
 
 
