@@ -309,7 +309,7 @@ def test_an_address_that_is_none_is_one_line(command: str) -> None:
     [
         ("postgresql://app:secret@db/shop?sslmode=require", "user=app dbname=shop host=db sslmode=require"),
         ("host=db.example user=app password='se cr\\'et' sslpassword=secret", "user=app host=db.example"),
-        ("mysql://app:secret@db.example/shop", "(set, but no address of a PostgreSQL)"),
+        ("mysql://app:secret@db.example/shop", "(set, but not an address of PostgreSQL)"),
         ("postgresql:///shop?password=secret", "dbname=shop"),
     ],
 )  # fmt: skip
@@ -330,7 +330,7 @@ def test_a_demo_without_an_address_says_so() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        "penstock: nonsense is no address of a service, such as http://127.0.0.1:9324\n",
+        "penstock: nonsense is not the address of a service, such as http://127.0.0.1:9324\n",
     )
 
 

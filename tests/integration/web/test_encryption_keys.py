@@ -19,7 +19,7 @@ from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service
 
 OURS, OTHER = (b64encode(bytes([byte] * 32)).decode() for byte in (1, 2))
-REFUSED = "QUEUE_ENCRYPTION_KEY is not the one of this installation"
+REFUSED = "QUEUE_ENCRYPTION_KEY is not the key of this installation"
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ def test_a_signing_key_of_another_key(
 ) -> None:
     assert command(OURS, "keys", "rotate-signing")[0] == 0
     start(settings, OTHER)
-    assert "`penstock keys rotate-signing` makes another" in capsys.readouterr().err
-    assert "encrypted the key that signs SNS messages" in command(OTHER, "doctor")[1]
+    assert "`penstock keys rotate-signing` creates another" in capsys.readouterr().err
+    assert "the key that signs SNS messages was encrypted under" in command(OTHER, "doctor")[1]
     assert command(OTHER, "keys", "rotate-signing")[0] == 0
     start(settings, OTHER)
     assert capsys.readouterr().err == ""
@@ -112,10 +112,10 @@ def test_a_signing_key_of_another_key(
 def test_doctor_names_the_keys(command: Commands) -> None:
     made = re.search("PSTK[A-Z2-7]+", command(OURS, "keys", "create")[1])
     assert made is not None
-    assert f"encrypted access keys: {made[0]}" in command(OTHER, "doctor")[1]
-    assert "encrypted access keys" not in command(OURS, "doctor")[1]
+    assert f"access keys were encrypted under another QUEUE_ENCRYPTION_KEY: {made[0]}" in command(OTHER, "doctor")[1]
+    assert "access keys were encrypted" not in command(OURS, "doctor")[1]
     assert command(OURS, "keys", "revoke", made[0])[0] == 0
-    assert "is not the one of the service" in command(OTHER, "doctor")[1]
+    assert "is not the key of the service" in command(OTHER, "doctor")[1]
 
 
 def test_a_client_hears_why_its_key_is_refused(settings: dict[str, str], command: Commands) -> None:

@@ -80,5 +80,5 @@ def test_without_an_encryption_key_nothing_starts(command: list[str], database: 
     assert done.returncode == 1
     assert done.stderr == (
         "penstock: QUEUE_ACCESS=sigv4 needs QUEUE_ENCRYPTION_KEY, which `openssl rand -base64 32` makes; "
-        "QUEUE_ACCESS=off lets everybody in\n"
+        "QUEUE_ACCESS=off admits every caller\n"
     )

@@ -321,7 +321,7 @@ def test_fifo(penstock: Command) -> None:
         (["publish", "missing", "x"], "Topic does not exist. `penstock topics list` lists"),
         (["webhooks", "pause", "https://a.example/"], "The account delivers nothing to this endpoint."),
         (["webhooks", "test", "https://a.example/"], "No topic and no routing key delivers to this URL"),
-        (["queues", "--endpoint", "nowhere"], "nowhere is no address of a service"),
+        (["queues", "--endpoint", "nowhere"], "nowhere is not the address of a service"),
     ],
 )
 def test_errors_are_a_line(
@@ -346,7 +346,7 @@ def test_errors_are_a_line(
         (["search", "orders", "--filter", '{"ä": '], "it ends after character 6: expecting value"),
         (["search", "orders", "--filter", "[]"], "'[]' is not a JSON object"),
         (["mappings", "put", "orders", "f", "--filter", "{bad"], "character 2, 'b': expecting property name"),
-        (["redrive", "orders", "--filter", '{"a": NaN}'], "no JSON: "),
+        (["redrive", "orders", "--filter", '{"a": NaN}'], "not JSON: "),
         (
             ["subscriptions", "create", "news", "--queue", "orders", "--filter", "{} {}"],
             "character 4, '{': extra data",
@@ -374,7 +374,7 @@ def test_with_keys(
         with running_service(database.api_dsn, **SIGV4) as service:
             monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
             assert main(["queues"]) == 1
-            assert "PENSTOCK_TOKEN has no key; `penstock keys create --bearer`" in capsys.readouterr().err
+            assert "PENSTOCK_TOKEN is not set; `penstock keys create --bearer`" in capsys.readouterr().err
             assert main(["export"]) == 1
             assert "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY have no key" in capsys.readouterr().err
             monkeypatch.setenv("PENSTOCK_TOKEN", token)

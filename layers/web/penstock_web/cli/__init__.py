@@ -1,10 +1,11 @@
-"""The command line: `penstock up | migrate | doctor | keys | users | roles | queues | … | metrics | settings | demo`.
+"""Implements the command line: `penstock up | migrate | doctor | keys | users | roles | queues | … | metrics | settings
+| demo`.
 
-Each module that MODULES names has an `app`, a typer application with the commands of that module. A new command is in
-one of them, or in a new module.
+Each module in MODULES has an `app`, a typer application with the commands of that module. Add a new command to one of
+them, or to a new module.
 
-At their top, modules of commands import only typer and the settings. A command imports the rest when it runs:
-`penstock up` must not load boto3, nor `penstock settings` a web framework.
+At their top, modules of commands import only typer and the settings. A command imports the rest when it runs, because
+`penstock up` must not load boto3 and `penstock settings` must not load a web framework.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from penstock import __version__
 from penstock.settings import SettingError
 from penstock_web.system_account import LocalError
 
-# In the order of `penstock --help`, under these titles.
+# The modules are in the order of `penstock --help`, under these titles.
 MODULES: Final = {
     "Installation": ("up", "migrate", "doctor", "settings", "demo", "worker"),
     "Access": ("keys", "users", "roles"),
@@ -36,7 +37,7 @@ MODULES: Final = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code. Foreseen errors are one line on standard error and code 1.
+    """Runs a command and returns the exit code. A foreseen error is one line on standard error and code 1.
 
     Raises SystemExit with code 2 for arguments that the command does not take.
     """
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = int(_command().main(arguments, prog_name="penstock", standalone_mode=False) or 0)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # whoever read the output has gone, such as `head`
+    except BrokenPipeError:  # The reader of the output has ended, such as `head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (LocalError, SettingError) as error:
@@ -56,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def application() -> typer.Typer:
-    """All commands. rich formats the help only on a terminal; elsewhere it is plain text, also with FORCE_COLOR."""
+    """Returns all commands. rich formats the help only on a terminal. Elsewhere the help is plain text, even with
+    FORCE_COLOR."""
     application = typer.Typer(
         callback=_global_options,
         help="SQS, SNS and schedules on plain PostgreSQL.",
@@ -75,7 +77,7 @@ def application() -> typer.Typer:
     return application
 
 
-# What typer makes of all commands: 30 ms, once in a process.
+# typer builds all commands once in a process, in 30 ms.
 _command: Final = cache(lambda: typer.main.get_command(application()))
 
 
@@ -89,7 +91,10 @@ def _global_options(
     version: Annotated[  # noqa: ARG001 - its callback does it
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="show program's version number and exit"
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="show the program's version number and exit",
         ),
     ] = False,
     region: Annotated[
@@ -98,17 +103,17 @@ def _global_options(
             metavar="NAME",
             envvar="PENSTOCK_REGION",
             show_default=False,
-            help="whose queues, topics and schedules the commands see (default: QUEUE_REGION of the service)",
+            help="region of the queues, topics and schedules (default: QUEUE_REGION of the service)",
         ),
     ] = None,
 ) -> None:
-    """The options that stand before a command."""
+    """Takes the options that come before a command."""
     if region is not None:
         os.environ["PENSTOCK_REGION"] = region
 
 
 def _usage_error(error: typer.TyperException) -> str:
-    """The usage of the command, and then the error in its arguments."""
+    """Returns the usage of the command, and then the error in its arguments."""
     context: typer.Context | None = getattr(error, "ctx", None)
     text = error.format_message()
     if isinstance(error, typer.BadParameter) and error.message:

@@ -1,4 +1,4 @@
-"""`python -m penstock_web.cli` is `penstock`."""
+"""Makes `python -m penstock_web.cli` the same as `penstock`."""
 
 import sys
 

@@ -17,10 +17,10 @@ from penstock_web.system_account import LocalError
 def service_database(
     settings: Settings, direct: bool = False, call_seconds: float | None = None
 ) -> Iterator[Database]:
-    """The database that is set, or that of the service which runs here; `direct`: of DATABASE_DIRECT_URL.
+    """Yields the configured database, or the database of the service that runs here. `direct` uses DATABASE_DIRECT_URL.
 
-    `call_seconds`: how long a call may take (the setting).
-    Raises SettingError without one, LocalError when a call fails or the address is invalid.
+    `call_seconds` limits a call (the setting). Raises SettingError without a database, and LocalError if a call fails
+    or the address is invalid.
     """
     dsn = (settings.direct_url if direct else settings.database_url) or choose_database(settings)
     check_addresses(settings)

@@ -1,4 +1,4 @@
-"""The option --database, which names the database in place of the environment."""
+"""Defines the option --database, which names the database in place of the environment."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ DatabaseAddress = Annotated[
     typer.Option(
         "--database",
         metavar="URL",
-        help="the database, without a pooler, in place of DATABASE_URL and DATABASE_DIRECT_URL",
+        help="address of the database, without a pooler, in place of DATABASE_URL and DATABASE_DIRECT_URL",
     ),
 ]
 
 
 def variables_with(address: str | None) -> dict[str, str]:
-    """The environment; with an address, as if it were set there as the only one. Raises SettingError."""
+    """Returns the environment. A given address replaces the addresses in it. Raises SettingError."""
     variables = dict(os.environ)
     if address is None:
         return variables

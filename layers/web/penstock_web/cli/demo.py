@@ -1,4 +1,4 @@
-"""`penstock demo`: runs boto3 against a running Penstock, to show that it works and roughly how fast."""
+"""Implements `penstock demo`: runs boto3 against a running Penstock to show that it works, and roughly how fast."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ app = typer.Typer()
 def demo(
     endpoint: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="address of the service (default: the one that runs here)"),
+        typer.Option(metavar="URL", help="address of the service (default: the service that runs here)"),
     ] = None,
 ) -> int:
-    """Send, receive and delete 1,000 messages; 0 when every one of them came back, else 1."""
+    """Sends, receives and deletes 1,000 messages. Returns 0 if every message came back, and otherwise 1."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     from .commands.client import RestClient
 
     try:
         client = _client(RestClient(endpoint).endpoint)
-    except ValueError as error:  # boto3 refuses the endpoint as an invalid address
+    except ValueError as error:  # boto3 refuses the endpoint as an invalid address.
         print(f"penstock demo: {error}")
         return 1
     try:
@@ -82,7 +82,7 @@ def _drain_all(pool: ThreadPoolExecutor, client: Any, url: str) -> list[str]:
 
 
 def _drain(client: Any, url: str) -> list[str]:
-    """Receive and delete until the queue is empty, as one consumer."""
+    """Receives and deletes until the queue is empty, as one consumer."""
     bodies: list[str] = []
     while messages := client.receive_message(QueueUrl=url, MaxNumberOfMessages=_BATCH).get("Messages"):
         entries = [{"Id": str(n), "ReceiptHandle": m["ReceiptHandle"]} for n, m in enumerate(messages)]

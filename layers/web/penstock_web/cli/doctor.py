@@ -1,6 +1,6 @@
-"""`penstock doctor`: examines settings, database and pooler, and says what to do.
+"""Implements `penstock doctor`: examines settings, database and pooler, and suggests remedies.
 
-It also makes a restored database safe for clients of before.
+It also makes a restored database safe for clients that knew it before.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from .database_option import DatabaseAddress, variables_with
 app = typer.Typer()
 
 
-@app.command("doctor", help="examine settings, database and pooler, and say what to do")
+@app.command("doctor", help="examine settings, database and pooler, and suggest remedies")
 def doctor(
     database: DatabaseAddress = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
     after_restore: Annotated[
         bool,
-        typer.Option("--after-restore", help="first let ids go on above all that were lost with a restore"),
+        typer.Option("--after-restore", help="first raise ids above all ids that a restore lost"),
     ] = False,
     fix: Annotated[
         bool,
@@ -29,7 +29,7 @@ def doctor(
         ),
     ] = False,
 ) -> int:
-    """0 when there is no problem, else 1."""
+    """Returns 0 if there is no problem, and otherwise 1."""
     from penstock_web.doctor.checks import IDS, examine
     from penstock_web.doctor.report import as_json, as_lines
 
@@ -38,8 +38,6 @@ def doctor(
         print(as_json(outcome))
     else:
         if after_restore and IDS in outcome.checked:
-            print(
-                "new messages, topics and schedules get ids above all that were given out before the restore"
-            )
+            print("new messages, topics and schedules get ids above all ids from before the restore")
         print(*as_lines(outcome), sep="\n")
     return 1 if outcome.problems else 0

@@ -1,4 +1,4 @@
-"""The keys and users of an installation, in the database of DATABASE_URL.
+"""Manages the keys and users of an installation in the database of DATABASE_URL.
 
 Methods return lines, which `penstock keys` and `penstock users` print and tests read.
 """
@@ -44,10 +44,10 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class KeyRing:
-    """The keys of one installation."""
+    """Holds the keys of one installation."""
 
     def __init__(self, settings: Settings, database: Database, folder: Path | None = None) -> None:
-        """`folder`: of the database, where it is that of `penstock up`."""
+        """`folder` is the folder of the database if `penstock up` runs it."""
         self._settings = settings
         self._database = database
         self._folder = folder
@@ -55,9 +55,9 @@ class KeyRing:
     @classmethod
     @contextmanager
     def open(cls, settings: Settings, direct: bool = False) -> Iterator[KeyRing]:
-        """Opens the keys in the database of DATABASE_URL; `direct`: of DATABASE_DIRECT_URL.
+        """Opens the keys in the database of DATABASE_URL, or of DATABASE_DIRECT_URL with `direct`.
 
-        Without these in that of the service which runs here. Raises SettingError, LocalError.
+        Without these it uses the database of the service that runs here. Raises SettingError or LocalError.
         """
         with service_database(settings, direct) as database:
             folder = None if settings.direct_url else choose_folder()
@@ -75,10 +75,11 @@ class KeyRing:
         *,
         new_encryption_key: bool = False,
     ) -> Iterator[str]:
-        """Makes a key and shows it. `new_encryption_key`: under another QUEUE_ENCRYPTION_KEY than the service has.
+        """Creates a key and yields its lines. `new_encryption_key` allows a QUEUE_ENCRYPTION_KEY that the service does
+        not have yet.
 
-        Raises LocalError for a bad account, an unknown user, for a user's third key of a kind, and for an encryption
-        key that is not the installation's; SettingError without one.
+        Raises LocalError for a bad account, an unknown user, a user's third key of one kind, or an encryption key that
+        is not the installation's. Raises SettingError without an encryption key.
         """
         account_id = self._account(account)
         if "\0" in description:
@@ -95,13 +96,13 @@ class KeyRing:
         if row.error == "TooManyKeys":
             raise LocalError(f"the user {user!r} has two {kind} keys: revoke one first")
         if not row.created:
-            raise LocalError("the id is taken; try again")  # 80 random bits: never seen
+            raise LocalError("the id is taken; try again")  # 80 random bits make a collision improbable.
         return format_new_key(key_id, secret, account_id, bearer)
 
     def create_first(self) -> Iterator[str]:
-        """Makes an access key of QUEUE_ACCOUNT_ID if there has never been a key, and shows it.
+        """Creates an access key of QUEUE_ACCOUNT_ID if there has never been a key, and yields its lines.
 
-        Raises SettingError, LocalError for an encryption key that is not the installation's.
+        Raises SettingError, or LocalError for an encryption key that is not the installation's.
         """
         account_id = self._account(None)
         if not self._call(LIST_KEYS):
@@ -111,11 +112,11 @@ class KeyRing:
         )
         (row,) = self._call(CREATE_FIRST_KEY, key_id, account_id, stored, "the first key")
         if row.created:
-            yield "there was no key yet, so here is the first one, which may do everything in its account:"
+            yield "there was no key yet, so here is the first key, which has every right in its account:"
             yield from format_new_key(key_id, secret, account_id, bearer=False)
 
     def list_keys(self) -> Iterator[str]:
-        """A line for each key, the oldest first."""
+        """Returns a line for each key, the oldest first."""
         return table(
             ("KIND", "ID", "ACCOUNT", "USER", "CREATED", "LAST USED", "EXPIRES", "REVOKED", "DESCRIPTION"),
             (
@@ -125,7 +126,7 @@ class KeyRing:
         )
 
     def show(self, key_id: str) -> Iterator[str]:
-        """Describes a key, without its secret. Raises LocalError for an unknown one."""
+        """Yields the description of a key without its secret. Raises LocalError for an unknown key."""
         for key in self._call(LIST_KEYS):
             if key.key_id == key_id:
                 names = ("created", "last used", "expires", "revoked")
@@ -136,24 +137,28 @@ class KeyRing:
         raise LocalError(f"there is no key {key_id!r}")
 
     def limit(self, key_id: str, expires_at: datetime | None) -> Iterator[str]:
-        """Sets when a key expires; None: never. Raises LocalError for an unknown one."""
+        """Sets when a key expires. None means never. Raises LocalError for an unknown key."""
         rows = self._call(LIMIT_KEY, key_id, expires_at) if key_id.isalnum() else []
         if not any(row.found for row in rows):
             raise LocalError(f"there is no key {key_id!r}")
         yield f"expires: {_time(expires_at)}"
-        yield f"processes that have used it know it within {self._settings.queue_access_cache_seconds} seconds"
+        yield f"processes that have used it apply this within {self._settings.queue_access_cache_seconds} seconds"
 
     # --- users -------------------------------------------------------------------------------------------------------
     def set_user(
         self, name: str, policies: Sequence[str], account: str | None, *, new: bool
     ) -> Iterator[str]:
-        """Makes a user, or (`new` False) gives one other policies. A policy is `read`, `operate`, `admin` or JSON.
+        """Creates a user, or replaces the policies of one (`new` False). A policy is `read`, `operate`, `admin` or
+        JSON.
 
-        Raises LocalError for a bad name or account, an invalid policy, and a user that exists, or does not.
+        Raises LocalError for a bad name or account, an invalid policy, a new user that exists, or an old one that does
+        not.
         """
         account_id = self._account(account)
         if not is_user_name(name):
-            raise LocalError(f"a user's name has 1 to 64 of A-Z a-z 0-9 _ + = , . @ -, not {name!r}")
+            raise LocalError(
+                f"a user's name has 1 to 64 characters of A-Z a-z 0-9 _ + = , . @ -, not {name!r}"
+            )
         for policy in policies:
             check_user_policy(policy)
         exists = any((user.account_id, user.name) == (account_id, name) for user in self._call(LIST_USERS))
@@ -164,10 +169,10 @@ class KeyRing:
         yield f"user {name} of the account {account_id}: {', '.join(map(_policy_name, policies)) or 'no policy'}"
         if not new:
             seconds = self._settings.queue_access_cache_seconds
-            yield f"processes that have used one of its keys know it within {seconds} seconds"
+            yield f"processes that have used one of its keys apply this within {seconds} seconds"
 
     def list_users(self) -> Iterator[str]:
-        """A line for each user."""
+        """Returns a line for each user."""
         return table(
             ("ACCOUNT", "USER", "CREATED", "POLICIES"),
             (
@@ -182,7 +187,7 @@ class KeyRing:
         )
 
     def show_user(self, name: str, account: str | None) -> Iterator[str]:
-        """A user, with policies and keys. Raises LocalError for an unknown one."""
+        """Yields a user with policies and keys. Raises LocalError for an unknown user."""
         account_id = self._account(account)
         for user in self._call(LIST_USERS):
             if (user.account_id, user.name) == (account_id, name):
@@ -201,13 +206,13 @@ class KeyRing:
         raise LocalError(f"the account {account_id} has no user {name!r}")
 
     def end_user(self, name: str, account: str | None) -> Iterator[str]:
-        """Revokes a user's keys and forgets the user. Raises LocalError for an unknown one."""
+        """Revokes the keys of a user and deletes the user. Raises LocalError for an unknown user."""
         account_id = self._account(account)
         (row,) = self._call(END_USER, account_id, name)
         if not row.found:
             raise LocalError(f"the account {account_id} has no user {name!r}")
         seconds = self._settings.queue_access_cache_seconds
-        yield f"ended; processes that have used its keys may accept them for {seconds} seconds more"
+        yield f"deleted; processes that have used its keys may accept them for {seconds} seconds more"
 
     def _account(self, account: str | None) -> str:
         account_id = account or self._settings.queue_account_id
@@ -216,7 +221,7 @@ class KeyRing:
         return account_id
 
     def revoke(self, key_id: str) -> Iterator[str]:
-        """Revokes a key. Raises LocalError for an unknown one."""
+        """Revokes a key. Raises LocalError for an unknown key."""
         rows = self._call(REVOKE_KEY, key_id) if key_id.isalnum() else []
         if not any(row.revoked for row in rows):
             raise LocalError(f"there is no key {key_id!r}")
@@ -224,9 +229,9 @@ class KeyRing:
         yield f"revoked; processes that have used it may accept it for {seconds} seconds more"
 
     def rotate_signing(self) -> Iterator[str]:
-        """Makes the key that signs SNS messages from now on.
+        """Creates the key that signs SNS messages from now on.
 
-        Raises SettingError for a bad QUEUE_ENCRYPTION_KEY, LocalError for one that is not the installation's.
+        Raises SettingError for a bad QUEUE_ENCRYPTION_KEY, and LocalError for one that is not the installation's.
         """
         if self._settings.queue_encryption_key:
             self._use_encryption_key()
@@ -236,7 +241,7 @@ class KeyRing:
         yield f"processes use it within {KEEP_SECONDS:.0f} seconds; earlier certificates are served for 30 days"
 
     def _use_encryption_key(self, *, may_be_new: bool = False) -> None:
-        """Raises LocalError when the service could not read what is encrypted now."""
+        """Raises LocalError if the service could not read a secret that is encrypted now."""
         key = self._settings.queue_encryption_key
         if not key:
             remedy = right_key(self._database, key, self._folder)
@@ -249,7 +254,7 @@ class KeyRing:
             found.is_installations is False or (found.is_installations is None and is_other)
         ):
             raise LocalError(
-                "QUEUE_ENCRYPTION_KEY is not the one of this installation, whose service could not read the new key. "
+                "QUEUE_ENCRYPTION_KEY is not the key of this installation, whose service could not read the new key. "
                 + right_key(self._database, key, self._folder)
             )
         if not found.is_installations:
@@ -260,16 +265,16 @@ class KeyRing:
 
 
 def make_first_key(settings: Settings) -> None:
-    """With QUEUE_ACCESS=sigv4, makes and prints the first access key: without one no client could call.
+    """With QUEUE_ACCESS=sigv4, creates and prints the first access key, without which no client could call.
 
-    Any number of processes may do so at once: one of them makes it. Raises SettingError, LocalError.
+    Several processes may do so at once, and one of them creates the key. Raises SettingError or LocalError.
     """
     if settings.queue_access != "sigv4":
         return
     if not settings.queue_encryption_key:
         raise SettingError(
             "QUEUE_ACCESS=sigv4 needs QUEUE_ENCRYPTION_KEY, which `openssl rand -base64 32` makes; "
-            "QUEUE_ACCESS=off lets everybody in"
+            "QUEUE_ACCESS=off admits every caller"
         )
     with KeyRing.open(settings, direct=True) as ring:
         for line in ring.create_first():
@@ -277,7 +282,7 @@ def make_first_key(settings: Settings) -> None:
 
 
 def format_new_key(key_id: str, secret: str, account_id: str, bearer: bool) -> Iterator[str]:
-    """The lines that show a new key, under the names by which clients read it."""
+    """Yields the lines that show a new key, under the names by which clients read it."""
     if bearer:
         yield f"Authorization: Bearer {key_id}.{secret}"
     else:
@@ -287,7 +292,7 @@ def format_new_key(key_id: str, secret: str, account_id: str, bearer: bool) -> I
 
 
 def check_user_policy(text: str) -> None:
-    """Raises LocalError for a text that is neither the name of a built-in policy nor JSON that allows or denies."""
+    """Raises LocalError for a text that is neither the name of a built-in policy nor a valid policy in JSON."""
     if problem := find_policy_problem(text):
         raise LocalError(problem)
 
@@ -297,7 +302,7 @@ def _policy_name(policy: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Lines of columns, each as wide as its longest entry."""
+    """Yields lines of columns. Each column is as wide as its longest entry."""
     lines = [head, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
@@ -305,7 +310,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _times(key: KeyRow) -> list[str]:
-    """When a key was made, last used, expires and was revoked."""
+    """Returns when a key was created, was last used, expires and was revoked."""
     return [_time(at) for at in (key.created_at, key.last_used_at, key.expires_at, key.revoked_at)]
 
 

@@ -1,6 +1,7 @@
-"""`penstock keys`: access keys, bearer keys and the key that signs SNS messages.
+"""Implements `penstock keys`: access keys, bearer keys and the key that signs SNS messages.
 
-In the database, as the operator of an installation; with --endpoint those of the caller's account, over the REST API.
+The commands work in the database for the operator of an installation. With --endpoint they work on the keys of the
+caller's account, over the REST API.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from .commands.options import Remote
 if TYPE_CHECKING:
     from .key_ring import KeyRing
 
-EXPIRES_HELP = "when it expires: 2027-01-31, with a time if you like (UTC), days from now (90d), or never"
+EXPIRES_HELP = "when it expires: 2027-01-31, optionally with a time (UTC), days from now (90d), or never"
 
-app = typer.Typer(name="keys", help="keys of QUEUE_ACCESS=sigv4, and the one that signs SNS messages")
+app = typer.Typer(name="keys", help="keys for QUEUE_ACCESS=sigv4, and the key that signs SNS messages")
 
 
-@app.command("create", help="make a key; its secret is shown this once")
+@app.command("create", help="create a key; its secret is shown only this once")
 def create(
     account: Annotated[
         str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")
@@ -34,14 +35,14 @@ def create(
     ] = "",
     bearer: Annotated[bool, typer.Option("--bearer", help="for the REST API instead of the SQS API")] = False,
     user: Annotated[
-        str | None, typer.Option(metavar="NAME", help="whose key it is (default: the account's own)")
+        str | None, typer.Option(metavar="NAME", help="user of the key (default: the account itself)")
     ] = None,
     expires: Annotated[str | None, typer.Option(metavar="TIME", help=EXPIRES_HELP)] = None,
     new_encryption_key: Annotated[
         bool,
         typer.Option(
             "--new-encryption-key",
-            help="under a QUEUE_ENCRYPTION_KEY with which the service starts only later",
+            help="allow a QUEUE_ENCRYPTION_KEY that the service does not have yet",
         ),
     ] = False,
     endpoint: Remote = None,
@@ -72,7 +73,7 @@ def show(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote = N
         print(*ring.show(key), sep="\n")
 
 
-@app.command("limit", help="let a key expire, or not")
+@app.command("limit", help="set or remove the time when a key expires")
 def limit(
     key: Annotated[str, typer.Argument(metavar="ID")],
     expires: Annotated[str, typer.Option(metavar="TIME", help=EXPIRES_HELP)],
@@ -99,7 +100,7 @@ def list_(endpoint: Remote = None) -> None:
             print(line)
 
 
-@app.command("revoke", help="refuse a key from now on")
+@app.command("revoke", help="revoke a key")
 def revoke(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote = None) -> None:
     if endpoint is not None:
         from .commands import access
@@ -110,14 +111,14 @@ def revoke(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote =
         print(*ring.revoke(key), sep="\n")
 
 
-@app.command("rotate-signing", help="make a new key that signs SNS messages")
+@app.command("rotate-signing", help="create a new key that signs SNS messages")
 def rotate_signing() -> None:
     with _key_ring() as ring:
         print(*ring.rotate_signing(), sep="\n")
 
 
 def refuse_account(account: str | None) -> None:
-    """Raises LocalError: over the REST API the account is the caller's."""
+    """Raises LocalError, because over the REST API the account is the caller's."""
     from penstock_web.system_account import LocalError
 
     if account is not None:
@@ -127,7 +128,7 @@ def refuse_account(account: str | None) -> None:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """A time in the future; None: never. Raises LocalError for anything else."""
+    """Returns a time in the future, or None for never. Raises LocalError for anything else."""
     from penstock_web.system_account import LocalError
 
     if text in (None, "never"):

@@ -1,4 +1,4 @@
-"""`penstock metrics lag`: verdicts on all queues of an account, as a table or as JSON."""
+"""Implements `penstock metrics lag`: shows verdicts on all queues of an account as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ STYLES: Final = {
     Kind.IDLE: "dim",
 }
 WIDTH_OF_A_FILE: Final = 160
-"""Columns of a table that is not written to a terminal."""
+"""Sets the columns of a table that is not written to a terminal."""
 
 
 class NamedVerdict(msgspec.Struct):
-    """A line of JSON."""
+    """Represents a line of JSON."""
 
     name: str
     verdict: QueueVerdict
 
 
 def read_all(database: Database, settings: Settings, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
-    """The names of all queues of the account of QUEUE_ACCOUNT_ID and the verdicts on them, the worst first."""
+    """Returns the names of all queues of QUEUE_ACCOUNT_ID and the verdicts on them, the worst first."""
     found: list[tuple[str, Verdict]] = []
     for names in list_queue_names(database, settings):
         arns = {
@@ -59,21 +59,21 @@ def read_all(database: Database, settings: Settings, target_lag_seconds: int) ->
 
 
 class _Named(msgspec.Struct):
-    """The members that are read of a queue of GET /v1/metrics/lag."""
+    """Holds the needed members of a queue of GET /v1/metrics/lag."""
 
     name: str
     verdict: QueueVerdict | None
 
 
 class _Page(msgspec.Struct):
-    """The members that are read of GET /v1/metrics/lag."""
+    """Holds the needed members of GET /v1/metrics/lag."""
 
     queues: list[_Named]
     next: str | None = None
 
 
 def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
-    """As `read_all`, of the account of the caller, over the REST API."""
+    """Does the same as `read_all` over the REST API, for the account of the caller."""
     client, found = RestClient(endpoint), list[tuple[str, Verdict]]()
     path = f"/metrics/lag?limit=200&target_lag_seconds={target_lag_seconds}"
     page = client.decoded(_Page, "GET", path)
@@ -87,7 +87,7 @@ def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str
 
 
 def verdict_in(document: QueueVerdict) -> Verdict:
-    """The verdict that a document shows."""
+    """Returns the verdict that a document shows."""
     shown = {
         field.name: getattr(document, field.name) for field in fields(Verdict) if field.name != "empties"
     }
@@ -98,13 +98,13 @@ def verdict_in(document: QueueVerdict) -> Verdict:
 
 
 def print_json(queues: Sequence[tuple[str, Verdict]], _all: int) -> None:
-    """A queue a line, with the members of `verdict` of GET /v1/metrics/lag."""
+    """Prints one line for each queue, with the members of `verdict` of GET /v1/metrics/lag."""
     for name, verdict in queues:
         print(msgspec.json.encode(NamedVerdict(name, show_verdict(verdict))).decode())
 
 
 def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> None:
-    """A table as wide as the terminal."""
+    """Prints a table as wide as the terminal."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDTH_OF_A_FILE
@@ -121,7 +121,7 @@ def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> No
 
 
 def cells(name: str, verdict: Verdict) -> Iterator[Text]:
-    """The cells of a queue's row."""
+    """Yields the cells of a queue's row."""
     yield Text(name)
     yield Text(verdict.kind.value.replace("_", " "), STYLES[verdict.kind])
     yield Text(("before " if verdict.since_or_before else "") + moment(verdict.since))
@@ -134,17 +134,17 @@ def cells(name: str, verdict: Verdict) -> Iterator[Text]:
 
 
 def moment(at: datetime | None) -> str:
-    """A time of the last 25 hours in UTC, or nothing."""
+    """Formats a time of the last 25 hours in UTC, or nothing."""
     return "" if at is None else at.astimezone(UTC).strftime("%d %b %H:%M")
 
 
 def rate(per_second: float) -> str:
-    """Messages a second, to three digits."""
+    """Formats messages per second with three digits."""
     return f"{per_second:.3g}" if per_second < 1000 else f"{per_second:,.0f}"
 
 
 def emptying(verdict: Verdict) -> str:
-    """When the backlog will be gone, and between which times."""
+    """Formats when the backlog will be gone, and the interval around that time."""
     empties = verdict.empties
     if empties is None:
         return "never" if verdict.kind is Kind.FALLING_BEHIND else ""
@@ -153,7 +153,7 @@ def emptying(verdict: Verdict) -> str:
 
 
 def consumers(verdict: Verdict) -> str:
-    """How many there are and how many are needed; ? for not known."""
+    """Formats the numbers of present and needed consumers. An unknown number is ?."""
     if verdict.consumers_needed is None:
         return ""
     return f"{verdict.consumers_now or '?'} of {verdict.consumers_needed}"

@@ -1,4 +1,4 @@
-"""`penstock apply | export | import`: the file penstock.yaml (docs/penstock_file.md)."""
+"""Implements `penstock apply | export | import` for the file penstock.yaml (docs/penstock_file.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ app = typer.Typer()
 
 Region = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="region (default: that of `penstock --region`, else the service's)"),
+    typer.Option(
+        metavar="NAME", help="region (default: the region of `penstock --region`, or else the service's)"
+    ),
 ]
 SourceRegion = Annotated[
     str | None,
@@ -38,20 +40,22 @@ Output = Annotated[
 USUAL_FILE = Path("penstock.yaml")
 
 
-@app.command("apply", help="make queues, topics, schedules and users what a file says")
+@app.command("apply", help="make queues, topics, schedules and users match a file")
 def apply(  # noqa: PLR0913, PLR0917 - options of the command
     file: Annotated[Path, typer.Option("--file", "-f", metavar="FILE", help="the file")] = USUAL_FILE,
-    prune: Annotated[bool, typer.Option("--prune", help="also delete what the file does not name")] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="also delete objects that the file does not name")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show the plan")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
     schema: Annotated[
-        bool, typer.Option("--schema", help="print the file's JSON Schema, and do nothing")
+        bool, typer.Option("--schema", help="print the file's JSON Schema, and change nothing")
     ] = False,
     endpoint: Endpoint = None,
     region: Region = None,
     json: Json = False,
 ) -> None:
-    """Shows the plan, asks on a terminal, and makes the changes."""
+    """Shows the plan, asks for confirmation on a terminal, and makes the changes."""
     import msgspec
 
     from penstock_web.manifest.model import json_schema
@@ -80,7 +84,7 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
         _say(f"{len(changes)} {'change' if len(changes) == 1 else 'changes'} made", json)
 
 
-@app.command("export", help="write a running service's queues, topics and schedules as a file")
+@app.command("export", help="write a running service's queues, topics and schedules to a file")
 def export(output: Output = None, endpoint: Endpoint = None, region: Region = None) -> None:
     from penstock_web.manifest.current import portable, read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
@@ -96,18 +100,18 @@ def export(output: Output = None, endpoint: Endpoint = None, region: Region = No
     _write(portable(found, service), output)
 
 
-@app.command("import", help="write the queues and topics of any endpoint of SQS and SNS as a file")
+@app.command("import", help="write the queues and topics of any endpoint of SQS and SNS to a file")
 def import_(
     source: Annotated[str, typer.Option("--from", metavar="URL", help="its address, or aws")],
     output: Output = None,
     region: SourceRegion = None,
 ) -> None:
-    """Reads with the credentials of the environment, changes nothing there, and leaves messages where they are."""
+    """Reads with the credentials of the environment, changes nothing there, and does not read messages."""
     from penstock_web.manifest.current import portable, read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
 
     if source != "aws" and not source.startswith(("http://", "https://")):
-        raise LocalError(f"{source} is no address such as http://127.0.0.1:4566, and not aws")
+        raise LocalError(f"{source} is neither an address such as http://127.0.0.1:4566 nor aws")
     service = Service(None if source == "aws" else source, region or usual_region())
     _write(portable(read_endpoint(service, None, _warn, strict=False).manifest, service), output)
 
@@ -121,9 +125,10 @@ def plan_changes(
     prune: bool = False,
     settings: Settings | None = None,
 ) -> list[Change]:
-    """The changes that lead to the file. Raises LocalError.
+    """Returns the changes that lead to the file. Raises LocalError.
 
-    `stack` holds the database that they may need: that of `settings`, by default of the environment.
+    `stack` holds the database that the changes may need. It is the database of `settings`, by default from the
+    environment.
     """
     from penstock_web.manifest.current import read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
@@ -145,12 +150,12 @@ def plan_changes(
 
 
 def usual_region() -> str:
-    """As AWS's own command line finds it."""
+    """Returns the region that AWS's command line would find."""
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
 def _users(stack: ExitStack, service: Service, settings: Settings | None = None) -> Users | None:
-    """In the database that is set, else in that of the service, where it is one that was started here."""
+    """Returns the users in the configured database, or in the service's database if the service was started here."""
     from penstock_web.local.announced import running_services
     from penstock_web.local.chosen_database import choose_database
     from penstock_web.manifest.users import Users

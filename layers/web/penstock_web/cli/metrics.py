@@ -1,4 +1,4 @@
-"""`penstock metrics`: how queues are, and a report of the results of the metrics job."""
+"""Implements `penstock metrics`: shows the state of queues, and reports the results of the metrics job."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .commands.values import rfc_3339_time, whole_number
 
 OURS = ("penstock", "penstock_web", "penstock_metrics")
 
-app = typer.Typer(name="metrics", help="how queues are, and a report of what the metrics job stored")
+app = typer.Typer(name="metrics", help="state of the queues, and a report of the metrics job's results")
 
 
 def runs_here() -> bool:
-    """Whether commands over the REST API would find a service without being told where."""
+    """Returns whether commands over the REST API would find a service without an address."""
     from penstock_web.local.announced import running_services
 
     return bool(os.environ.get("PENSTOCK_ENDPOINT")) or bool(running_services())
 
 
 def with_database() -> Settings:
-    """The settings, with the database that `penstock metrics run` would choose. Raises SettingError."""
+    """Returns the settings, with the database that `penstock metrics run` would choose. Raises SettingError."""
     from penstock_web.local.chosen_database import choose_database
 
     settings = Settings.read(os.environ)
@@ -55,7 +55,9 @@ def run_job(context: typer.Context) -> None:
     raise typer.Exit(main(context.args))
 
 
-@app.command("report", help="write how queues are, the worst first, and their history as one HTML file")
+@app.command(
+    "report", help="write the state of the queues, the worst first, and their history as one HTML file"
+)
 def report(
     out: Annotated[Path, typer.Option(metavar="FILE", parser=Path, help="the file to write")],
     start: Annotated[
@@ -66,7 +68,7 @@ def report(
         datetime | None,
         typer.Option("--to", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: now)"),
     ] = None,
-    queue: Annotated[str | None, typer.Option(metavar="NAME", help="of this queue alone")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="only this queue")] = None,
 ) -> None:
     from penstock.errors import QueueDoesNotExist
     from penstock_web.report.atomic_file import write_atomically
@@ -89,11 +91,14 @@ def report(
 
 
 @app.command(
-    "lag", help="show how each queue is, the worst first: since when, why, and when it will be empty"
+    "lag", help="show the state of each queue, the worst first: since when, why, and when it will be empty"
 )
 def lag(
     limit: Annotated[
-        int, typer.Option(metavar="NUMBER", parser=whole_number(1, 1_000_000), help="show the worst so many")
+        int,
+        typer.Option(
+            metavar="NUMBER", parser=whole_number(1, 1_000_000), help="show this many of the worst queues"
+        ),
     ] = 50,
     target: Annotated[
         int,
@@ -101,13 +106,16 @@ def lag(
             "--target-lag",
             metavar="SECONDS",
             parser=whole_number(1, 86_400),
-            help="the longest wait that the number of consumers needed is about",
+            help="longest wait that the number of needed consumers allows",
         ),
     ] = 300,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON, a queue a line, instead of a table")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="JSON with one queue in each line, instead of a table")
+    ] = False,
     endpoint: Endpoint = None,
 ) -> None:
-    """Of the database of DATABASE_URL, else of the service that runs here, else of the database of `penstock up`."""
+    """Reads the database of DATABASE_URL, or else asks the service that runs here, or else reads the database of
+    `penstock up`."""
     from .database import service_database
     from .lag import ask_service, print_json, print_table, read_all
 

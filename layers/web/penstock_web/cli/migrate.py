@@ -1,4 +1,4 @@
-"""`penstock migrate`: brings the schema of a database to the version that this release needs."""
+"""Implements `penstock migrate`: brings the schema of a database to the version that this release needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def migrate(
         bool, typer.Option("--ephemeral", help="in a new database, removed at the end")
     ] = False,
     tune_role: Annotated[
-        str | None, typer.Option(metavar="NAME", help="settings for the service's own role")
+        str | None, typer.Option(metavar="NAME", help="settings for the service's role")
     ] = None,
     first_key: Annotated[
         bool,
@@ -53,7 +53,7 @@ def migrate(
 
 @contextmanager
 def _database(ephemeral: bool, variables: Mapping[str, str]) -> Iterator[str]:
-    """The database to migrate: that of the settings, or one that is removed afterwards."""
+    """Yields the database to migrate, which is the configured one or one that is removed afterwards."""
     from penstock_web.local.postgres import running_postgres
     from penstock_web.local.state import ephemeral_state
     from penstock_web.system_account import SystemAccount

@@ -1,4 +1,5 @@
-"""`penstock roles`: which account the database roles of applications stand for in the SQL interface (docs/sql.md)."""
+"""Implements `penstock roles`: which account a database role of an application uses in the SQL interface
+(docs/sql.md)."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ app = typer.Typer(name="roles", help="accounts of the database roles that use th
 Role = Annotated[str, typer.Argument(metavar="ROLE")]
 
 
-@app.command("set", help="let a database role stand for an account")
+@app.command("set", help="assign an account to a database role")
 def set_(
     role: Role,
     account: Annotated[
         str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")
     ] = None,
     region: Annotated[
-        str | None, typer.Option(metavar="NAME", help="of names without a region (default: QUEUE_REGION)")
+        str | None, typer.Option(metavar="NAME", help="region of names without one (default: QUEUE_REGION)")
     ] = None,
 ) -> None:
     from .database import service_database
@@ -36,7 +37,7 @@ def set_(
         print(*set_role(database, role, *names), sep="\n")
 
 
-@app.command("list", help="show every database role that stands for an account")
+@app.command("list", help="show every database role that has an account")
 def list_() -> None:
     from .database import service_database
 
@@ -44,7 +45,7 @@ def list_() -> None:
         print(*list_roles(database), sep="\n")
 
 
-@app.command("unset", help="let a database role stand for no account")
+@app.command("unset", help="remove the account of a database role")
 def unset(role: Role) -> None:
     from .database import service_database
 
@@ -53,7 +54,7 @@ def unset(role: Role) -> None:
 
 
 def set_role(database: Database, role: str, account_id: str, region: str) -> Iterator[str]:
-    """Lines that say what holds now, and what the role lacks. Raises LocalError for an invalid name."""
+    """Yields lines with the result and the rights that the role lacks. Raises LocalError for an invalid name."""
     from penstock.aws.arn import is_account_id, is_region
     from penstock.postgres.statements.access import SET_ROLE_ACCOUNT
     from penstock_web.system_account import LocalError
@@ -65,12 +66,12 @@ def set_role(database: Database, role: str, account_id: str, region: str) -> Ite
     rows = database.call(SET_ROLE_ACCOUNT, (role, account_id, region)) if "\0" not in role else []
     if not rows:
         raise LocalError(f"there is no database role {role!r}")
-    yield f"role {role} stands for the account {account_id} in {region}"
+    yield f"role {role} has the account {account_id} in {region}"
     yield from (row.problem for row in rows if row.problem)
 
 
 def list_roles(database: Database) -> Iterator[str]:
-    """A line for each role."""
+    """Returns a line for each role."""
     from penstock.postgres.statements.access import LIST_ROLE_ACCOUNTS
 
     from .key_ring import table
@@ -85,11 +86,11 @@ def list_roles(database: Database) -> Iterator[str]:
 
 
 def unset_role(database: Database, role: str) -> Iterator[str]:
-    """A line that says so. Raises LocalError for a role that stands for no account."""
+    """Yields a line with the result. Raises LocalError for a role that has no account."""
     from penstock.postgres.statements.access import UNSET_ROLE_ACCOUNT
     from penstock_web.system_account import LocalError
 
     rows = database.call(UNSET_ROLE_ACCOUNT, (role,)) if "\0" not in role else []
     if not any(row.found for row in rows):
-        raise LocalError(f"the role {role!r} stands for no account")
+        raise LocalError(f"the role {role!r} has no account")
     yield f"role {role} has no account any more"

@@ -1,4 +1,4 @@
-"""`penstock settings`: every setting and its present value."""
+"""Implements `penstock settings`: shows every setting and its present value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ app = typer.Typer()
 def settings(
     database: DatabaseAddress = None,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="print a page of Markdown that says what each is for")
+        bool, typer.Option("--markdown", help="print a Markdown page that explains each setting")
     ] = False,
 ) -> None:
     if markdown:
@@ -31,7 +31,8 @@ def settings(
 
 
 def _display(setting: Setting[Value], value: Value) -> Value:
-    """The value, of a secret only whether it is set, and an address of a database without its password."""
+    """Formats the value. For a secret it shows only whether it is set, and for the address of a database it hides the
+    password."""
     if not value or setting.name not in ADDRESSES:
         is_hidden = bool(value) and (setting.secret or setting.hidden)
         return "(set)" if is_hidden else value
@@ -41,4 +42,4 @@ def _display(setting: Setting[Value], value: Value) -> Value:
     try:
         return without_password(str(value))
     except LocalError:
-        return "(set, but no address of a PostgreSQL)"
+        return "(set, but not an address of PostgreSQL)"

@@ -1,4 +1,4 @@
-"""`penstock up`: starts the service, and a database when DATABASE_URL is not set."""
+"""Implements `penstock up`: starts the service, and a database if DATABASE_URL is not set."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command("up", help="start the service, and a database when DATABASE_URL is not set")
+@app.command("up", help="start the service, and a database if DATABASE_URL is not set")
 def up(  # noqa: PLR0913, PLR0917 - options of the command
     host: Annotated[
         str | None,
         typer.Option(
-            metavar="HOST", help="address to listen on (default 127.0.0.1, or that of QUEUE_ADDRESS)"
+            metavar="HOST", help="address to listen on (default 127.0.0.1, or the host of QUEUE_ADDRESS)"
         ),
     ] = None,
     port: Annotated[
@@ -34,7 +34,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
         typer.Option(
             metavar="PORT",
             parser=whole_number(0, 65535),
-            help="port to listen on (default 9324, or that of QUEUE_ADDRESS); 0: any free one",
+            help="port to listen on (default 9324, or the port of QUEUE_ADDRESS); 0: any free port",
         ),
     ] = None,
     data_dir: Annotated[
@@ -60,7 +60,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
     file: Annotated[
         Path | None,
         typer.Option(
-            "--file", metavar="FILE", parser=Path, help="apply this penstock.yaml before it is ready"
+            "--file", metavar="FILE", parser=Path, help="apply this penstock.yaml before the service is ready"
         ),
     ] = None,
     first_key: Annotated[
@@ -97,7 +97,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
 
 
 def _applying(file: Path) -> Callable[[Settings, str], None]:
-    """Reads the file now, so that its mistakes are reported before the database is ready."""
+    """Reads the file now, so that its errors are reported before the database is ready."""
     from penstock_web.manifest.source import read_file
 
     return partial(_apply, read_file(file))

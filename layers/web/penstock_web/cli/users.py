@@ -1,6 +1,7 @@
-"""`penstock users`: users and their rights with QUEUE_ACCESS=sigv4.
+"""Implements `penstock users`: manages users and their rights with QUEUE_ACCESS=sigv4.
 
-In the database, as the operator of an installation; with --endpoint those of the caller's account, over the REST API.
+The commands work in the database for the operator of an installation. With --endpoint they work on the users of the
+caller's account, over the REST API.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .keys import refuse_account
 if TYPE_CHECKING:
     from .key_ring import KeyRing
 
-app = typer.Typer(name="users", help="users of QUEUE_ACCESS=sigv4, and what they may do")
+app = typer.Typer(name="users", help="users for QUEUE_ACCESS=sigv4, and their rights")
 
 Name = Annotated[str, typer.Argument(metavar="NAME")]
 Account = Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")]
@@ -32,7 +33,7 @@ Policies = Annotated[
 ]
 
 
-@app.command("create", help="make a user; its keys: penstock keys create --user")
+@app.command("create", help="create a user; `penstock keys create --user` creates its keys")
 def create(name: Name, policy: Policies, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
         from .commands import access
@@ -67,7 +68,7 @@ def show(name: Name, account: Account = None, endpoint: Remote = None) -> None:
         print(*ring.show_user(name, account), sep="\n")
 
 
-@app.command("limit", help="give a user other policies")
+@app.command("limit", help="replace the policies of a user")
 def limit(name: Name, policy: Policies, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
         from .commands import access
@@ -79,7 +80,7 @@ def limit(name: Name, policy: Policies, account: Account = None, endpoint: Remot
         print(*ring.set_user(name, _texts(policy), account, new=False), sep="\n")
 
 
-@app.command("end", help="revoke a user's keys and forget the user")
+@app.command("end", help="revoke a user's keys and delete the user")
 def end(name: Name, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
         from .commands import access
@@ -92,7 +93,7 @@ def end(name: Name, account: Account = None, endpoint: Remote = None) -> None:
 
 
 def _texts(policies: list[str]) -> list[str]:
-    """Names of built-in policies as they are, and the text of each file."""
+    """Returns names of built-in policies unchanged, and the text of each file."""
     from penstock.access.users import BUILT_IN
     from penstock_web.system_account import LocalError
 
@@ -102,7 +103,7 @@ def _texts(policies: list[str]) -> list[str]:
             texts.append(policy if policy in BUILT_IN else Path(policy).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             names = ", ".join(BUILT_IN)
-            raise LocalError(f"--policy {policy}: neither {names} nor a file that can be read") from None
+            raise LocalError(f"--policy {policy}: neither {names} nor a readable file") from None
     return texts
 
 

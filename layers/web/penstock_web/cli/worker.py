@@ -1,4 +1,5 @@
-"""`penstock worker`: one of the processes that `penstock up --workers` starts. The help does not list this command."""
+"""Implements `penstock worker`: one of the processes that `penstock up --workers` starts. The help does not list this
+command."""
 
 from __future__ import annotations
 

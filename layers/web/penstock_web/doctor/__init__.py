@@ -1,4 +1,5 @@
-"""`penstock doctor`: examines the settings, the database and the pooler of an installation, and says what to do.
+"""Implements `penstock doctor`: examines the settings, the database and the pooler of an installation, and suggests
+remedies.
 
     finding.py          what a check may return
     examination.py      the settings and connections that checks use
@@ -7,5 +8,6 @@
     own_settings.py, database.py, roles.py, grants.py, pooler.py, server_settings.py,
     sessions.py, clock.py, versions.py, stored_rows.py      a subject each
 
-A check only reads, except with --after-restore and --fix. Each has an end: connecting, every query and so every check.
+A check only reads, except with --after-restore and --fix. Connecting and every query have a time limit, so every check
+ends.
 """

@@ -1,4 +1,4 @@
-"""All checks, in their order, and how they are run."""
+"""Lists all checks in their order, and runs them."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from .finding import Finding
 
 IDS: Final = "ids"
 _ROWS: Final = "stored rows"
-_NO_SCHEMA: Final = "the schema is not that of this release"
+_NO_SCHEMA: Final = "the schema does not belong to this release"
 
 
 class Check(NamedTuple):
-    """`needs_schema`: it calls functions of this release."""
+    """`needs_schema` says that the check calls functions of this release."""
 
     name: str
     run: Callable[[Examination], Iterable[Finding]]
@@ -60,8 +60,8 @@ CHECKS: Final = (
 
 @dataclass(slots=True)
 class CheckOutcome:
-    """What an examination found. `checked`: names of the checks that ended; `skipped`: names of those that could not
-    begin, and why.
+    """Holds the result of an examination. `checked` has the names of the checks that ended. `skipped` has the names of
+    those that could not begin, and the reasons.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -70,14 +70,14 @@ class CheckOutcome:
 
     @property
     def problems(self) -> int:
-        """How many findings are more than advice."""
+        """Returns the number of findings that are more than advice."""
         return sum(not finding.is_advice for finding in self.findings)
 
 
 def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: bool = False) -> CheckOutcome:
-    """Runs all checks. `variables`: the environment. Foreseen errors are findings.
+    """Runs all checks. `variables` is the environment. Foreseen errors become findings.
 
-    `after_restore`: first lets ids jump. `fix`: ends subscriptions that no policy allows.
+    `after_restore` raises the ids first. `fix` ends subscriptions that no policy allows.
     """
     outcome = CheckOutcome()
     _run(outcome, own_settings.SUBJECT, lambda: own_settings.check_settings(variables))
@@ -135,7 +135,7 @@ def _examine_database(
 
 
 def _run(outcome: CheckOutcome, name: str, check: Callable[[], Iterable[Finding]]) -> bool:
-    """Adds what a check finds; whether that is nothing. One that fails is a problem itself."""
+    """Adds the findings of a check, and returns whether there are none. A check that fails is a problem itself."""
     found: list[Finding] = []
     try:
         found.extend(check())
@@ -153,7 +153,7 @@ def _failure(name: str, reason: str) -> Finding:
             name,
             f"no connection to the database: {reason}",
             "the service answers 503 without it",
-            "try the address of DATABASE_URL with `psql`; where PostgreSQL does not run, start it",
+            "try the address of DATABASE_URL with `psql`; start PostgreSQL if it does not run",
         )
     return Finding(
         name, f"could not be checked: {reason}", "", "fix the cause, then run `penstock doctor` again"

@@ -1,4 +1,4 @@
-"""This machine's clock beside the database's."""
+"""Compares the clocks of this machine and of the database."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def check_clock(examined: Examination) -> Iterator[Finding]:
 
 
 def judge_clock(ahead: float, uncertain: float) -> Iterator[Finding]:
-    """`ahead`: seconds by which the database's clock is before ours, give or take `uncertain`."""
+    """`ahead` is the number of seconds by which the database's clock is ahead of ours, plus or minus `uncertain`."""
     if abs(ahead) - uncertain <= MOST_SECONDS:
         return
     direction = "ahead of" if ahead > 0 else "behind"
     yield Finding(
         SUBJECT,
         f"the database's clock is {abs(ahead):.1f} s {direction} this machine's",
-        "delays, timeouts and schedules go by the database's clock, signatures and log lines by this machine's: "
-        "signatures are refused from 15 minutes on",
+        "delays, timeouts and schedules use the database's clock, signatures and log lines use this machine's: "
+        "signatures are refused from a difference of 15 minutes on",
         "synchronise both: `chronyc tracking` or `timedatectl` shows the state",
     )

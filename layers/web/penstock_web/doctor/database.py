@@ -1,4 +1,4 @@
-"""The database: whether it can be reached, is one that Penstock can work on, and has the schema of this release."""
+"""Checks that the database can be reached, that Penstock can work on it, and that it has the schema of this release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SUBJECT = "database"
 
 
 def check_database(examined: Examination) -> Iterator[Finding]:
-    """Version, standby, encoding. Raises psycopg's errors when it cannot be reached."""
+    """Checks version, standby and encoding. Raises psycopg's errors if the database cannot be reached."""
     connection = examined.direct()
     if problem := server_problem(connection):
         is_old = bool(version_problem(connection.info.server_version))
@@ -21,7 +21,7 @@ def check_database(examined: Examination) -> Iterator[Finding]:
             SUBJECT,
             problem,
             "the service does not start on it",
-            "upgrade the server with `pg_upgrade`, or as its provider does"
+            "upgrade the server with `pg_upgrade`, or with the procedure of its provider"
             if is_old
             else "correct DATABASE_URL and DATABASE_DIRECT_URL, or make this server the primary: `select pg_promote()`"
             if "standby" in problem
@@ -31,7 +31,7 @@ def check_database(examined: Examination) -> Iterator[Finding]:
     if encoding != "UTF8":
         yield Finding(
             SUBJECT,
-            f"the database's encoding is {encoding}, it must be UTF8",
+            f"the database's encoding is {encoding}; it must be UTF8",
             "other encodings refuse some messages",
-            "`create database NAME encoding 'UTF8' template template0`, and migrate that one",
+            "`create database NAME encoding 'UTF8' template template0`, and migrate the new database",
         )

@@ -1,4 +1,4 @@
-"""What the checks examine: settings, and a connection to each address of the database."""
+"""Holds what the checks examine: the settings, and a connection to each address of the database."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ if TYPE_CHECKING:
     from penstock.settings import Settings
 
 CALL_SECONDS: Final = 10.0
-"""The longest time for a query. The check of the stored rows has a longer limit."""
+"""Limits the time for a query. The check of the stored rows has a longer limit."""
 
 
 @dataclass(slots=True)
 class Examination:
-    """Connections are opened when a check first asks for one, and kept while they work."""
+    """Opens a connection when a check first needs it, and keeps it while it works."""
 
     settings: Settings
     variables: Mapping[str, str]
-    """The environment."""
+    """Holds the environment."""
     address: str
-    """Of the database itself: DATABASE_DIRECT_URL, or whatever takes its place."""
+    """Holds the address of the database itself: DATABASE_DIRECT_URL, or the variable that replaces it."""
     _open: dict[str, LimitedConnection] = field(default_factory=dict)
 
     @property
     def pooled_address(self) -> str:
-        """DATABASE_URL, where it is another address than that of the database itself; else ""."""
+        """Returns DATABASE_URL if it differs from the address of the database itself, and otherwise ""."""
         url = self.settings.database_url
         return url if url != self.address else ""
 
     def direct(self) -> LimitedConnection:
-        """The connection to the database itself. Raises psycopg's errors, SettingError."""
+        """Returns the connection to the database itself. Raises psycopg's errors or SettingError."""
         return self._connection(self.address)
 
     def connect_pooled(self) -> LimitedConnection:
-        """The connection by `pooled_address`. Raises psycopg's errors, SettingError."""
+        """Returns the connection by `pooled_address`. Raises psycopg's errors or SettingError."""
         return self._connection(self.pooled_address)
 
     def service_connections(self) -> list[LimitedConnection]:
-        """One to each address that there is. Raises psycopg's errors, SettingError."""
+        """Returns a connection to each address. Raises psycopg's errors or SettingError."""
         return [self.direct(), *([self.connect_pooled()] if self.pooled_address else [])]
 
     def close(self) -> None:

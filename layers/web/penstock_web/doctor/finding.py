@@ -1,4 +1,4 @@
-"""What a check finds."""
+"""Defines the finding of a check."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """A problem, or advice, which leaves the exit code 0."""
+    """Represents a problem, or advice, which leaves the exit code 0."""
 
     subject: str
-    """What it is about: the name of its check, or an ARN."""
+    """Names the check, or has the ARN of the object."""
     problem: str
     why: str = ""
-    """Why it matters."""
+    """Says why it matters."""
     remedy: str = ""
-    """What to do, with the command."""
+    """Says what to do, with the command."""
     is_advice: bool = False

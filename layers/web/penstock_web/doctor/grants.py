@@ -1,4 +1,4 @@
-"""Rights of roles, as sql/grants.sql makes them: neither missing nor too many."""
+"""Checks that the rights of roles are exactly those of sql/grants.sql."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def check_grants(examined: Examination) -> Iterator[Finding]:
         yield Finding(
             SUBJECT,
             problem,
-            "its rights are not those of this release (sql/grants.sql)"
+            "its rights differ from those of this release (sql/grants.sql)"
             if is_grant
-            else "it may less, or more, than an application should",
-            "the owner of the schema runs `penstock migrate`; what it leaves, `revoke` takes away"
+            else "it has fewer rights, or more, than an application should have",
+            "the owner of the schema runs `penstock migrate`; `revoke` removes the remaining rights"
             if is_grant
             else "`penstock roles set ROLE` names its account; then `grant penstock_app to ROLE` and "
             "`revoke penstock_api from ROLE`",

@@ -1,4 +1,4 @@
-"""Keys that were made under another QUEUE_ENCRYPTION_KEY: the service refuses whoever uses them."""
+"""Finds keys that were created under another QUEUE_ENCRYPTION_KEY. The service refuses callers that use them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ SUBJECT: Final = "keys"
 
 
 def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Finding]:
-    """Finds access keys that the encryption key cannot read. Raises AwsError, SettingError for an invalid key."""
+    """Finds access keys that the encryption key cannot read. Raises AwsError, or SettingError for an invalid key."""
     found = keys_at_rest(database, encryption_key)
     if found.unreadable:
         yield Finding(
             SUBJECT,
-            f"another QUEUE_ENCRYPTION_KEY than this one encrypted access keys: {found.unreadable_text}",
-            "a service with this one answers InvalidClientTokenId to whoever signs with them",
-            "run this with the service's own; if it is that, make other keys, and `penstock keys revoke` these",
+            f"access keys were encrypted under another QUEUE_ENCRYPTION_KEY: {found.unreadable_text}",
+            "a service with this one answers InvalidClientTokenId to callers that sign with them",
+            "run this with the QUEUE_ENCRYPTION_KEY of the service; if it is that, replace these keys",
         )
     elif found.is_installations is False:
         yield Finding(
             SUBJECT,
-            "QUEUE_ENCRYPTION_KEY is not the one of the service",
-            "the service could not read access keys that are made under it",
+            "QUEUE_ENCRYPTION_KEY is not the key of the service",
+            "the service could not read access keys that are created under it",
             "set the service's key; `penstock up` keeps it in the file encryption_key of its data folder",
         )
     if not found.signs:
         yield Finding(
             SUBJECT,
-            "another QUEUE_ENCRYPTION_KEY than this one encrypted the key that signs SNS messages",
-            "a service with this one delivers nothing that has to be signed",
-            "`penstock keys rotate-signing` makes another",
+            "the key that signs SNS messages was encrypted under another QUEUE_ENCRYPTION_KEY",
+            "a service with this one delivers no messages that need a signature",
+            "`penstock keys rotate-signing` creates another",
         )

@@ -1,4 +1,4 @@
-"""The settings of the service: variables that are none, and values that cannot be used."""
+"""Checks the settings of the service: unknown variables, and values that cannot be used."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ SUBJECT = "settings"
 
 
 def check_settings(variables: Mapping[str, str]) -> Iterator[Finding]:
-    """A finding for each variable that has no effect, and for each value with which no process starts."""
+    """Yields a finding for each variable without effect, and for each value with which no process starts."""
     for sentence in describe_unknown_variables(variables):
         name = sentence.split(" ", 1)[0]
         yield Finding(
             SUBJECT,
             sentence,
-            "the service runs with the default of whatever was meant",
+            "the service runs with the default of the intended setting",
             f"correct the name or `unset {name}`; `penstock settings` lists the settings",
         )
     yield from (
@@ -27,14 +27,14 @@ def check_settings(variables: Mapping[str, str]) -> Iterator[Finding]:
             SUBJECT,
             problem,
             "no process starts with it",
-            "correct the value: `penstock settings --markdown` says what each setting takes",
+            "correct the value: `penstock settings --markdown` lists the allowed values of each setting",
         )
         for problem in unusable_values(variables)
     )
 
 
 def unusable_values(variables: Mapping[str, str]) -> Iterator[str]:
-    """A sentence for each, beginning with the name of its setting."""
+    """Yields a sentence for each, which begins with the name of its setting."""
     left = dict(variables)
     for _ in SETTINGS:
         try:
@@ -43,7 +43,7 @@ def unusable_values(variables: Mapping[str, str]) -> Iterator[str]:
             yield str(error)
             name = str(error).split(" ", 1)[0].removesuffix(":").removesuffix("_FILE")
             if name not in left and f"{name}_FILE" not in left:
-                return  # a default that does not go with another setting: nothing can be taken away
+                return  # A default conflicts with another setting, so no value can be removed.
             left.pop(name, None)
             left.pop(f"{name}_FILE", None)
         else:
@@ -51,7 +51,7 @@ def unusable_values(variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def usable_settings(variables: Mapping[str, str]) -> Settings:
-    """The settings without the values that cannot be used."""
+    """Returns the settings without the values that cannot be used."""
     left = dict(variables)
     for problem in unusable_values(variables):
         name = problem.split(" ", 1)[0].removesuffix(":").removesuffix("_FILE")

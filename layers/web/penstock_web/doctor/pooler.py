@@ -1,7 +1,7 @@
-"""What stands between the service and the database: PgBouncer, its mode and its sizes.
+"""Checks the pooler between the service and the database: PgBouncer, its mode and its sizes.
 
-A client sees neither. The mode shows in how server connections are shared; sizes only on PgBouncer's console, which
-some roles may read (`stats_users`).
+A client sees neither of them. The sharing of server connections shows the mode. Only PgBouncer's console shows the
+sizes, and only to some roles (`stats_users`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def check_pooler(examined: Examination) -> Iterator[Finding]:
     if not examined.direct().session.is_direct:
         yield Finding(
             SUBJECT,
-            "DATABASE_DIRECT_URL (or DATABASE_URL, where it is not set) leads to a pooler",
-            "LISTEN, migrations and pipelined calls need their own session: long polls answer up to a second late",
+            "DATABASE_DIRECT_URL (or DATABASE_URL, if it is not set) leads to a pooler",
+            "LISTEN, migrations and pipelined calls need a separate session: long polls answer up to a second late",
             "set DATABASE_DIRECT_URL to the address of PostgreSQL itself",
         )
     if not examined.pooled_address:
@@ -44,7 +44,7 @@ def check_pooler(examined: Examination) -> Iterator[Finding]:
         yield Finding(
             SUBJECT,
             "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases",
-            "messages are sent to one and waited for in the other",
+            "messages are sent to one database and awaited in the other",
             "correct the line of the database in PgBouncer's configuration, or one of the two addresses",
         )
     if pooled.session.is_direct:
@@ -69,8 +69,8 @@ def _check_mode(examined: Examination, pooled: LimitedConnection) -> Iterator[Fi
         if not _share_a_connection(pooled, other):
             yield Finding(
                 SUBJECT,
-                "the pooler gives each client its own server connection, as with pool_mode=session",
-                "each process and each function then holds several connections of PostgreSQL, also at rest",
+                "the pooler gives each client a separate server connection, as with pool_mode=session",
+                "each process and each function then holds several connections of PostgreSQL, even while idle",
                 "`pool_mode = transaction` in pgbouncer.ini, then `reload` on its console",
             )
         elif not _keeps_statements_apart(pooled, other):
@@ -78,15 +78,15 @@ def _check_mode(examined: Examination, pooled: LimitedConnection) -> Iterator[Fi
                 SUBJECT,
                 "the pooler mixes up prepared statements of its clients (PgBouncer before 1.21, or "
                 "max_prepared_statements = 0)",
-                "Penstock prepares none; applications whose driver does (psycopg 3, JDBC, asyncpg) fail through it",
-                "`max_prepared_statements = 200` with PgBouncer 1.21 or newer, or turn it off in the driver: "
+                "Penstock prepares none; applications whose driver prepares some (psycopg 3, JDBC, asyncpg) fail",
+                "`max_prepared_statements = 200` with PgBouncer 1.21 or newer, or turn them off in the driver: "
                 "prepare_threshold=None for psycopg, prepareThreshold=0 for JDBC",
                 is_advice=True,
             )
 
 
 def _share_a_connection(one: LimitedConnection, other: LimitedConnection) -> bool:
-    """Whether two clients that are idle now are given the same connection of the server, within a few attempts."""
+    """Returns whether two idle clients get the same connection of the server within a few attempts."""
     mine, theirs = set[int](), set[int]()
     for _ in range(_ATTEMPTS):
         for connection, seen in ((one, mine), (other, theirs)):
@@ -98,7 +98,8 @@ def _share_a_connection(one: LimitedConnection, other: LimitedConnection) -> boo
 
 
 def _keeps_statements_apart(one: LimitedConnection, other: LimitedConnection) -> bool:
-    """Whether both may prepare statements of one name. It is random, since some poolers keep it for later clients."""
+    """Returns whether both may prepare statements of one name. The name is random, because some poolers keep it for
+    later clients."""
     name = f"penstock_doctor_{secrets.token_hex(8)}".encode()
     return _prepare(one, name) and _prepare(other, name) and _prepare(one, name + b"_")
 
@@ -111,7 +112,7 @@ def _prepare(connection: LimitedConnection, name: bytes) -> bool:
 
 
 def _check_sizes(examined: Examination) -> Iterator[Finding]:
-    """By the console, where the role of DATABASE_URL, or this program's user, may read it."""
+    """Reads the sizes on the console, if the role of DATABASE_URL or the user of this program may read it."""
     parameters = {**conninfo_to_dict(examined.pooled_address), "dbname": "pgbouncer"}
     name = examined.connect_pooled().info.dbname
     rows = []
@@ -133,7 +134,7 @@ def _check_sizes(examined: Examination) -> Iterator[Finding]:
 
 
 def available_connections(connection: LimitedConnection) -> int:
-    """How many sessions roles without special rights may have. Raises psycopg's errors."""
+    """Returns how many sessions roles without special rights may have. Raises psycopg's errors."""
     row = connection.execute(
         "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
         " - coalesce(current_setting('reserved_connections', true), '0')::int"
@@ -143,12 +144,12 @@ def available_connections(connection: LimitedConnection) -> int:
 
 
 def judge_pool(pool: int, available: int) -> Iterator[Finding]:
-    """`pool`: connections of the pooler for one role. It leaves some for direct connections."""
+    """`pool` is the number of connections of the pooler for one role. It must leave some for direct connections."""
     if pool + 5 <= available:
         return
     yield Finding(
         SUBJECT,
-        f"the pool may take {pool} connections, and PostgreSQL has {available} for it and all others",
-        "a process has up to five direct connections beside it; without one it answers 503",
+        f"the pool may take {pool} connections, and PostgreSQL has {available} for all users",
+        "a process has up to five more direct connections; without one it answers 503",
         "a smaller default_pool_size in pgbouncer.ini, or `alter system set max_connections = …` and a restart",
     )

@@ -1,4 +1,4 @@
-"""Findings as text and as JSON."""
+"""Formats findings as text and as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from .checks import CheckOutcome
 
 
 def as_lines(outcome: CheckOutcome) -> Iterator[str]:
-    """A line a finding, with what to do below it; then which checks found nothing, and how many problems there are."""
+    """Yields a line for each finding, with the remedy below it. Then it yields the checks that found nothing, and the
+    number of problems."""
     for finding in outcome.findings:
         prefix = "advice: " if finding.is_advice else ""
         yield f"{prefix}{finding.subject}: {finding.problem}"
@@ -21,13 +22,13 @@ def as_lines(outcome: CheckOutcome) -> Iterator[str]:
         yield f"checked: {', '.join(outcome.checked)}"
     for reason in dict.fromkeys(outcome.skipped.values()):
         names = [name for name, why in outcome.skipped.items() if why == reason]
-        yield f"not checked, since {reason}: {', '.join(names)}"
+        yield f"not checked, because {reason}: {', '.join(names)}"
     number = outcome.problems
     yield f"{number} problem{'s' if number > 1 else ''}" if number else "no problem found"
 
 
 def as_json(outcome: CheckOutcome) -> str:
-    """One JSON object."""
+    """Returns one JSON object."""
     return json.dumps(
         {
             "problems": outcome.problems,

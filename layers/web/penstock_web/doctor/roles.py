@@ -1,4 +1,4 @@
-"""The group roles: whether those exist that sql/grants.sql gives rights to, and the owner's memberships."""
+"""Checks the group roles: whether the roles of sql/grants.sql exist, and the owner's memberships."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ from .finding import Finding
 
 SUBJECT = "roles"
 _USES: Final = {
-    "penstock_api": "a service that logs in as another role than the owner has no rights",
-    "penstock_app": "no application can use the SQL interface with its own role",
-    "penstock_metrics": "the metrics job has no role with the rights that it needs, and no more",
-    "penstock_owner": "no application can use the SQL interface with its own role: the functions run with the "
+    "penstock_api": "a service that logs in with another role than the owner has no rights",
+    "penstock_app": "no application can use the SQL interface with a separate role",
+    "penstock_metrics": "the metrics job has no role with only the rights that it needs",
+    "penstock_owner": "no application can use the SQL interface with a separate role: the functions run with the "
     "rights of this role",
     "penstock_reader": "dashboards have no role that only reads",
 }
-_OF_OWNER: Final = (
-    "functions of the SQL interface cannot be given to penstock_owner, with whose rights they run"
-)
+_OF_OWNER: Final = "functions of the SQL interface cannot belong to penstock_owner, whose rights they need"
 
 
 def check_roles(examined: Examination) -> Iterator[Finding]:
-    """A finding for each command that is missing. Raises psycopg's errors."""
+    """Yields a finding for each missing command. Raises psycopg's errors."""
     connection = examined.direct()
     row = connection.execute(
         "select pg_get_userbyid(nspowner)::text from pg_namespace where nspname = 'queue'"

@@ -1,4 +1,4 @@
-"""Settings of PostgreSQL that the service relies on, as its own session sees them (docs/operations.md)."""
+"""Checks the settings of PostgreSQL that the service relies on, in a session of the service (docs/operations.md)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .pooler import available_connections
 SUBJECT = "PostgreSQL"
 SESSIONS = "sessions"
 _DIRECT_CONNECTIONS: Final = 5
-"""Of a process, beside QUEUE_MAX_CONNECTIONS."""
+"""Counts the connections of a process besides QUEUE_MAX_CONNECTIONS."""
 _SHORTEST_TIMEOUT_MS: Final = 5_000
 _FULL: Final = 0.9
 
-# Times are milliseconds, sizes are MB. A setting that this version lacks is left out.
+# Times are in milliseconds, and sizes are in MB. A setting that this version lacks is left out.
 _VALUES: Final = """
 select s.name, case s.unit
     when 's' then (s.setting::bigint * 1000)::text when 'min' then (s.setting::bigint * 60000)::text
@@ -26,7 +26,7 @@ from pg_settings s where s.name = any (%s)
 
 
 class Rule(NamedTuple):
-    """A value for which there is a finding."""
+    """Describes a value that causes a finding."""
 
     name: str
     is_wrong: Callable[[str], bool]
@@ -34,9 +34,9 @@ class Rule(NamedTuple):
     why: str
     is_advice: bool = False
     of_role: bool = False
-    """Whether it may be set for the role, and so is looked for there first."""
+    """Says whether the setting may be set for the role, where the check then looks first."""
     unit: str = ""
-    """Of the value, where it has one."""
+    """Holds the unit of the value, if it has one."""
 
 
 def _is_off(value: str) -> bool:
@@ -47,7 +47,9 @@ def _is_short(value: str) -> bool:
     return 0 < int(value) < _SHORTEST_TIMEOUT_MS
 
 
-_ENDS_CALLS: Final = "calls of the workers, which may take seconds, are ended and begin again for ever"
+_ENDS_CALLS: Final = (
+    "the server ends calls of the workers, which may take seconds, and they begin again without end"
+)
 RULES: Final = (
     Rule("fsync", _is_off, "on", "a crash of the machine loses acknowledged messages, or the whole database"),
     Rule("full_page_writes", _is_off, "on", "a crash of the machine may damage pages that it was writing"),
@@ -62,7 +64,7 @@ RULES: Final = (
         "autovacuum",
         _is_off,
         "on",
-        "queues make dead rows all the time: receives become slower from hour to hour",
+        "queues constantly create dead rows: receives become slower from hour to hour",
     ),
     Rule("track_counts", _is_off, "on", "autovacuum does not work without it"),
     Rule(
@@ -78,7 +80,7 @@ RULES: Final = (
         "idle_session_timeout",
         lambda value: value != "0",
         "0",
-        "the connection for LISTEN is always idle: the server closes it, and the service opens it again and again",
+        "the connection for LISTEN is always idle: the server closes it, and the service opens it repeatedly",
         is_advice=True,
         of_role=True,
     ),
@@ -86,14 +88,14 @@ RULES: Final = (
         "idle_in_transaction_session_timeout",
         lambda value: value == "0",
         "10min",
-        "a transaction that somebody forgets keeps vacuum from cleaning",
+        "a forgotten transaction keeps vacuum from cleaning",
         is_advice=True,
     ),
     Rule(
         "autovacuum_naptime",
         lambda value: int(value) > 60_000,
         "10s",
-        "queues make dead rows all the time",
+        "queues constantly create dead rows",
         is_advice=True,
     ),
     Rule(
@@ -121,13 +123,14 @@ def check_server_settings(examined: Examination) -> Iterator[Finding]:
 
 
 def check_session_settings(examined: Examination) -> Iterator[Finding]:
-    """What sessions of the service lack, and whether texts of messages may be logged. Raises psycopg's errors."""
+    """Yields the settings that sessions of the service lack, and whether texts of messages may be logged. Raises
+    psycopg's errors."""
     warnings = {w for connection in examined.service_connections() for w in connection.session.warnings}
     yield from (Finding(SESSIONS, warning) for warning in sorted(warnings))
 
 
 def judge_settings(values: dict[str, str], role: str) -> Iterator[Finding]:
-    """`values`: as in pg_settings, times in ms and sizes in MB."""
+    """`values` are those of pg_settings, with times in ms and sizes in MB."""
     for rule in RULES:
         if (value := values.get(rule.name)) is None or not rule.is_wrong(value):
             continue
@@ -138,7 +141,7 @@ def judge_settings(values: dict[str, str], role: str) -> Iterator[Finding]:
         of_role = f"`alter role {role} set {rule.name} = '{rule.wanted}'`, or for all: "
         yield Finding(
             SUBJECT,
-            f"{rule.name} is {value or 'empty'}{rule.unit}, it should be {rule.wanted}",
+            f"{rule.name} is {value or 'empty'}{rule.unit}; it should be {rule.wanted}",
             rule.why,
             (of_role if rule.of_role else "") + server,
             is_advice=rule.is_advice,
@@ -146,7 +149,7 @@ def judge_settings(values: dict[str, str], role: str) -> Iterator[Finding]:
 
 
 def judge_connections(available: int, used: int, of_process: int) -> Iterator[Finding]:
-    """Whether a process finds the connections that it may ask for, and whether there are any left."""
+    """Checks whether a process can get the connections that it may need, and whether any are left."""
     remedy = "`alter system set max_connections = …` and a restart, or a pooler in transaction mode"
     if available < of_process + _DIRECT_CONNECTIONS:
         yield Finding(
@@ -161,5 +164,5 @@ def judge_connections(available: int, used: int, of_process: int) -> Iterator[Fi
             SUBJECT,
             f"{used} of {available} connections are in use",
             "requests without a connection are answered with 503",
-            f"{remedy}; the view `pg_stat_activity` shows who holds them",
+            f"{remedy}; the view `pg_stat_activity` shows their holders",
         )

@@ -1,4 +1,4 @@
-"""Whether a service runs on the database whose files are in a folder: PostgreSQL outlives one that is killed."""
+"""Checks whether a service runs on the database whose files are in a folder. PostgreSQL survives a killed service."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SUBJECT = "service"
 
 
 def check_service(folder: Path) -> Iterator[Finding]:
-    """A finding if no `penstock up` has locked the folder (`local/state.py`)."""
+    """Yields a finding if no `penstock up` has locked the folder (`local/state.py`)."""
     if not _is_locked(folder):
         yield Finding(
             SUBJECT,
-            f"the service with the data of {folder} does not run; its database does, so the service was killed",
+            f"the service with the data of {folder} does not run, but its database does: the service was killed",
             "requests get no answer, and schedules do not fire",
-            "start it as before, such as with `penstock up`: it takes over the database that runs",
+            "start it as before, such as with `penstock up`: it takes over the running database",
         )
 
 

@@ -10,7 +10,7 @@ from .finding import Finding
 
 SUBJECT = "old snapshots"
 LONGEST_SECONDS: Final = 3600
-"""As the alert PenstockOldTransaction."""
+"""Equals the limit of the alert PenstockOldTransaction."""
 _MOST_WAL_BYTES: Final = 10 * 1024**3
 
 _OLD_TRANSACTIONS: Final = """
@@ -30,7 +30,7 @@ from pg_prepared_xacts p
 where p.database = current_database() and p.prepared < clock_timestamp() - %(seconds)s * interval '1 second'
 order by p.prepared limit 20
 """
-# A standby writes no WAL to measure by.
+# A standby writes no WAL, so the check cannot measure by it.
 _IDLE_SLOTS: Final = """
 select 'no client reads the replication slot ' || s.slot_name || ', which keeps ' || pg_size_pretty(k.bytes)
     || ' of WAL' || case when coalesce(s.xmin, s.catalog_xmin) is null then '' else ' and dead rows' end,
@@ -44,12 +44,12 @@ where not s.active and (coalesce(s.xmin, s.catalog_xmin) is not null or k.bytes 
 
 
 def check_old_snapshots(examined: Examination) -> Iterator[Finding]:
-    """Sessions of other roles show only to members of pg_monitor. Raises psycopg's errors."""
+    """Checks old snapshots. Only members of pg_monitor see sessions of other roles. Raises psycopg's errors."""
     yield from find_old_snapshots(examined, LONGEST_SECONDS)
 
 
 def find_old_snapshots(examined: Examination, seconds: float) -> Iterator[Finding]:
-    """`seconds`: from which age on a transaction is old."""
+    """`seconds` is the age from which a transaction is old."""
     limits = {"seconds": seconds, "bytes": _MOST_WAL_BYTES}
     for query in (_OLD_TRANSACTIONS, _OLD_PREPARED, _IDLE_SLOTS):
         for problem, command in examined.direct().execute(query, limits).fetchall():

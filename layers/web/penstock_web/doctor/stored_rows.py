@@ -1,4 +1,5 @@
-"""The stored rows: damage, and subscriptions that policies do not allow; and ids after a restore."""
+"""Checks the stored rows for damage and for subscriptions that policies do not allow, and raises ids after a
+restore."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ _QUEUES_PER_JUMP: Final = 100
 
 
 def find_damage(database: Database) -> Iterator[Finding]:
-    """Rows that contradict each other. Raises AwsError."""
+    """Yields rows that contradict each other. Raises AwsError."""
     for row in database.call(FIND_PROBLEMS, ([],)):
-        if row.subject != "roles":  # see grants
+        if row.subject != "roles":  # See grants.
             yield Finding(row.subject, row.problem)
 
 
 def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Finding]:
-    """Subscriptions, of before policies were asked, that deliver to queues whose policies do not allow it."""
+    """Yields old subscriptions that deliver to queues whose policies do not allow it."""
     for row in database.call(FOREIGN_SUBSCRIPTIONS, ()):
         if allows_delivery(row.policy, row.queue_arn, row.topic_arn, row.owner):
             continue
@@ -50,7 +51,7 @@ def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Fin
 
 
 def jump_ids(database: Database) -> None:
-    """Ids jump as after a change of the server, which a restore into the same cluster hides. Raises AwsError."""
+    """Raises the ids as after a change of the server, which a restore into the same cluster hides. Raises AwsError."""
     database.call(CHECK_SERVER, (True,))
     while any(row.changed for row in database.call(JUMP_IDS, (_QUEUES_PER_JUMP,))):
         pass

@@ -1,4 +1,4 @@
-"""The release of this program beside that of the schema, and those of the processes that run."""
+"""Compares the release of this program with that of the schema and with those of the running processes."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ where datname = current_database() and application_name like 'penstock %%' group
 
 
 def check_migrations(examined: Examination) -> Iterator[Finding]:
-    """Whether the schema is the one of this release. Raises psycopg's errors."""
+    """Checks whether the schema belongs to this release. Raises psycopg's errors."""
     try:
         missing = find_missing(examined.direct())
     except MigrationError as error:
         yield Finding(
             MIGRATIONS,
             str(error),
-            "the schema is not the one of this release",
-            "install the release that migrated this database last, or a newer one",
+            "the schema does not belong to this release",
+            "install the release that last migrated this database, or a newer release",
         )
         return
     if missing.warning:
         yield Finding(
             VERSIONS,
             missing.warning,
-            "this release was not tested with the functions of a newer one beyond an upgrade",
+            "this release was tested with the functions of a newer release only for the time of an upgrade",
             "upgrade this program: `pip install --upgrade penstock`",
         )
     elif missing.migrations or missing.functions:
         names = ", ".join(missing.migrations) or f"functions of {missing.release or 'no release'}"
         yield Finding(
             MIGRATIONS,
-            f"the schema is not that of release {RELEASE}: {names}"
+            f"the schema does not belong to release {RELEASE}: {names}"
             + (" not applied" if missing.migrations else " instead"),
             "calls of the service fail",
-            "`penstock migrate`, as the owner of the schema",
+            "run `penstock migrate` as the owner of the schema",
         )
 
 
 def check_running(examined: Examination) -> Iterator[Finding]:
-    """Processes of other releases that listen in this database. Raises psycopg's errors."""
+    """Yields processes of other releases that listen in this database. Raises psycopg's errors."""
     for release, sessions in examined.direct().execute(_RUNNING).fetchall():
         if _is_other(release):
             yield Finding(
                 VERSIONS,
-                f"{sessions} running processes are of release {release}, this one is {RELEASE}",
-                "two releases side by side are meant for the time of an upgrade",
+                f"{sessions} running processes have release {release}; this program has {RELEASE}",
+                "two releases may run together only during an upgrade",
                 f"stop them, and start them with release {RELEASE}",
                 is_advice=True,
             )
@@ -67,5 +67,5 @@ def check_running(examined: Examination) -> Iterator[Finding]:
 def _is_other(release: str) -> bool:
     try:
         return Version(release) != Version(RELEASE)
-    except InvalidVersion:  # the name of somebody else's program
+    except InvalidVersion:  # This is the name of another program.
         return False

@@ -72,7 +72,7 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
     if not found.signs:
         warn(
             "QUEUE_ENCRYPTION_KEY is not the one under which the key that signs SNS messages was made; "
-            "`penstock keys rotate-signing` makes another"
+            "`penstock keys rotate-signing` creates another"
         )
 
 

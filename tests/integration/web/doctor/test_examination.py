@@ -74,13 +74,13 @@ DAMAGE: dict[str, tuple[Callable[[Examination], Iterable[Finding]], str, str, st
         check_grants,
         "grant select on queue.secret to penstock_app",
         "penstock_app has rights on queue.secret",
-        "`revoke` takes away",
+        "`revoke` removes",
     ),
     "a migration": (
         check_migrations,
         "delete from queue.migration where number = (select max(number) from queue.migration)",
         "not applied",
-        "`penstock migrate`, as the owner of the schema",
+        "run `penstock migrate` as the owner of the schema",
     ),
     "functions of another text": (
         check_migrations,
@@ -103,19 +103,19 @@ DAMAGE: dict[str, tuple[Callable[[Examination], Iterable[Finding]], str, str, st
     "commits that do not wait": (
         check_server_settings,
         "set local synchronous_commit = off",
-        "synchronous_commit is off, it should be on",
+        "synchronous_commit is off; it should be on",
         "set synchronous_commit = 'on'",
     ),
     "short statements": (
         check_server_settings,
         "set local statement_timeout = '3s'",
-        "statement_timeout is 3000, it should be 0",
+        "statement_timeout is 3000; it should be 0",
         "set statement_timeout = '0'",
     ),
     "another isolation": (
         check_server_settings,
         "set local default_transaction_isolation = 'serializable'",
-        "default_transaction_isolation is serializable, it should be read committed",
+        "default_transaction_isolation is serializable; it should be read committed",
         "set default_transaction_isolation = 'read committed'",
     ),
 }
@@ -137,8 +137,8 @@ def test_without_damage_no_check_finds_anything(database: Database) -> None:
     """But that the servers of tests do not wait for the disk, which is a problem everywhere else."""
     outcome = examine({"DATABASE_URL": database.pooled_dsn, "DATABASE_DIRECT_URL": database.api_dsn})
     assert [finding.problem for finding in outcome.findings if not finding.is_advice] == [
-        "fsync is off, it should be on",
-        "full_page_writes is off, it should be on",
+        "fsync is off; it should be on",
+        "full_page_writes is off; it should be on",
     ]
     assert outcome.skipped == {}
     assert {check.name for check in CHECKS} < set(outcome.checked)
@@ -147,9 +147,9 @@ def test_without_damage_no_check_finds_anything(database: Database) -> None:
 def test_a_schema_that_is_not_there(empty_database: Database, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--database", empty_database.api_dsn]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("migrations: the schema is not that of release") for line in lines)
-    assert "    do:  `penstock migrate`, as the owner of the schema" in lines
-    assert "not checked, since the schema is not that of this release: grants, stored rows" in lines
+    assert any(line.startswith("migrations: the schema does not belong to release") for line in lines)
+    assert "    do:  run `penstock migrate` as the owner of the schema" in lines
+    assert "not checked, because the schema does not belong to this release: grants, stored rows" in lines
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_processes_of_another_release(database: Database) -> None:
         psycopg.connect(database.api_dsn, application_name="penstock job"),
     ):
         (found,) = check_running(examination)
-    assert found.problem.startswith("1 running processes are of release 0.0.1, this one is ")
+    assert found.problem.startswith("1 running processes have release 0.0.1; this program has ")
     assert found.is_advice
 
 

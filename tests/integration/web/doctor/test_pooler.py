@@ -62,7 +62,7 @@ def test_ours_is_as_it_should_be(database: Database) -> None:
 @pytest.mark.parametrize(
     ("mode", "problem"),
     [
-        ("session", "the pooler gives each client its own server connection"),
+        ("session", "the pooler gives each client a separate server connection"),
         ("statement", "a transaction fails: "),
     ],
 )

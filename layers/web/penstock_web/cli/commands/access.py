@@ -1,4 +1,4 @@
-"""Users and keys over the REST API: what `penstock users` and `penstock keys` do with --endpoint."""
+"""Manages users and keys over the REST API, for `penstock users` and `penstock keys` with --endpoint."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ _KEYS = ("id", "kind", "user", "created_at", "last_used_at", "expires_at", "revo
 
 
 def list_users(endpoint: str) -> None:
-    """A line for each user."""
+    """Prints a line for each user."""
     print_table(
         RestClient(endpoint).members("/users"), json=False, columns=("name", "policies", "created_at")
     )
 
 
 def show_user(endpoint: str, name: str) -> None:
-    """A user, with policies and keys. Raises LocalError for an unknown one."""
+    """Prints a user with policies and keys. Raises LocalError for an unknown user."""
     client = RestClient(endpoint)
     print_fields(_find_row(client.members("/users"), "name", name, "user"))
     print_table((key for key in client.members("/keys") if key["user"] == name), json=False, columns=_KEYS)
 
 
 def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> None:
-    """Makes a user, or gives one other policies. Raises LocalError for one that exists, or does not."""
+    """Creates a user, or replaces the policies of one. Raises LocalError if the user to create exists or the other does
+    not."""
     client = RestClient(endpoint)
     exists = any(user["name"] == name for user in client.members("/users"))
     if exists == new:
@@ -42,25 +43,25 @@ def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> Non
 
 
 def end_user(endpoint: str, name: str) -> None:
-    """Revokes a user's keys and forgets the user."""
+    """Revokes the keys of a user and deletes the user."""
     RestClient(endpoint).call("DELETE", _user(name))
     print(f"ended {name}")
 
 
 def list_keys(endpoint: str) -> None:
-    """A line for each key of the account."""
+    """Prints a line for each key of the account."""
     print_table(RestClient(endpoint).members("/keys"), json=False, columns=_KEYS)
 
 
 def show_key(endpoint: str, key_id: str) -> None:
-    """Describes a key, without its secret. Raises LocalError for an unknown one."""
+    """Prints a key without its secret. Raises LocalError for an unknown key."""
     print_fields(_find_row(RestClient(endpoint).members("/keys"), "id", key_id, "key"))
 
 
 def create_key(
     endpoint: str, *, bearer: bool, user: str | None, description: str, expires_at: datetime | None
 ) -> None:
-    """Makes a key and shows it."""
+    """Creates a key and prints it."""
     given = {"bearer": bearer, "user": user, "description": description, "expires_at": expires_at}
     made = RestClient(endpoint).call("POST", "/keys", {k: v for k, v in given.items() if v is not None})
     if bearer:
@@ -71,13 +72,13 @@ def create_key(
 
 
 def limit_key(endpoint: str, key_id: str, expires_at: datetime | None) -> None:
-    """Sets when a key expires; None: never."""
+    """Sets when a key expires. None means never."""
     RestClient(endpoint).call("PATCH", _key(key_id), {"expires_at": expires_at})
     print(f"expires: {'never' if expires_at is None else expires_at}")
 
 
 def revoke_key(endpoint: str, key_id: str) -> None:
-    """Refuses a key from now on."""
+    """Revokes a key from now on."""
     RestClient(endpoint).call("DELETE", _key(key_id))
     print(f"revoked {key_id}")
 

@@ -1,4 +1,4 @@
-"""The REST API of a running service, as the commands call it; and how they find the service."""
+"""Calls the REST API of a running service for the commands, and finds the service."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _COMMANDS: Final = {
     "GET /v1/mappings lists them.": "`penstock mappings list` lists them.",
     "GET /v1/deliveries/endpoints lists them.": "`penstock webhooks list` lists them.",
 }
-"""The hints of the REST API that name a route, as commands."""
+"""Replaces the hints of the REST API that name a route with hints that name a command."""
 
 T = TypeVar("T")
 Document = dict[str, object]
-"""A JSON object of an answer without messages, as the OpenAPI document describes it."""
+"""Represents a JSON object of an answer without messages, as the OpenAPI document describes it."""
 USUAL_ENDPOINT: Final = "http://127.0.0.1:9324"
 _SECONDS: Final = 30
-"""Longest time for an answer; a receive waits 20 s at most."""
+"""Limits the time for an answer. A receive waits at most 20 s."""
 
 
 class RefusedError(LocalError):
-    """The answer is an error; `code`: that of the REST API, "" if it has none."""
+    """The answer is an error. `code` is the code of the REST API, or "" if it has none."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -42,22 +42,22 @@ class RefusedError(LocalError):
 
 
 class RestClient:
-    """Calls a service. Each method raises LocalError, in a line, for an error and if the service does not answer."""
+    """Calls a service. Each method raises LocalError with one line for an error, and if the service does not answer."""
 
     def __init__(
         self, endpoint: str | None = None, *, region: str | None = None, seconds: float = _SECONDS
     ) -> None:
-        """`endpoint`: else PENSTOCK_ENDPOINT, else the one `penstock up` of this machine, else the usual address.
+        """`endpoint` defaults to PENSTOCK_ENDPOINT, then to the `penstock up` of this machine, then to the usual
+        address.
 
-        PENSTOCK_TOKEN is a bearer key, for services with QUEUE_ACCESS=sigv4 (`penstock keys create --bearer`).
-        `region`: else PENSTOCK_REGION, else the service's own.
-        `seconds`: longest time for an answer.
+        PENSTOCK_TOKEN is a bearer key, for services with QUEUE_ACCESS=sigv4 (`penstock keys create --bearer`). `region`
+        defaults to PENSTOCK_REGION, then to the service's region. `seconds` is the longest time for an answer.
         """
         import urllib3
 
         self.endpoint = (endpoint or os.environ.get("PENSTOCK_ENDPOINT") or _only_running()).rstrip("/")
         if not self.endpoint.startswith(("http://", "https://")):
-            raise LocalError(f"{self.endpoint} is no address of a service, such as {USUAL_ENDPOINT}")
+            raise LocalError(f"{self.endpoint} is not the address of a service, such as {USUAL_ENDPOINT}")
         token = os.environ.get("PENSTOCK_TOKEN", "").removeprefix("Authorization: ").removeprefix("Bearer ")
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         if chosen := region or os.environ.get("PENSTOCK_REGION"):
@@ -65,9 +65,9 @@ class RestClient:
         self._pool = urllib3.PoolManager(retries=False, timeout=seconds)
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Document:
-        """The JSON object of the answer, {} if it has no body.
+        """Returns the JSON object of the answer, or {} if it has no body.
 
-        `path` begins after /v1; parameters of None are left out, and those of a list repeated.
+        `path` begins after /v1. Parameters of None are left out, and those of a list are repeated.
         """
         import msgspec
 
@@ -76,13 +76,13 @@ class RestClient:
         return answer
 
     def decoded(self, kind: type[T], method: str, path: str, body: object = None) -> T:
-        """The answer as a msgspec type, with the JSON of messages as it was sent."""
+        """Returns the answer as a msgspec type, with the JSON of messages unchanged."""
         import msgspec
 
         return msgspec.json.decode(self._request(method, path, body, {}), type=kind)
 
     def members(self, path: str, name: str | None = None, **parameters: object) -> list[Document]:
-        """The documents of an answer that is a list, or has one by this name."""
+        """Returns the documents of an answer that is a list, or has a list under this name."""
         import msgspec
 
         data = self._request("GET", path, None, parameters)
@@ -90,7 +90,8 @@ class RestClient:
         return msgspec.convert(found, list[dict[str, object]])
 
     def pages(self, path: str, name: str, **parameters: object) -> Iterator[Document]:
-        """The documents that the pages of a list have by this name; `next` of one page asks for the following one."""
+        """Yields the documents that the pages of a list have under this name. `next` of one page requests the following
+        page."""
         following: object = None
         while True:
             page = self.call("GET", path, next=following, **parameters)
@@ -100,7 +101,7 @@ class RestClient:
                 return
 
     def health(self, path: str) -> Document:
-        """What /livez or /readyz says, also when it says that something is wrong."""
+        """Returns the answer of /livez or /readyz, even if it reports a problem."""
         import msgspec
 
         answer = self._send("GET", f"{self.endpoint}{path}", None, self._headers)
@@ -110,7 +111,7 @@ class RestClient:
             raise LocalError(self._error(answer.data, answer.status)) from None
 
     def messages(self, path: str, **parameters: object) -> list[StoredMessage]:
-        """The messages of an answer, with their JSON as it was sent."""
+        """Returns the messages of an answer, with their JSON unchanged."""
         import msgspec
 
         from penstock.management.messages.types import StoredMessage
@@ -138,18 +139,18 @@ class RestClient:
 
     @property
     def region(self) -> str:
-        """Whose queues the commands see: that of PENSTOCK_REGION, else the service's own (QUEUE_REGION)."""
+        """Returns the region of the queues: PENSTOCK_REGION, or else the service's region (QUEUE_REGION)."""
         return self._headers.get("penstock-region") or str(self.health("/livez").get("region", "us-east-1"))
 
     def _error(self, data: bytes, status: int) -> str:
-        """The answer's error in a line, for somebody who wrote a command and not a request."""
+        """Returns the answer's error in one line, worded for the user of a command and not of a request."""
         import msgspec
 
         try:
             error = msgspec.json.decode(data)["error"]
             parts = [str(error["message"]), str(error.get("detail") or ""), str(error.get("hint") or "")]
         except (msgspec.DecodeError, KeyError, TypeError):
-            return f"the answer was {status}, and not one of Penstock: is the address right?"
+            return f"the answer was {status}, and it is not an answer of Penstock: is the address right?"
         parts[0] = parts[0].removeprefix("body: ").replace(" - at `$", " - in `$")
         if command := _COMMANDS.get(parts[2]):
             parts[2] = command.format(region=self.region) if "{region}" in command else command
@@ -158,7 +159,7 @@ class RestClient:
         elif isinstance(examples := error.get("examples"), list):
             parts.append(f"Examples: {'; '.join(map(str, examples))}")
         if status in (401, 403) and "authorization" not in self._headers:
-            parts.append("PENSTOCK_TOKEN has no key; `penstock keys create --bearer` makes one.")
+            parts.append("PENSTOCK_TOKEN is not set; `penstock keys create --bearer` creates a key.")
         return " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts if part)
 
     def _send(self, method: str, url: str, data: bytes | None, headers: dict[str, str]) -> BaseHTTPResponse:
@@ -173,7 +174,7 @@ class RestClient:
             ) from None
 
     def queue_names(self) -> Iterator[str]:
-        """Of all pages, in their order."""
+        """Returns the names of all pages in their order."""
         return (str(queue["name"]) for queue in self.pages("/queues", "queues", limit=1_000))
 
 
@@ -187,7 +188,7 @@ def _code(data: bytes) -> str:
 
 
 def queue_path(name: str, rest: str = "") -> str:
-    """/queues/NAME, with the name escaped."""
+    """Returns /queues/NAME with the name escaped."""
     return f"/queues/{quote(name, safe='')}{rest}"
 
 

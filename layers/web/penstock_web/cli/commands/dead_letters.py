@@ -1,4 +1,5 @@
-"""`penstock search | failures | redrive | moves`: look into a queue, and move its messages, over the REST API."""
+"""Implements `penstock search | failures | redrive | moves`: searches a queue and moves its messages over the REST
+API."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _FIRST_LOOK_SECONDS: Final = 0.1
 _LOOK_SECONDS: Final = 1.0
 _OVER: Final = ("completed", "cancelled", "failed")
 
-Move = Annotated[str, typer.Argument(metavar="ID", help="as `moves list` shows it")]
+Move = Annotated[str, typer.Argument(metavar="ID", help="id from `moves list`")]
 Filter = Annotated[
     str | None,
     typer.Option(
@@ -35,7 +36,7 @@ Filter = Annotated[
     ),
 ]
 Rate = Annotated[
-    int | None, typer.Option(metavar="N", parser=whole_number(1, 500), help="at most so many a second")
+    int | None, typer.Option(metavar="N", parser=whole_number(1, 500), help="most messages moved in a second")
 ]
 
 
@@ -44,12 +45,12 @@ def search(
     name: Name,
     filter_: Filter = None,
     limit: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="at most so many")
+        int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="most messages to show")
     ] = 10,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Looks on until it has found so many, or has looked at all."""
+    """Searches until it has found this many messages or has examined all."""
     from penstock.management.messages.types import FoundPage
 
     client, left, body = RestClient(endpoint), limit, {"filter": _filter(filter_)}
@@ -63,7 +64,7 @@ def search(
         body["after"] = page.next
 
 
-@app.command("failures", help="show dead letters in groups: those that failed alike together")
+@app.command("failures", help="show dead letters in groups of equal failures")
 def failures(
     name: Name,
     by: Annotated[
@@ -78,7 +79,7 @@ def failures(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """The largest group first; with --json samples and the filter of each."""
+    """Shows the largest group first. With --json it shows samples and the filter of each group."""
     answer = RestClient(endpoint).call(
         "GET", queue_path(name, "/failures"), by=by or None, attribute=attribute
     )
@@ -92,16 +93,14 @@ def failures(
         print(f"looked at {answer['looked_at']} of {answer['of'] or 'an unknown number of'} messages")
 
 
-@app.command("redrive", help="move messages of a dead-letter queue back to where they came from")
+@app.command("redrive", help="move messages of a dead-letter queue back to their source queues")
 def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     name: Name,
-    to: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="another queue that gets them instead")
-    ] = None,
+    to: Annotated[str | None, typer.Option(metavar="QUEUE", help="another queue to move them to")] = None,
     ids: Annotated[
         list[int] | None,
         typer.Option(
-            "--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this one; repeatable"
+            "--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"
         ),
     ] = None,
     filter_: Filter = None,
@@ -111,7 +110,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
         typer.Option(
             metavar="N",
             parser=whole_number(1, 1_000_000),
-            help="move so many, then wait for `moves continue`",
+            help="move this many, then wait for `moves continue`",
         ),
     ] = None,
     wait: Annotated[
@@ -120,7 +119,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Without --id and --filter: all messages that can be received."""
+    """Without --id and --filter, moves all messages that can be received."""
     if ids and filter_ is not None:
         raise LocalError("either --id or --filter")
     given = {"ids": ids or None, "filter": None if ids else _filter(filter_), "to": to, "per_second": rate,
@@ -134,30 +133,30 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
 
 @moves.command("list", help="list the last ten moves of a queue")
 def list_moves(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """The newest first."""
+    """Lists the newest move first."""
     rows = RestClient(endpoint).members(queue_path(name, "/moves"), "moves")
     print_table(rows, json, ("id", "state", "moved", "of", "skipped", "to", "started_at", "problem"))
 
 
-@moves.command("continue", help="let a move go on that waits after its canary")
+@moves.command("continue", help="continue a move that waits after its canary")
 def continue_move(
     name: Name, move: Move, rate: Rate = None, endpoint: Endpoint = None, json: Json = False
 ) -> None:
-    """With --rate at another rate."""
+    """With --rate, continues it at another rate."""
     body = {} if rate is None else {"per_second": rate}
     answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
     say(answer, json, f"move {move}: {_progress(answer)}")
 
 
-@moves.command("cancel", help="end a move; what it has moved stays where it is now")
+@moves.command("cancel", help="end a move; moved messages stay in their new queue")
 def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = False) -> None:
-    """No message is lost."""
+    """Loses no message."""
     answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/cancel"))
     say(answer, json, f"move {move}: {_progress(answer)}")
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:
-    """The move once it has ended or waits to be continued; its progress soon, then once a second."""
+    """Returns the move when it has ended or waits to be continued. Prints its progress soon, and then once a second."""
     pause = _FIRST_LOOK_SECONDS
     while move["state"] == "running":
         time.sleep(pause)
@@ -174,7 +173,7 @@ def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Do
 
 def _progress(move: Document) -> str:
     skipped = (
-        f", {move['skipped']} skipped (in flight, delayed, or with no queue to go to)"
+        f", {move['skipped']} skipped (in flight, delayed, or without a source queue)"
         if move["skipped"]
         else ""
     )
@@ -182,7 +181,7 @@ def _progress(move: Document) -> str:
 
 
 def _filter(text: str | None) -> object:
-    """{}, which every message passes, where the option is not given. Raises BadParameter."""
+    """Returns {}, which every message passes, if the option is missing. Raises BadParameter."""
     return {} if text is None else json_object(text, "--filter")
 
 

@@ -1,4 +1,4 @@
-"""`penstock deliveries`: messages to URLs that are pending or were given up, over the REST API."""
+"""Implements `penstock deliveries`: lists pending and exhausted deliveries to URLs over the REST API."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
     from .client import Document
 
-app = typer.Typer(name="deliveries", help="messages to URLs, of a running service")
+app = typer.Typer(name="deliveries", help="deliveries to URLs by a running service")
 
 _A_PAGE: Final = 1_000
 _COLUMNS: Final = ("id", "kind", "endpoint", "attempts", "next_attempt_at", "last_status", "last_error")
 
 
-@app.command("list", help="list deliveries that are pending, or were given up")
+@app.command("list", help="list pending and exhausted deliveries")
 def list_(
     state: Annotated[str, typer.Option(metavar="STATE", help="pending or exhausted")] = "pending",
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """In the order of their ids."""
+    """Lists deliveries in the order of their ids."""
     print_table(_all(RestClient(endpoint), state), json, _COLUMNS)
 
 
-@app.command("retry", help="deliver now; one that was given up gets all its attempts again")
+@app.command("retry", help="deliver now; an exhausted delivery gets all its attempts again")
 def retry(
     id_: Annotated[int, typer.Argument(metavar="ID", parser=whole_number(1, 2**63 - 1))],
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """One that is under way is left alone."""
+    """Leaves a delivery under way unchanged."""
     say(RestClient(endpoint).call("POST", f"/deliveries/{id_}/retry"), json, f"delivery {id_} is tried now")
 
 

@@ -1,4 +1,4 @@
-"""`penstock mappings`: which functions the queues of a running service trigger, over its REST API."""
+"""Implements `penstock mappings`: the mappings from queues to functions of a running service, over its REST API."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from .values import json_object, whole_number
 
 app = typer.Typer(name="mappings", help="functions that queues trigger, of a running service")
 
-MappingId = Annotated[str, typer.Argument(metavar="ID", help="as `mappings list` shows it")]
+MappingId = Annotated[str, typer.Argument(metavar="ID", help="id from `mappings list`")]
 COLUMNS = ("id", "queue", "function", "state", "batch_size", "last_result")
 
 
 @app.command("list", help="list the mappings and the result of the last batch of each")
 def list_(
-    queue: Annotated[str | None, typer.Option(metavar="NAME", help="only those of a queue")] = None,
-    function: Annotated[str | None, typer.Option(metavar="NAME", help="only those to a function")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="only the mappings of a queue")] = None,
+    function: Annotated[
+        str | None, typer.Option(metavar="NAME", help="only the mappings to a function")
+    ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """In the order of their ids."""
+    """Lists mappings in the order of their ids."""
     found = RestClient(endpoint).pages("/mappings", "mappings", queue=queue, function=function)
     print_table(found, json, COLUMNS)
 
 
 @app.command("show", help="show a mapping")
 def show(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """One mapping."""
+    """Shows one mapping."""
     print_described(RestClient(endpoint).call("GET", _path(mapping)), json)
 
 
-@app.command("put", help="let a queue trigger a function or a URL, or change how it does")
+@app.command("put", help="let a queue trigger a function or a URL, or change the mapping")
 def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     queue: Annotated[
         str, typer.Argument(metavar="QUEUE", help="name of the queue", autocompletion=complete_queue)
@@ -45,17 +47,17 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
         str, typer.Argument(metavar="FUNCTION", help="name or ARN of the function, or a URL")
     ],
     batch_size: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 10_000), help="most messages of a batch")
+        int, typer.Option(metavar="N", parser=whole_number(1, 10_000), help="most messages in a batch")
     ] = 10,
     window: Annotated[
         int,
-        typer.Option(
-            metavar="SECONDS", parser=whole_number(0, 300), help="how long a batch gathers messages"
-        ),
+        typer.Option(metavar="SECONDS", parser=whole_number(0, 300), help="longest time to gather a batch"),
     ] = 0,
     max_concurrency: Annotated[
         int | None,
-        typer.Option(metavar="N", parser=whole_number(2, 1_000), help="invocations at once (5 without it)"),
+        typer.Option(
+            metavar="N", parser=whole_number(2, 1_000), help="most invocations at once (default: 5)"
+        ),
     ] = None,
     filter_: Annotated[
         list[str] | None,
@@ -64,13 +66,15 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
         ),
     ] = None,
     report_failures: Annotated[
-        bool, typer.Option("--report-failures", help="the answer names the messages that failed")
+        bool, typer.Option("--report-failures", help="the answer names the failed messages")
     ] = False,
-    disabled: Annotated[bool, typer.Option("--disabled", help="trigger nothing until it is enabled")] = False,
+    disabled: Annotated[
+        bool, typer.Option("--disabled", help="trigger nothing until the mapping is enabled")
+    ] = False,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """All that is not named goes back to its default. A mapping that is there stays enabled or disabled."""
+    """Resets every option that is not given to its default. An existing mapping stays enabled or disabled."""
     client = RestClient(endpoint)
     options: dict[str, object] = {
         "batch_size": batch_size,
@@ -91,19 +95,19 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 
 @app.command("enable", help="let a mapping trigger its function (again)")
 def enable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """From now on, the mapping has the caller's rights."""
+    """Gives the mapping the caller's rights from now on."""
     say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": True}), json, f"enabled {mapping}")
 
 
 @app.command("disable", help="trigger nothing more until the mapping is enabled")
 def disable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Messages stay in the queue; invocations under way end."""
+    """Leaves the messages in the queue. Invocations under way end."""
     say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": False}), json, f"disabled {mapping}")
 
 
 @app.command("delete", help="delete a mapping; the queue and its messages stay")
 def delete(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """An error if the mapping does not exist."""
+    """Fails if the mapping does not exist."""
     RestClient(endpoint).call("DELETE", _path(mapping))
     say({"deleted": mapping}, json, f"deleted {mapping}")
 

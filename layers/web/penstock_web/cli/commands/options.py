@@ -1,4 +1,4 @@
-"""The options that commands over the REST API share, and the question before something is deleted."""
+"""Holds the options that commands over the REST API share, and the confirmation before a deletion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COMPLETION_SECONDS: Final = 1.0
 
 
 def complete_queue(beginning: str) -> list[str]:
-    """Names of queues that begin so, as a shell asks for them; none where no service answers at once."""
+    """Returns names of queues with this beginning for a shell. Returns none if no service answers at once."""
     from .client import RestClient
 
     try:
@@ -27,14 +27,15 @@ def complete_queue(beginning: str) -> list[str]:
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="name of the queue", autocompletion=complete_queue)]
 Endpoint = Annotated[
-    str | None, typer.Option(metavar="URL", help="address of the service (default: the one that runs here)")
+    str | None,
+    typer.Option(metavar="URL", help="address of the service (default: the service that runs here)"),
 ]
 Remote = Annotated[
     str | None,
     typer.Option(
         "--endpoint",
         metavar="URL",
-        help="a service instead of the database; PENSTOCK_TOKEN has a key",
+        help="use a service instead of the database; PENSTOCK_TOKEN has a key",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
@@ -42,7 +43,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
 
 
 def confirm(yes: bool, question: str) -> None:
-    """Raises LocalError if the answer is no, or if no terminal can give one."""
+    """Raises LocalError if the answer is no, or if no terminal can give an answer."""
     if yes:
         return
     if not sys.stdin.isatty():

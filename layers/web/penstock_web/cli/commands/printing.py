@@ -1,4 +1,4 @@
-"""What the commands over the REST API print: JSON, a table, or a line a message."""
+"""Prints the output of the commands over the REST API: JSON, a table, or one line for each message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def say(document: object, json: bool, text: str) -> None:
-    """What a command has done, as JSON or as a sentence."""
+    """Prints the result of a command as JSON or as a sentence."""
     if json:
         print_json(document)
     else:
@@ -20,24 +20,24 @@ def say(document: object, json: bool, text: str) -> None:
 
 
 def count_noun(number: object, noun: str) -> str:
-    """Such as "1 message" and "2 messages"."""
+    """Returns texts such as "1 message" and "2 messages"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def shorten(text: str, signs: int) -> str:
-    """At most so many characters."""
+    """Shortens a text to at most this many characters."""
     return text if len(text) <= signs else f"{text[: signs - 1]}\u2026"
 
 
 def print_json(document: object) -> None:
-    """One line."""
+    """Prints one line."""
     import msgspec
 
     print(msgspec.json.encode(document).decode())
 
 
 def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
-    """One a line: when it was sent, how often it was received, and the message."""
+    """Prints one line for each message: when it was sent, how often it was received, and its body."""
     import msgspec
 
     for message in messages:
@@ -50,14 +50,14 @@ def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
 
 
 def print_fields(document: Mapping[str, object]) -> None:
-    """A line a member."""
+    """Prints one line for each member."""
     width = max(map(len, document))
     for key, value in document.items():
         print(f"{key:{width}}  {_cell(value)}".rstrip())
 
 
 def print_described(document: Document, json: bool) -> None:
-    """JSON; or a line for each member, and for each attribute and tag."""
+    """Prints JSON, or one line for each member, attribute and tag."""
     if json:
         print_json(document)
         return
@@ -68,7 +68,7 @@ def print_described(document: Document, json: bool) -> None:
 
 
 def print_table(rows: Iterable[Document], json: bool, columns: Sequence[str]) -> None:
-    """A line a row: JSON with everything, or the columns, those of numbers to the right."""
+    """Prints one line for each row: JSON with everything, or the columns, with numbers aligned to the right."""
     if json:
         for row in rows:
             print_json(row)
@@ -86,7 +86,7 @@ def print_table(rows: Iterable[Document], json: bool, columns: Sequence[str]) ->
 
 
 def printable(text: str) -> str:
-    """Without characters that would change a terminal, such as escape sequences in the message of a stranger."""
+    """Removes characters that would change a terminal, such as escape sequences in the message of a stranger."""
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 

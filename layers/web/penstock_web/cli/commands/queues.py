@@ -1,6 +1,7 @@
-"""Queues and their messages, over the REST API: `penstock queues`, `create`, `send`, `receive`, `peek` and others.
+"""Manages queues and their messages over the REST API: `penstock queues`, `create`, `send`, `receive`, `peek` and
+others.
 
-Each takes --endpoint, and prints JSON with --json: a document, or one a line where there are several.
+Each command takes --endpoint. With --json it prints one document, or one document in each line.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ app = typer.Typer()
 _LOOK_SECONDS: Final = 1.0
 _USUAL_RECEIVES: Final = 10
 _STATES: Final = ("visible", "in_flight", "delayed")
-_A_PAGE: Final = 100  # messages of a request that sends
+_A_PAGE: Final = 100  # A request sends at most this many messages.
 _AGENT_SIGNS: Final = 40
-_ONE_LOOK: Final = 1_000  # messages of a request that looks
+_ONE_LOOK: Final = 1_000  # A request reads at most this many messages.
 
 
-@app.command("queues", help="list the queues, with how many messages each has")
+@app.command("queues", help="list the queues and their numbers of messages")
 def queues(endpoint: Endpoint = None, json: Json = False) -> None:
-    """All queues of the account, by name."""
+    """Lists all queues of the account by name."""
     client = RestClient(endpoint)
     rows = (client.call("GET", queue_path(name)) for name in client.queue_names())
     if not json:
@@ -45,7 +46,7 @@ def queues(endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("queue", help="show a queue: its counts, attributes and tags")
 def queue(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """One queue."""
+    """Shows one queue."""
     print_described(RestClient(endpoint).call("GET", queue_path(name)), json)
 
 
@@ -57,7 +58,9 @@ def create(
     ] = None,
     dead_letters: Annotated[
         str | None,
-        typer.Option(metavar="QUEUE", help="queue of this account that gets what is received too often"),
+        typer.Option(
+            metavar="QUEUE", help="queue of this account that gets messages after too many receives"
+        ),
     ] = None,
     max_receives: Annotated[
         int | None,
@@ -70,7 +73,7 @@ def create(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """A name that ends in .fifo makes a FIFO queue."""
+    """Creates a FIFO queue if the name ends in .fifo."""
     if max_receives is not None and dead_letters is None:
         raise LocalError("--max-receives needs --dead-letters QUEUE")
     attributes: Attributes = dict(_pair(text) for text in attribute or ())
@@ -91,22 +94,24 @@ def create(
     say(made, json, f"created {made['name']}")
 
 
-@app.command(
-    "send", help="send a message: a text, a JSON document, or - for a message a line of standard input"
-)
+@app.command("send", help="send a message: a text, a JSON document, or - for each line of standard input")
 def send(
     name: Name,
     message: Annotated[str, typer.Argument(metavar="MESSAGE")],
     delay: Annotated[
         int | None,
-        typer.Option(metavar="SECONDS", parser=whole_number(0, 31_536_000), help="hide it so long"),
+        typer.Option(
+            metavar="SECONDS", parser=whole_number(0, 31_536_000), help="hide the message for this time"
+        ),
     ] = None,
-    group: Annotated[str | None, typer.Option(metavar="ID", help="group of a FIFO queue's message")] = None,
+    group: Annotated[
+        str | None, typer.Option(metavar="ID", help="group of a message in a FIFO queue")
+    ] = None,
     dedup: Annotated[str | None, typer.Option(metavar="ID", help="its deduplication id")] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """A message that is JSON keeps its numbers and order, without spaces between; anything else arrives as a text."""
+    """Sends JSON with its numbers and order unchanged, without spaces between. Any other message is sent as a text."""
     options = {"delay": delay, "group_id": group, "dedup_id": dedup}
     given = {key: value for key, value in options.items() if value is not None}
     client, sent = RestClient(endpoint), 0
@@ -128,22 +133,24 @@ def send(
 def receive(
     name: Name,
     max_: Annotated[
-        int, typer.Option("--max", metavar="N", parser=whole_number(1, 1_000), help="at most so many")
+        int,
+        typer.Option("--max", metavar="N", parser=whole_number(1, 1_000), help="most messages to receive"),
     ] = 1,
     wait: Annotated[
-        int, typer.Option(metavar="SECONDS", parser=whole_number(0, 20), help="wait so long for the first")
+        int,
+        typer.Option(
+            metavar="SECONDS", parser=whole_number(0, 20), help="longest wait for the first message"
+        ),
     ] = 0,
     hide: Annotated[
         int | None,
-        typer.Option(
-            metavar="SECONDS", parser=whole_number(0, 43_200), help="instead of the queue's timeout"
-        ),
+        typer.Option(metavar="SECONDS", parser=whole_number(0, 43_200), help="replaces the queue's timeout"),
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="delete them once they are printed")] = False,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints the messages, and deletes them if told."""
+    """Prints the messages, and deletes them if the option says so."""
     client, path = RestClient(endpoint), queue_path(name, "/messages")
     found = client.messages(path, max=max_, wait=wait, vt=hide)
     print_messages(found, json)
@@ -164,12 +171,12 @@ def peek(
         ),
     ] = "visible",
     limit: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="at most so many")
+        int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="most messages to show")
     ] = 10,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Changes nothing: neither the count of receives nor the visibility."""
+    """Changes neither the count of receives nor the visibility."""
     client, path = RestClient(endpoint), queue_path(name, "/messages/peek")
     states = _STATES if state == "all" else (state,)
     found = [message for one in states for message in client.messages(path, state=one, limit=limit)]
@@ -177,19 +184,20 @@ def peek(
     print_messages(found[:limit], json)
 
 
-@app.command("tail", help="show messages as they come, without receiving them, until Ctrl-C")
+@app.command("tail", help="show new messages without receiving them, until Ctrl-C")
 def tail(
     name: Name,
     count: Annotated[
         int | None,
-        typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help="end after so many messages"),
+        typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help="end after this many messages"),
     ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Reads all visible messages once a second; it may miss messages that a consumer receives within a second.
+    """Reads all visible messages once a second. It may miss messages that a consumer receives within a second.
 
-    Ids of messages that come at the same time may be in another order: it keeps all that it has seen, not the last.
+    Messages that arrive at the same time may have ids in another order. The command therefore remembers all ids that it
+    has seen, not only the last.
     """
     import time
 
@@ -212,7 +220,7 @@ def tail(
 
 @app.command("purge", help="delete all messages of a queue")
 def purge(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Asks first."""
+    """Asks for confirmation first."""
     client = RestClient(endpoint)
     confirm(yes, f"Delete all messages of {name}?")
     answer = client.call("POST", queue_path(name, "/purge"))
@@ -230,13 +238,13 @@ def delete(
     ] = None,
     receipts: Annotated[
         list[str] | None,
-        typer.Option("--receipt", metavar="TEXT", help="only the message received with it; repeatable"),
+        typer.Option("--receipt", metavar="TEXT", help="only the message with this receipt; repeatable"),
     ] = None,
     yes: Yes = False,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Asks before it deletes a queue."""
+    """Asks for confirmation before it deletes a queue."""
     if ids and receipts:
         raise LocalError("either --id or --receipt")
     client = RestClient(endpoint)
@@ -249,23 +257,25 @@ def delete(
     say({"deleted": name}, json, f"deleted {name}")
 
 
-@app.command("pause", help="hand out no message of a queue until it is resumed; it goes on taking messages")
+@app.command(
+    "pause", help="let receives of a queue get nothing until it is resumed; it still accepts messages"
+)
 def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Messages in flight may be deleted."""
+    """Allows deletes of messages in flight."""
     RestClient(endpoint).call("POST", queue_path(name, "/pause"))
     say({"paused": name}, json, f"{name} is paused")
 
 
-@app.command("resume", help="hand out messages of a queue again")
+@app.command("resume", help="let receives of a queue get messages again")
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """It is no error if the queue is not paused."""
+    """Succeeds also if the queue is not paused."""
     RestClient(endpoint).call("POST", queue_path(name, "/resume"))
     say({"resumed": name}, json, f"{name} is resumed")
 
 
-@app.command("receivers", help="show who received from a queue in the last day")
+@app.command("receivers", help="show the receivers of a queue in the last day")
 def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """The last one first."""
+    """Shows the latest receiver first."""
     rows = RestClient(endpoint).members(queue_path(name, "/receivers"))
     if not json:
         rows = [row | {"user_agent": shorten(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]
@@ -288,7 +298,7 @@ def _delete_messages(client: RestClient, name: str, wanted: dict[str, object], j
 
 
 def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
-    """The queue that is there. Raises LocalError, as CreateQueue does, if it has other attributes than these."""
+    """Returns the existing queue. Raises LocalError, as CreateQueue does, if its attributes differ from these."""
     from penstock.management.queues import attributes_as_text
     from penstock.sqs.attributes import check_queue_attributes
 
@@ -326,7 +336,7 @@ def _chunks(texts: Iterator[str]) -> Iterator[Sequence[str]]:
 
 
 def _waiting(client: RestClient, path: str) -> Iterator[StoredMessage]:
-    """Visible messages, of all pages."""
+    """Yields the visible messages of all pages."""
     after = None
     while page := client.messages(path, state="visible", limit=_ONE_LOOK, after=after):
         yield from page

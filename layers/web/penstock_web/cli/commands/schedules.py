@@ -1,4 +1,4 @@
-"""`penstock schedules`: schedules of a running service, over its REST API."""
+"""Implements `penstock schedules`: manages schedules of a running service over its REST API."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ Timezone = Annotated[str, typer.Option(metavar="NAME", help="such as Europe/Berl
 
 @app.command("list", help="list the schedules")
 def list_(
-    status: Annotated[str | None, typer.Option(metavar="STATUS", help="only active or paused ones")] = None,
-    prefix: Annotated[str | None, typer.Option(metavar="TEXT", help="only names that begin so")] = None,
+    status: Annotated[
+        str | None, typer.Option(metavar="STATUS", help="only active or only paused schedules")
+    ] = None,
+    prefix: Annotated[str | None, typer.Option(metavar="TEXT", help="only names with this beginning")] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """In the order of their names."""
+    """Lists schedules in the order of their names."""
     found = RestClient(endpoint).members("/schedules", "schedules", status=status, name_prefix=prefix)
     rows = found if json else [_without_time_if_paused(schedule) for schedule in found]
     print_table(rows, json, ("name", "status", "expression", "timezone", "next_fire_at", "last_error"))
@@ -42,7 +44,7 @@ def list_(
 
 @app.command("show", help="show a schedule, its meaning in words and its next times")
 def show(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """One schedule."""
+    """Shows one schedule."""
     found = RestClient(endpoint).call("GET", _path(name))
     if json:
         print_json(found)
@@ -50,13 +52,13 @@ def show(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
         print_fields(_without_time_if_paused(found))
 
 
-@app.command("put", help="make a schedule, or replace the one of this name")
+@app.command("put", help="create a schedule, or replace the schedule with this name")
 def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     name: Name,
     message: Annotated[str, typer.Option(metavar="TEXT", help="a text or a JSON document")],
-    queue: Annotated[str | None, typer.Option(metavar="NAME", help="the queue that gets it")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="the queue that gets the message")] = None,
     event: Annotated[
-        str | None, typer.Option(metavar="KEY", help="instead of a queue: the routing key of an event")
+        str | None, typer.Option(metavar="KEY", help="the routing key of an event, in place of a queue")
     ] = None,
     cron: Cron = None,
     every: Every = None,
@@ -66,7 +68,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """One of --queue and --event, and one of --cron, --every, --when and --at."""
+    """Takes one of --queue and --event, and one of --cron, --every, --when and --at."""
     if (queue is None) == (event is None):
         raise LocalError("say where the message goes: either --queue or --event")
     destination = {"queue": queue} if event is None else {"topic": event}
@@ -80,7 +82,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     say(made, json, f"{name}: {made['human_readable']}, next at {made['next_fire_at']}{warning}")
 
 
-@app.command("pause", help="fire a schedule no more until it is resumed")
+@app.command("pause", help="pause a schedule until it is resumed")
 def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Keeps the schedule."""
     say(RestClient(endpoint).call("PATCH", _path(name), {"status": "paused"}), json, f"paused {name}")
@@ -88,14 +90,14 @@ def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("resume", help="fire a paused schedule again")
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """From now on."""
+    """Fires the schedule from now on."""
     resumed = RestClient(endpoint).call("PATCH", _path(name), {"status": "active"})
     say(resumed, json, f"resumed {name}, next at {resumed['next_fire_at']}")
 
 
-@app.command("run", help="fire a schedule now, also a paused one; its next time stays as it is")
+@app.command("run", help="fire a schedule now, even if it is paused; its next time stays unchanged")
 def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Outside the schedule."""
+    """Fires once outside the schedule."""
     fired = RestClient(endpoint).call("POST", f"{_path(name)}/runs")
     ids = fired["msg_ids"]
     sent = len(ids) if isinstance(ids, list) else 0
@@ -104,14 +106,14 @@ def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("delete", help="delete a schedule")
 def delete(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """An error if the schedule does not exist: the service itself ignores that."""
+    """Fails if the schedule does not exist. The REST API ignores that case."""
     client = RestClient(endpoint)
     client.call("GET", _path(name))
     client.call("DELETE", _path(name))
     say({"deleted": name}, json, f"deleted {name}")
 
 
-@app.command("preview", help="say when something would fire; nothing is stored")
+@app.command("preview", help="show when an expression would fire; nothing is stored")
 def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     cron: Cron = None,
     every: Every = None,
@@ -124,7 +126,7 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """The meaning in words, and a time a line."""
+    """Prints the meaning in words, and one line for each time."""
     body = {**_expression(cron, every, when, at), "timezone": timezone, "count": count}
     found = RestClient(endpoint).call("POST", "/previews", body)
     times = found["next_fires"]
@@ -133,7 +135,7 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 
 
 def _without_time_if_paused(schedule: Document) -> Document:
-    """The next time of a paused schedule is when it would have fired."""
+    """Removes the next time of a paused schedule, because it will not fire then."""
     return schedule | {"next_fire_at": None} if schedule["status"] == "paused" else schedule
 
 
@@ -142,7 +144,7 @@ def _path(name: str) -> str:
 
 
 def _expression(cron: str | None, every: str | None, when: str | None, at: str | None) -> dict[str, str]:
-    """Raises LocalError unless there is exactly one."""
+    """Raises LocalError unless exactly one expression is given."""
     given = {"cron": cron, "every": every, "when": when, "fire_at": at}
     expression = {name: text for name, text in given.items() if text is not None}
     if len(expression) != 1:

@@ -1,4 +1,4 @@
-"""`penstock status`: a running service on one screen."""
+"""Implements `penstock status`: shows a running service on one screen."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NEED_ATTENTION: Final = ("stalled", "throttled", "poisoned", "falling_behind")
 _COLUMNS: Final = ("name", "kind", "since", "backlog", "cause_text")
 _A_PAGE: Final = 200
 _SHOWN: Final = 15
-"""Queues that fit on a screen; JSON has all."""
+"""Limits the queues on a screen. JSON has all."""
 
 
 @app.command("status", help="show a service: address, version, database, and queues that need attention")
 def status(endpoint: Endpoint = None, json: Json = False) -> int:
-    """1 if the service cannot work, else 0, whatever its queues are like."""
+    """Returns 1 if the service cannot work and otherwise 0, whatever the state of its queues is."""
     client = RestClient(endpoint)
     life, ready = client.health("/livez"), client.health("/readyz")
     works = ready.get("status") == "ok"
@@ -54,7 +54,7 @@ def status(endpoint: Endpoint = None, json: Json = False) -> int:
 
 
 def _verdicts(client: RestClient) -> Iterator[Document]:
-    """A queue's name with the members of its verdict."""
+    """Yields a queue's name with the members of its verdict."""
     following = None
     while True:
         page = client.call("GET", "/metrics/lag", limit=_A_PAGE, next=following)

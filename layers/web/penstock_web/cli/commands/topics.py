@@ -1,4 +1,4 @@
-"""`penstock topics`, `publish` and `subscriptions`: topics of a running service, over the REST API."""
+"""Implements `penstock topics`, `publish` and `subscriptions` of a running service over its REST API."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="name of the topic")
 
 @topics.command("list", help="list the topics")
 def list_topics(endpoint: Endpoint = None, json: Json = False) -> None:
-    """By name."""
+    """Lists topics by name."""
     print_table(RestClient(endpoint).pages("/topics", "topics"), json, ("name", "arn"))
 
 
 @topics.command("show", help="show a topic, its attributes and tags")
 def show_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
-    """One topic."""
+    """Shows one topic."""
     print_described(RestClient(endpoint).call("GET", _path(topic)), json)
 
 
-@topics.command("create", help="make a topic; a name that ends in .fifo makes a FIFO topic")
+@topics.command("create", help="create a topic; a name that ends in .fifo makes a FIFO topic")
 def create_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
-    """It is no error if there is one."""
+    """Succeeds also if the topic exists."""
     say(RestClient(endpoint).call("POST", "/topics", {"name": topic}), json, f"the topic {topic} exists")
 
 
 @topics.command("delete", help="delete a topic and its subscriptions")
 def delete_topic(topic: Topic, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Asks first."""
+    """Asks for confirmation first."""
     client = RestClient(endpoint)
-    client.call("GET", _path(topic))  # 404 for a name that is written wrong
+    client.call("GET", _path(topic))  # The request returns 404 for a wrong name.
     confirm(yes, f"Delete the topic {topic} and its subscriptions?")
     client.call("DELETE", _path(topic))
     say({"deleted": topic}, json, f"deleted {topic}")
@@ -59,12 +59,14 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
     header: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="a message attribute; repeatable")
     ] = None,
-    group: Annotated[str | None, typer.Option(metavar="ID", help="group of a FIFO topic's message")] = None,
+    group: Annotated[
+        str | None, typer.Option(metavar="ID", help="group of a message in a FIFO topic")
+    ] = None,
     dedup: Annotated[str | None, typer.Option(metavar="ID", help="its deduplication id")] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """A header that is a number or JSON is one; any other is a text."""
+    """Sends a header that is a number or JSON with that type. Any other header is a text."""
     given = {"subject": subject, "group_id": group, "dedup_id": dedup}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     body |= {"message": json_or_text(message), "headers": dict(map(_header, header or ()))}
@@ -74,7 +76,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
 
 @subscriptions.command("list", help="list the subscriptions of a topic")
 def list_subscriptions(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
-    """One that has not confirmed yet has no ARN."""
+    """Shows no ARN for a subscription that has not confirmed yet."""
     rows = RestClient(endpoint).pages(_path(topic, "/subscriptions"), "subscriptions")
     if not json:
         rows = (row | {"arn": row["arn"] or "(has not confirmed)"} for row in rows)
@@ -87,23 +89,23 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     queue: Annotated[
         str | None, typer.Option(metavar="QUEUE", help="a queue of this account, or an ARN")
     ] = None,
-    url: Annotated[str | None, typer.Option(metavar="URL", help="an endpoint, which has to confirm")] = None,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="a URL, which has to confirm")] = None,
     filter_: Annotated[
         str | None,
         typer.Option("--filter", metavar="JSON", help='filter policy, such as \'{"region": ["eu"]}\''),
     ] = None,
     filter_on: Annotated[
         str,
-        typer.Option(metavar="WHAT", help="attributes (default) or body: what the filter is compared with"),
+        typer.Option(metavar="WHAT", help="attributes (default) or body: the part that the filter examines"),
     ] = "attributes",
-    raw: Annotated[bool, typer.Option("--raw", help="the message alone, without envelope")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="deliver the message without an envelope")] = False,
     dead_letters: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="gets what the endpoint does not take")
+        str | None, typer.Option(metavar="QUEUE", help="queue for messages that the endpoint does not take")
     ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Either --queue or --url."""
+    """Takes either --queue or --url."""
     if (queue is None) == (url is None):
         raise LocalError("either --queue or --url")
     given = {
@@ -114,7 +116,7 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     body |= {"filter_on": filter_on, "raw": raw}
     client = RestClient(endpoint)
     if queue is not None and not queue.startswith("arn:"):
-        client.call("GET", queue_path(queue))  # as on AWS, a topic would take one that does not exist
+        client.call("GET", queue_path(queue))  # As on AWS, a topic would accept a queue that does not exist.
     answer = client.call("POST", _path(topic, "/subscriptions"), body)
     text = (
         f"subscribed {queue or url} to {topic}"
@@ -126,11 +128,11 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
 
 @subscriptions.command("delete", help="end a subscription")
 def delete_subscription(
-    arn: Annotated[str, typer.Argument(metavar="ARN", help="as `subscriptions list` shows it")],
+    arn: Annotated[str, typer.Argument(metavar="ARN", help="ARN from `subscriptions list`")],
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """It is no error if the subscription does not exist."""
+    """Succeeds also if the subscription does not exist."""
     topic, _, subscription = arn.rpartition(":")
     if arn.count(":") != 6:
         raise LocalError(f"{arn} is not the ARN of a subscription")

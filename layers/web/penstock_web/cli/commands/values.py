@@ -1,4 +1,4 @@
-"""Parsers for the values of options. Each raises BadParameter for a text that it refuses."""
+"""Parses the values of options. Each parser raises BadParameter for a text that it refuses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 def whole_number(least: int, most: int) -> Callable[[str | int], int]:
-    """A parser for whole numbers from `least` to `most`; typer also passes it the default, which is an int."""
+    """Returns a parser for whole numbers from `least` to `most`. typer also passes it the default, which is an int."""
 
     def parse(value: str | int) -> int:
         text = str(value)
@@ -21,7 +21,7 @@ def whole_number(least: int, most: int) -> Callable[[str | int], int]:
 
 
 def accept_only(*values: str) -> Callable[[str], str]:
-    """A parser for one of these texts."""
+    """Returns a parser for one of these texts."""
 
     def parse(text: str) -> str:
         if text not in values:
@@ -32,7 +32,7 @@ def accept_only(*values: str) -> Callable[[str], str]:
 
 
 def rfc_3339_time(text: str) -> datetime:
-    """A time of RFC 3339."""
+    """Parses a time of RFC 3339."""
     from penstock.documents.times import parse_timestamp
 
     if (time := parse_timestamp(text)) is None:
@@ -41,7 +41,7 @@ def rfc_3339_time(text: str) -> datetime:
 
 
 def json_or_text(text: str) -> object:
-    """The JSON as it is written, so that 1.10 stays 1.10; a text that is no JSON is a string."""
+    """Returns JSON unchanged, so that 1.10 stays 1.10. A text that is not JSON becomes a string."""
     import msgspec
 
     try:
@@ -52,22 +52,23 @@ def json_or_text(text: str) -> object:
 
 
 def json_object(text: str, option: str) -> object:
-    """The JSON object as it is written. Raises BadParameter, which names the character at which the JSON is invalid."""
+    """Returns the JSON object unchanged. Raises BadParameter, which names the character at which the JSON is
+    invalid."""
     import msgspec
 
     try:
         found = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise typer.BadParameter(f"no JSON: {_first_mistake(text) or error}", param_hint=option) from None
+        raise typer.BadParameter(f"not JSON: {_first_mistake(text) or error}", param_hint=option) from None
     if not isinstance(found, dict):
         raise typer.BadParameter(f"{text!r} is not a JSON object", param_hint=option)
     return msgspec.Raw(text.encode())
 
 
 def _first_mistake(text: str) -> str:
-    """Of a text that is no JSON; "" for those few that Python takes, such as NaN.
+    """Returns the first error of a text that is not JSON. It is "" for the few texts that Python accepts, such as NaN.
 
-    msgspec counts bytes, and says no more than "truncated" of a text that ends early.
+    msgspec counts bytes, and says only "truncated" for a text that ends early.
     """
     import json
 

@@ -1,4 +1,5 @@
-"""`penstock webhooks`: the URLs that messages are delivered to, and the log of attempts, over the REST API."""
+"""Implements `penstock webhooks`: the URLs that messages are delivered to, and the log of attempts, over the REST
+API."""
 
 from __future__ import annotations
 
@@ -25,14 +26,12 @@ _LONGEST_LOOK_SECONDS = 20
 
 app = typer.Typer(name="webhooks", help="endpoints of a running service, and the outcome of each attempt")
 
-Url = Annotated[str, typer.Argument(metavar="URL", help="as it was subscribed")]
+Url = Annotated[str, typer.Argument(metavar="URL", help="URL as it was subscribed")]
 
 
-@app.command(
-    "list", help="list endpoints: how many attempts succeeded, the last answer, whether one is paused"
-)
+@app.command("list", help="list endpoints: successful attempts, the last answer, and whether one is paused")
 def list_(endpoint: Endpoint = None, json: Json = False) -> None:
-    """Of the newest 10,000 attempts; those with most failures first."""
+    """Counts the newest 10,000 attempts. The endpoints with most failures come first."""
     rows = RestClient(endpoint).members("/deliveries/endpoints")
     columns = (
         "endpoint",
@@ -47,15 +46,15 @@ def list_(endpoint: Endpoint = None, json: Json = False) -> None:
     print_table(rows, json, columns)
 
 
-@app.command("attempts", help="show what became of attempts to deliver, the newest first")
+@app.command("attempts", help="show the outcomes of attempts to deliver, the newest first")
 def attempts(
     url: Annotated[str | None, typer.Option(metavar="URL", help="only to this endpoint")] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="only those without success")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="only attempts without success")] = False,
     limit: Annotated[int, typer.Option(metavar="N", parser=whole_number(1, 10_000), help="default 20")] = 20,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Looks on until it has found so many, or has looked at all."""
+    """Searches until it has found this many attempts or has examined all."""
     rows = _attempts(RestClient(endpoint), url, failed, limit)
     columns = ("at", "endpoint", "attempt", "outcome", "status", "duration_ms", "error")
     print_table(rows, json, columns)
@@ -63,21 +62,21 @@ def attempts(
 
 @app.command("pause", help="deliver nothing to an endpoint until it is resumed; messages wait")
 def pause(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Attempts under way go on."""
+    """Lets attempts under way continue."""
     RestClient(endpoint).call("POST", "/deliveries/endpoints/pause", {"endpoint": url})
     say({"paused": url}, json, f"{url} is paused")
 
 
 @app.command("resume", help="deliver to an endpoint again; waiting messages are due now")
 def resume(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Also one that was paused since it failed."""
+    """Also resumes an endpoint that was paused because it failed."""
     RestClient(endpoint).call("POST", "/deliveries/endpoints/resume", {"endpoint": url})
     say({"resumed": url}, json, f"{url} is resumed")
 
 
-@app.command("test", help="send a test event to an endpoint, and show what it answers")
+@app.command("test", help="send a test event to an endpoint, and show its answer")
 def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Signed, guarded and logged like every delivery. Waits 20 s; fails unless it was delivered."""
+    """Signs, guards and logs the event like every delivery. Waits 20 s, and fails unless it was delivered."""
     client = RestClient(endpoint)
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
     answer = _wait_for_attempt(client, url, str(sent["message_id"]))
@@ -88,19 +87,19 @@ def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     say(answer, json, f"{url} answered {answer['status']} after {answer['duration_ms']} ms")
 
 
-@app.command("replay", help="deliver again what was given up")
+@app.command("replay", help="deliver exhausted deliveries again")
 def replay(
     url: Annotated[str | None, typer.Option(metavar="URL", help="only to this endpoint")] = None,
     since: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="only deliveries that were last tried at this time (RFC 3339) or later"
+            metavar="TIME", help="only deliveries whose last attempt was at this time (RFC 3339) or later"
         ),
     ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Each gets all its attempts again."""
+    """Gives each delivery all its attempts again."""
     client, given = RestClient(endpoint), {"endpoint": url, "since": since, "limit": 10_000}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     total = 0
@@ -117,7 +116,7 @@ def replay(
 
 
 def _wait_for_attempt(client: RestClient, url: str, message_id: str) -> Document | None:
-    """The first attempt to deliver this message; None if none happened in 20 seconds."""
+    """Returns the first attempt to deliver this message, or None if there was none in 20 seconds."""
     for _ in range(round(_LONGEST_LOOK_SECONDS / _LOOK_SECONDS)):
         for attempt in _attempts(client, url, failed=False, limit=100):
             if attempt["message_id"] == message_id:
