@@ -49,4 +49,4 @@ def test_sign_in_make_a_queue_and_look(http: httpx.Client, database: Database) -
     assert "QUEUE_LAMBDA_MAPPINGS is off" in http.get("/console/mappings").text
     system = http.get("/console/system").text
     assert "<dt>connections, of at most</dt>" in system
-    assert "A function has one connection, and no pool." in system
+    assert "A function has one connection and no pool." in system

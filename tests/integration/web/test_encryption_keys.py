@@ -112,7 +112,10 @@ def test_a_signing_key_of_another_key(
 def test_doctor_names_the_keys(command: Commands) -> None:
     made = re.search("PSTK[A-Z2-7]+", command(OURS, "keys", "create")[1])
     assert made is not None
-    assert f"access keys were encrypted under another QUEUE_ENCRYPTION_KEY: {made[0]}" in command(OTHER, "doctor")[1]
+    assert (
+        f"access keys were encrypted under another QUEUE_ENCRYPTION_KEY: {made[0]}"
+        in command(OTHER, "doctor")[1]
+    )
     assert "access keys were encrypted" not in command(OURS, "doctor")[1]
     assert command(OURS, "keys", "revoke", made[0])[0] == 0
     assert "is not the key of the service" in command(OTHER, "doctor")[1]

@@ -222,7 +222,10 @@ def test_users_are_made_shown_limited_and_ended(penstock: Run) -> None:
         ("users create ann --policy read", "has a user 'ann'"),
         ("users limit bob --policy read", "has no user 'bob'"),
         ("users end bob", "has no user 'bob'"),
-        ("users create eve --policy write", "--policy write: neither read, operate, admin nor a readable file"),
+        (
+            "users create eve --policy write",
+            "--policy write: neither read, operate, admin nor a readable file",
+        ),
         ("users create eve --policy read --account 12", "an account is 12 digits"),
         ("keys create --user bob", "has no user 'bob'"),
         ("keys create --user ann --account 111122223333", "has no user 'ann'"),

@@ -1,4 +1,4 @@
-"""A request of the REST API, and its answer, for the access log."""
+"""Observes a request of the REST API and its answer for the access log."""
 
 from time import perf_counter
 
@@ -14,7 +14,7 @@ from .writer import AccessLog
 
 
 class LoggedExchange:
-    """`receive` and `send` are ASGI's, which count the bytes of the bodies; `end` notes the request."""
+    """`receive` and `send` are the functions of ASGI, and count the bytes of the bodies. `end` notes the request."""
 
     def __init__(self, log: AccessLog, scope: Scope, receive: Receive, send: Send) -> None:
         self._log = log
@@ -26,7 +26,7 @@ class LoggedExchange:
         self._request_bytes = self._response_bytes = 0
 
     async def receive(self) -> Message:
-        """The next part of the body."""
+        """Returns the next part of the body."""
         message = await self._receive()
         self._request_bytes += len(message.get("body", b""))
         return message
@@ -39,7 +39,7 @@ class LoggedExchange:
         await self._send(message)
 
     def end(self, route: str, settings: Settings) -> None:
-        """Notes the request, whose route has this template."""
+        """Notes the request. Its route has this template."""
         scope = self._scope
         runner: OperationRunner | None = scope.get(RUNNER_KEY)
         peer, _ = scope.get("client") or ("", 0)

@@ -1,4 +1,5 @@
-"""What a line of the access log has: no body, key, signature or query; of a path only the template of its route."""
+"""Defines a line of the access log. It has no body, key, signature or query, and of a path only the template of its
+route."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -9,15 +10,17 @@ from penstock.context import Context
 from penstock.telemetry import SERVICE, as_timestamp
 
 WRITE_BYTES: Final = 4_096
-"""Of one write: up to this size the lines of several processes do not mix in a pipe (POSIX, PIPE_BUF)."""
+"""Limits the size of one write. Up to this size the lines of several processes do not mix in a pipe (POSIX,
+PIPE_BUF)."""
 LONGEST_METHOD: Final = 20
 LONGEST_ADDRESS: Final = 64
 
 
 class Answered(NamedTuple):
-    """A request that has ended. `action`: or the template of a route. `status`: None if the client went before.
+    """Represents a request that has ended. `action` may be the template of a route. `status` is None if the client
+    disconnected early.
 
-    `request_bytes`, `response_bytes`: of the bodies.
+    `request_bytes` and `response_bytes` are the lengths of the bodies.
     """
 
     method: str
@@ -31,7 +34,7 @@ class Answered(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A line that waits to be written. `ended_at`: seconds since 1970."""
+    """Represents a line that waits to be written. `ended_at` is in seconds since 1970."""
 
     ended_at: float
     answered: Answered
@@ -41,7 +44,7 @@ class Entry(NamedTuple):
 
 
 class Line(msgspec.Struct, omit_defaults=True):
-    """An entry as it is written, with the first keys of all log lines."""
+    """Represents an entry in its written form, with the first keys of all log lines."""
 
     timestamp: str
     level: str
@@ -61,14 +64,14 @@ class Line(msgspec.Struct, omit_defaults=True):
 
 
 def read_caller(context: Context | None) -> tuple[str | None, str | None]:
-    """The account and the user's name. None with QUEUE_ACCESS=sigv4 until a signature was verified."""
+    """Returns the account and the user's name. With QUEUE_ACCESS=sigv4 they are None until a signature was verified."""
     if context is None or (context.user is None and context.environment.settings.queue_access == "sigv4"):
         return None, None
     return context.account_id, context.caller.principal.user_name
 
 
 def encode(entry: Entry) -> bytes:
-    """The line of an entry."""
+    """Returns the line of an entry."""
     answered = entry.answered
     line = Line(
         timestamp=as_timestamp(entry.ended_at),
@@ -91,7 +94,7 @@ def encode(entry: Entry) -> bytes:
 
 
 def join_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines, as many together as fit into one write."""
+    """Yields the lines, as many together as fit into one write."""
     joined = b""
     for line in lines:
         if joined and len(joined) + len(line) > WRITE_BYTES:

@@ -1,4 +1,4 @@
-"""A bounded queue of lines, and the thread that writes them."""
+"""Holds a bounded queue of lines, and the thread that writes them."""
 
 import logging
 import os
@@ -17,12 +17,12 @@ from penstock.trace_context import CURRENT_TRACE
 from .lines import Answered, Entry, encode, join_lines, read_caller
 
 MOST_LINES: Final = 10_000
-"""Lines that wait to be written: some 5 MB."""
+"""Limits the lines that wait to be written, which take about 5 MB."""
 PAUSE_SECONDS: Final = 0.25
 BATCH_LINES: Final = 500
 """This many lines end the thread's pause."""
 CLOSE_SECONDS: Final = 2.0
-"""For the lines that still wait when the process ends."""
+"""Limits the time for the waiting lines when the process ends."""
 LOG_INTERVAL_SECONDS: Final = 60.0
 """Dropped lines are logged at most once in this time."""
 DESCRIPTORS: Final = {"stdout": 1, "stderr": 2}
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class AccessLog:
-    """Writes lines to a file descriptor. `count_dropped` is told of lines that were lost, by one thread at a time."""
+    """Writes lines to a file descriptor. One thread at a time calls `count_dropped` with the number of lost lines."""
 
     def __init__(
         self, descriptor: int, count_dropped: Callable[[int], None], most_lines: int = MOST_LINES
@@ -49,7 +49,7 @@ class AccessLog:
         self._thread.start()
 
     def add(self, answered: Answered, context: Context | None) -> None:
-        """Notes a request. `context`: None where it could not be decoded."""
+        """Notes a request. `context` is None if it could not be decoded."""
         if self._stopping or len(self._entries) >= self._most_lines:
             self._drop(1)
             return
@@ -62,7 +62,7 @@ class AccessLog:
             self._awake.set()
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Writes what waits, for at most `seconds`; the rest is lost."""
+        """Writes the waiting lines for at most `seconds`. Later lines are lost."""
         self._stopping = True
         self._awake.set()
         self._thread.join(seconds)
@@ -84,7 +84,7 @@ class AccessLog:
         try:
             while part:
                 part = part[os.write(self._descriptor, part) :]
-        except OSError:  # the reader is gone, or the disk is full
+        except OSError:  # The reader has closed the pipe, or the disk is full.
             self._drop(part.count(b"\n"))
 
     def _drop(self, lines: int) -> None:
@@ -93,14 +93,12 @@ class AccessLog:
             if monotonic() < self._next_warning_at:
                 return
             self._next_warning_at = monotonic() + LOG_INTERVAL_SECONDS
-        _log.warning(
-            "lines of the access log are dropped: penstock_access_log_dropped_lines_total counts them"
-        )
+        _log.warning("the access log drops lines: penstock_access_log_dropped_lines_total counts them")
 
 
 @contextmanager
 def open_access_log(settings: Settings, count_dropped: Callable[[int], None]) -> Iterator[AccessLog | None]:
-    """The access log, if ACCESS_LOG asks for one."""
+    """Yields the access log, or None if ACCESS_LOG is off."""
     if settings.access_log == "off":
         yield None
         return
@@ -119,7 +117,7 @@ def describe_action(
     request_bytes: int,
     settings: Settings,
 ) -> Answered:
-    """A request of AWS's protocols. No response: the client has disconnected."""
+    """Returns a request of AWS's protocols for the log. Without a response, the client has disconnected."""
     status, size, request_id = None, 0, None
     if response is not None:
         status, size = response.status, len(response.body)

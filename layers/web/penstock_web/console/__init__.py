@@ -1,4 +1,5 @@
-"""The console: pages at /console for people, made on the server, over the same operations as the REST API.
+"""Implements the console: pages for people at /console, rendered on the server, over the same operations as the REST
+API.
 
     console.py     adds the routes to an application, unless QUEUE_CONSOLE is off
     screen.py      `@screen`: path, right, title and position of a page; `@act`: the right of a form
@@ -9,6 +10,6 @@
     rendering.py   templates and their filters; assets.py: styles and scripts
     screens/       a module a screen
 
-It imports Jinja2, which the functions of AWS's actions do not have: `application` and `rest_function` import it where
-there is a console.
+It imports Jinja2, which the functions of AWS's actions lack. `application` and `rest_function` import it only if there
+is a console.
 """

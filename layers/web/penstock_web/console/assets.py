@@ -1,6 +1,6 @@
-"""Styles and scripts. Addresses have a digest of the content, so browsers keep them for a year.
+"""Serves styles and scripts. Addresses contain a digest of the content, so browsers keep them for a year.
 
-htmx.min.js is htmx 4.0.1 of npm, unchanged: static/README.md has its address there, digest and licence.
+htmx.min.js is htmx 4.0.1 of npm, unchanged. static/README.md has its address there, its digest and its licence.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ TYPES: Final = {
 
 @cache
 def read_asset(name: str) -> tuple[bytes, str] | None:
-    """The content of a file in static/ and its type; None if no file has this name."""
+    """Returns the content of a file in static/ and its type, or None if no file has this name."""
     kind = TYPES.get("." + name.rpartition(".")[2])
     folder = files(__package__) / "static"
     if kind is None or name not in {file.name for file in folder.iterdir()}:
@@ -27,7 +27,7 @@ def read_asset(name: str) -> tuple[bytes, str] | None:
 
 @cache
 def asset_path(name: str) -> str:
-    """The path of an asset, with a part of its digest. Raises KeyError for an unknown one."""
+    """Returns the path of an asset, with a part of its digest. Raises KeyError for an unknown asset."""
     found = read_asset(name)
     if found is None:
         raise KeyError(name)

@@ -1,4 +1,5 @@
-"""Seven days of schedules: which fires when. One that fires often is one line, whatever its number of times."""
+"""Shows seven days of schedules and their times. A schedule that fires often is one line, whatever its number of times
+is."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -19,19 +20,19 @@ from penstock.scheduler.rows import Period, next_fire
 DAYS: Final = 7
 DAY: Final = timedelta(days=1)
 MOST_EXPRESSIONS: Final = 60
-"""With 28 times each, evaluating 60 expressions takes about 120 ms (77 µs a time)."""
+"""With 28 times each, evaluating 60 expressions takes about 120 ms (77 µs for each time)."""
 MOST_OFTEN: Final = 25
 MOST_A_DAY: Final = 12
-"""Lines of a day; what else fires is counted."""
+"""Limits the lines of a day. The page counts the other times."""
 SELDOM: Final = 4
-"""Times a day: what fires more often is one line above the days."""
+"""Limits the times in a day. A schedule that fires more often is one line above the days."""
 MOST_MISSED: Final = 20
 A_TURN: Final = 16
-"""Expressions that are evaluated before other requests have a turn."""
+"""After this many expressions other requests have a turn."""
 
 
 class Fires(NamedTuple):
-    """Schedules that fire at a time. `names`: the first three of them."""
+    """Holds the schedules that fire at one time. `names` has the first three of them."""
 
     at: datetime
     schedules: int
@@ -39,7 +40,7 @@ class Fires(NamedTuple):
 
 
 class Often(NamedTuple):
-    """Schedules that fire more than four times a day. `words`: when, in English."""
+    """Holds schedules that fire more than four times a day. `words` says when, in English."""
 
     words: str
     next_at: datetime
@@ -48,7 +49,7 @@ class Often(NamedTuple):
 
 
 class Day(NamedTuple):
-    """A day in UTC. `more`: further times that are not listed."""
+    """Represents a day in UTC. `more` counts further times that are not listed."""
 
     date: date
     fires: Sequence[Fires]
@@ -56,7 +57,8 @@ class Day(NamedTuple):
 
 
 class Calendar(NamedTuple):
-    """`looked_at`: schedules; `left_out`: expressions beyond the first 60; `more_often`: lines beyond the first 25."""
+    """`looked_at` counts the schedules, `left_out` the expressions beyond the first 60, and `more_often` the lines
+    beyond the first 25."""
 
     days: Sequence[Day]
     often: Sequence[Often]
@@ -68,7 +70,8 @@ class Calendar(NamedTuple):
 
 
 def read_calendar(context: Context) -> Operation[Calendar]:
-    """Two statements; the expressions of at most 60 rows are evaluated, each at most 29 times."""
+    """Returns the calendar with two statements. It evaluates the expressions of at most 60 rows, each at most 29
+    times."""
     until = midnight(datetime.now(UTC)) + DAYS * DAY
     rows = yield from Call(READ_CALENDAR, (*group_key(context), until, MOST_EXPRESSIONS))
     missed = yield from Call(LIST_MISSED_RUNS, (*group_key(context), MOST_MISSED))
@@ -90,9 +93,9 @@ def read_calendar(context: Context) -> Operation[Calendar]:
 
 
 def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
-    """When these schedules fire before `until`; None: more than four times in 24 hours.
+    """Returns when these schedules fire before `until`. None means more than four times in 24 hours.
 
-    Of times that have passed only the stored one is listed, at which they are still to fire.
+    Of past times it lists only the stored one, at which they are still to fire.
     """
     expression = read_stored(row.expression_kind, row.expression, row.canonical, row.timezone)
     period = Period(end=row.end_at, anchor=row.anchor_at)
@@ -104,18 +107,18 @@ def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
             if len(found) > SELDOM and at - found[-1 - SELDOM] < DAY:
                 return None
             at = next_fire(expression, at, period)
-    except ScheduleInvalid:  # of a later release: its next time is what is known
+    except ScheduleInvalid:  # A later release made the expression, so only its next time is known.
         return found[:1]
     return found
 
 
 def describe_times(row: CalendarRow) -> str:
-    """When they fire, in English."""
+    """Says in English when they fire."""
     return read_stored(row.expression_kind, row.expression, row.canonical, row.timezone).description()
 
 
 def build_days(fires: Iterable[Fires], start: datetime) -> Iterator[Day]:
-    """Seven days from `start`; overdue schedules belong to the first day."""
+    """Yields seven days from `start`. Overdue schedules belong to the first day."""
     by_day: dict[date, list[Fires]] = {}
     for each in sorted(fires, key=lambda each: (each.at, each.names)):
         by_day.setdefault(max(each.at, start).date(), []).append(each)
@@ -126,5 +129,5 @@ def build_days(fires: Iterable[Fires], start: datetime) -> Iterator[Day]:
 
 
 def midnight(at: datetime) -> datetime:
-    """The beginning of the day."""
+    """Returns the beginning of the day."""
     return at.replace(hour=0, minute=0, second=0, microsecond=0)

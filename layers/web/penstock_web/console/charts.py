@@ -23,7 +23,7 @@ SPARK_WIDTH, SPARK_HEIGHT = 96, 22
 
 
 class Chart(NamedTuple):
-    """A picture below its caption. `lines`: CSS classes and what their lines are."""
+    """Represents a picture below its caption. `lines` maps CSS classes to the meaning of their lines."""
 
     caption: str
     picture: Markup
@@ -31,7 +31,7 @@ class Chart(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """Series by the minute: messages at its end, arrivals and departures, and the age of the oldest message."""
+    """Holds series by the minute: messages at its end, arrivals and departures, and the age of the oldest message."""
 
     visible: list[tuple[datetime, float]]
     in_flight: list[tuple[datetime, float]]
@@ -41,7 +41,7 @@ class Gathered(NamedTuple):
 
 
 def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> list[Chart]:
-    """Depth, messages a minute, and the age of the oldest message; unknown values are not drawn."""
+    """Returns charts of depth, messages per minute and the age of the oldest message. Unknown values are not drawn."""
     period, found = Period(start, end, 2 * MINUTE), gather_series(minutes, start, end)
     charts = []
     if found.visible:
@@ -67,7 +67,8 @@ def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> l
 
 
 class History(NamedTuple):
-    """`charts` of what the metrics job stored. `computed_at`: when it last ended without an error; None: never."""
+    """`charts` show the results of the metrics job. `computed_at` is the time when it last ended without an error. None
+    means never."""
 
     charts: Sequence[Chart]
     computed_at: datetime | None
@@ -75,7 +76,7 @@ class History(NamedTuple):
 
 
 def build_history(rows: Sequence[QueueHistoryRow], start: datetime, end: datetime) -> History:
-    """`rows`: of queue.read_queue_history; none: the queue is gone."""
+    """Returns the history from `rows` of queue.read_queue_history. Without rows the queue is gone."""
     if not rows:
         return History((), None, is_kept=False)
     first, *hours = rows
@@ -84,7 +85,8 @@ def build_history(rows: Sequence[QueueHistoryRow], start: datetime, end: datetim
 
 
 def history_charts(hours: Sequence[QueueHistoryRow], period: Period) -> Iterator[Chart]:
-    """Depth, messages an hour, age and lag; an hour that was not stored is a gap, as is what is not known of one."""
+    """Yields charts of depth, messages per hour, age and lag. An hour that was not stored is a gap, and so is an
+    unknown value."""
     rows = [(row.ends_at, row) for row in hours if row.ends_at is not None]
     if not rows:
         return
@@ -114,7 +116,7 @@ def history_charts(hours: Sequence[QueueHistoryRow], period: Period) -> Iterator
 
 
 def gather_series(minutes: Sequence[Minute], start: datetime, end: datetime) -> Gathered:
-    """The series of the minutes from `start` to `end`: what a queue held stays until it is measured again."""
+    """Returns the series of the minutes from `start` to `end`. A measured depth stays until the next measurement."""
     series = Gathered([], [], [], [], [])
     by_start = {row.starts_at: row for row in minutes}
     known: Minute | None = None
@@ -131,7 +133,7 @@ def gather_series(minutes: Sequence[Minute], start: datetime, end: datetime) -> 
 
 
 def add_gauges(series: Gathered, at: datetime, known: Minute | None) -> None:
-    """Adds what the queue held in the minute that starts at this time, as last measured."""
+    """Adds the last measured state of the queue in the minute that starts at this time."""
     if known is None or known.visible is None:
         return
     series.visible.append((at, known.visible))
@@ -142,7 +144,7 @@ def add_gauges(series: Gathered, at: datetime, known: Minute | None) -> None:
 
 
 def trust_picture(picture: str) -> Markup:
-    """A picture of the report's writer, which escapes every text."""
+    """Trusts a picture of the report's writer, which escapes every text."""
     return Markup(picture)  # noqa: S704
 
 

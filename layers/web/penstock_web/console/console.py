@@ -1,4 +1,4 @@
-"""Adds the console to an application: the container's, or the one that Mangum runs on Lambda."""
+"""Adds the console to an application, which is the container's or the one that Mangum runs on Lambda."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
@@ -13,7 +13,7 @@ from .screen import SCREENS, Screen
 
 
 def list_screens() -> list[Screen]:
-    """All screens and acts; those that take every other path come last."""
+    """Returns all screens and acts. Those that take every other path come last."""
     for module in iter_modules(screens.__path__):
         import_module(f"{screens.__name__}.{module.name}")
     return sorted(SCREENS, key=lambda screen: ":path" in screen.path)
@@ -24,9 +24,9 @@ def add_console(
     refresh: Callable[[], Awaitable[None]] | None = None,
     pool: Callable[[], Mapping[str, int]] | None = None,
 ) -> None:
-    """Adds the routes below /console, and `/`. `refresh`: returns when the queues have been measured.
+    """Adds the routes below /console, and `/`. `refresh` returns when the queues have been measured.
 
-    `pool`: the counters of the process's pool of connections; None: it has none.
+    `pool` has the counters of the process's pool of connections. It is None if there is no pool.
     """
     app.state.console_refresh = None if refresh is None else Refresher(refresh)
     app.state.console_pool = pool

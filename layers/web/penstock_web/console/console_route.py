@@ -1,4 +1,5 @@
-"""Admits the requests of the console: the host, the page that sent them, who is signed in, and what he may do."""
+"""Admits the requests of the console: checks the host, the page that sent the request, the user and the user's
+rights."""
 
 import logging
 from collections.abc import Callable, Coroutine
@@ -25,7 +26,7 @@ from .screen import find_screen
 from .sign_in import find_viewer, is_https
 
 FOREIGN: Final = (
-    "This form was not sent by a page of this console: its origin is {given}, and the console's is {own}. "
+    "No page of this console sent this form: its origin is {given}, and the console's is {own}. "
     "Behind a proxy, set QUEUE_BASE_URL or QUEUE_TRUST_FORWARDED."
 )
 
@@ -33,14 +34,14 @@ _log = logging.getLogger(__name__)
 
 
 class SignInWanted(Exception):  # noqa: N818 - nothing failed
-    """The route is for people who are signed in."""
+    """The route is only for users who are signed in."""
 
 
 class ConsoleRoute(APIRoute):
-    """A route of the console, for a handler that `screen.py` knows."""
+    """Represents a route of the console for a handler that `screen.py` knows."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[None, None, Response]]:
-        """FastAPI's handler, called if the viewer has the right; every error is a page."""
+        """Returns FastAPI's handler, which runs if the viewer has the right. Every error becomes a page."""
         handle, screen = super().get_route_handler(), find_screen(self.endpoint)
 
         async def admitted(request: Request) -> Response:
@@ -67,7 +68,7 @@ class ConsoleRoute(APIRoute):
 
 
 async def admit(page: Page) -> None:
-    """Raises SignInWanted, and the error for which the request is refused."""
+    """Raises SignInWanted, or the error for which the request is refused."""
     context, request, right = page.context, page.request, page.screen.right
     context.environment.hosts.check_host(context.http.headers, context.http.host_checked)
     writes = request.method not in ("GET", "HEAD")
@@ -86,9 +87,10 @@ async def admit(page: Page) -> None:
 
 
 def check_origin(context: Context, *, writes: bool) -> None:
-    """Raises AccessDenied for a form whose origin is not exactly the console's own, and for what another site embeds.
+    """Raises AccessDenied for a form whose origin is not exactly the console's, and for a page that another site
+    embeds.
 
-    SameSite knows no ports, so the cookie comes with a form of any page on this host. Links from elsewhere are
+    SameSite ignores ports, so the cookie comes with a form of any page on this host. Links from other sites are
     followed.
     """
     headers = context.http.headers
@@ -97,11 +99,11 @@ def check_origin(context: Context, *, writes: bool) -> None:
         if given not in own:
             raise AccessDenied(FOREIGN.format(given=given or "not named", own=" or ".join(sorted(own))))
     elif headers.get(b"sec-fetch-site") in OTHER_SITES and headers.get(b"sec-fetch-mode") != b"navigate":
-        raise AccessDenied("A page of another site asked for this.")
+        raise AccessDenied("A page of another site requested this.")
 
 
 def own_origins(context: Context) -> set[str]:
-    """The origins of the console's pages: of QUEUE_BASE_URL, and of the host that the browser asked."""
+    """Returns the origins of the console's pages: from QUEUE_BASE_URL, and from the host that the browser used."""
     scheme = "https" if is_https(context) else "http"
     host = request_host(context.http.headers, context.environment).decode("latin-1").lower()
     base = urlsplit(context.base_url)
@@ -109,5 +111,5 @@ def own_origins(context: Context) -> set[str]:
 
 
 def build_origin(scheme: str, host: str) -> str:
-    """As browsers write it: without the port that the scheme has by default."""
+    """Returns the origin in the form of browsers, without the default port of the scheme."""
     return f"{scheme}://{host.removesuffix(DEFAULT_PORTS.get(f'{scheme}:'.encode(), b'').decode())}"

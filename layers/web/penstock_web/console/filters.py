@@ -1,4 +1,4 @@
-"""A filter of messages in an address: each member of the filter of `penstock.search` is a parameter."""
+"""Reads a filter of messages from an address. Each member of the filter of `penstock.search` is a parameter."""
 
 from collections.abc import Mapping
 
@@ -19,15 +19,15 @@ NAMES = (
     "source",
     "shape",
 )
-"""The parameters."""
+"""Lists the parameters."""
 TEXTS = {"text": "text", "group": "group_id", "source": "source_queue", "shape": "shape"}
 NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_count"}
 
 
 def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter | None:
-    """The filter of an address; None: it has none. Raises InvalidParameterValue for one that cannot be.
+    """Returns the filter of an address, or None if it has none. Raises InvalidParameterValue for an invalid filter.
 
-    `states`: those in which messages are looked for; empty: all.
+    `states` lists the states that the search covers. If it is empty, the search covers all.
     """
     given = {name: query[name].strip() for name in NAMES if query.get(name, "").strip()}
     if not given:
@@ -47,12 +47,12 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
 
 
 def parse_number(text: str) -> int | str:
-    """The number; any other text as it is, which is then refused."""
+    """Returns the number. Any other text is returned unchanged, and is refused later."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
 def parse_value(text: str) -> object:
-    """A number, true, false or null as JSON has it; all else is a text, for which quotes may stand."""
+    """Returns a number, true, false or null as in JSON. Anything else is a text, which may have quotes."""
     try:
         value: object = msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError):
@@ -61,7 +61,7 @@ def parse_value(text: str) -> object:
 
 
 def as_parameters(wanted: MessageFilter) -> dict[str, str]:
-    """The parameters of a filter that failure groups have."""
+    """Returns the parameters for a filter of failure groups."""
     found = {
         "source": wanted.source_queue,
         "shape": wanted.shape,

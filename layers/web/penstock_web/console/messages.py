@@ -1,4 +1,4 @@
-"""Messages that are looked at and not received: never a lease, never a count of receives."""
+"""Looks at messages without receiving them. It takes no lease and does not count as a receive."""
 
 import json
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ PAGE: Final = 50
 PAGE_BYTES: Final = 2_000_000
 LONGEST_PREVIEW: Final = 240
 LONGEST_PRETTY: Final = 200_000
-"""Characters of a body up to which its JSON is laid out in lines."""
+"""Bodies up to this number of characters are shown with their JSON in lines."""
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 
 
 class Seen:
-    """A message as it was seen, in this state."""
+    """Represents a message as it was seen, in this state."""
 
     def __init__(self, row: PeekedRow | FoundRow | FailureRow, state: str) -> None:
         self.row = row
@@ -38,14 +38,15 @@ class Seen:
 
     @property
     def preview(self) -> str:
-        """The beginning of the body, in a line."""
+        """Returns the beginning of the body in one line."""
         text = " ".join(self.row.body[: 2 * LONGEST_PREVIEW].split())
         is_cut = len(text) > LONGEST_PREVIEW or len(self.row.body) > 2 * LONGEST_PREVIEW
         return f"{text[:LONGEST_PREVIEW]}\u2026" if is_cut else text
 
     @cached_property
     def pretty(self) -> str | None:
-        """JSON of the body in lines, each number as it was written; None if the body is long or not JSON."""
+        """Returns the JSON of the body in lines, with numbers unchanged. Returns None if the body is long or not
+        JSON."""
         body = self.row.body
         if len(body) > LONGEST_PRETTY or not body.lstrip().startswith(("{", "[")):
             return None
@@ -56,7 +57,7 @@ class Seen:
 
     @property
     def attributes(self) -> dict[str, Attribute]:
-        """Message attributes."""
+        """Returns the message attributes."""
         found = {} if self.row.attributes is None else _attributes.decode(self.row.attributes)
         return {
             name: Attribute(value.data_type, value.string_value or value.binary_value or "")
@@ -65,7 +66,7 @@ class Seen:
 
     @property
     def system(self) -> dict[str, str]:
-        """System attributes, as texts."""
+        """Returns the system attributes as texts."""
         if self.row.system is None:
             return {}
         decoded: object = json.loads(self.row.system)
@@ -73,32 +74,32 @@ class Seen:
 
     @property
     def sent_at(self) -> datetime:
-        """When it was sent."""
+        """Returns when it was sent."""
         return to_datetime(self.row.sent_at_ms)
 
     @property
     def entered_at(self) -> datetime:
-        """When it came into this queue."""
+        """Returns when it came into this queue."""
         return to_datetime(self.row.entered_at_ms)
 
     @property
     def visible_at(self) -> datetime:
-        """From when on it can be received."""
+        """Returns the time from which it can be received."""
         return to_datetime(self.row.visible_at_ms)
 
     @property
     def size(self) -> int:
-        """Bytes of the body."""
+        """Returns the bytes of the body."""
         return len(self.row.body.encode("utf-8", "surrogatepass"))
 
 
 def to_datetime(milliseconds: int) -> datetime:
-    """A time of the database."""
+    """Converts a time of the database."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 def look_at(name: str, state: str, after: int | None, limit: int, context: Context) -> Operation[list[Seen]]:
-    """Messages in this state, in the order of their ids. Raises QueueDoesNotExist."""
+    """Returns messages in this state in the order of their ids. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit, PAGE_BYTES))
     if not rows:
@@ -107,7 +108,8 @@ def look_at(name: str, state: str, after: int | None, limit: int, context: Conte
 
 
 class MessagePage(NamedTuple):
-    """Messages that pass a filter; at how many of how many the search looked, and where it goes on."""
+    """Holds messages that pass a filter, the numbers of examined and of all messages, and where the search
+    continues."""
 
     messages: list[Seen]
     looked_at: int
@@ -116,14 +118,14 @@ class MessagePage(NamedTuple):
 
 
 def find(name: str, wanted: MessageFilter, place: str | None, context: Context) -> Operation[MessagePage]:
-    """A page of the messages that pass. Raises QueueDoesNotExist, InvalidParameterValue."""
+    """Returns a page of the messages that pass. Raises QueueDoesNotExist or InvalidParameterValue."""
     search = Search(build_queue_arn(name, context), wanted, place, PAGE)
     found = yield from search_messages(search, PAGE_BYTES, context)
     return MessagePage([Seen(row, row.state) for row in found.rows], found.looked_at, found.of, found.next)
 
 
 def look_for(name: str, message_id: int, states: Sequence[str], context: Context) -> Operation[Seen | None]:
-    """The message of this id, looked for in these states; None: it is in none of them."""
+    """Returns the message with this id in one of these states, or None if no such message is in them."""
     for state in states:
         for seen in (yield from look_at(name, state, message_id - 1, 1, context)):
             if seen.row.public_id == message_id:

@@ -1,4 +1,4 @@
-"""Reads facts, the last two hours by the minute, and verdicts of some queues, in at most three calls."""
+"""Reads the facts, the last two hours by the minute, and the verdicts of some queues, in at most three calls."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -24,47 +24,47 @@ MOST_LONG: Final = QUEUES_A_READ[KEPT]
 
 
 class Observed(NamedTuple):
-    """A queue: its last measurement, its minutes, the newest last, and the verdict."""
+    """Holds a queue: its last measurement, its minutes with the newest last, and the verdict."""
 
     facts: VerdictFactsRow
     minutes: Sequence[Minute]
     verdict: Verdict
 
     def total(self, name: str, length: timedelta) -> int:
-        """The sum of a column of the minutes that began in the last `length`, such as `sent`."""
+        """Returns the sum of a column, such as `sent`, over the minutes that began in the last `length`."""
         since = self.facts.read_at - length
         return sum(getattr(minute, name) for minute in self.minutes if minute.starts_at >= since)
 
     @property
     def kind(self) -> str | None:
-        """The kind of the verdict; None for a queue of which nothing is known yet."""
+        """Returns the kind of the verdict, or None for a queue without any known facts."""
         is_known = self.facts.measured_at is not None or bool(self.minutes)
         return self.verdict.kind.value if is_known else None
 
     @property
     def arrival_rate(self) -> float | None:
-        """Messages a second; None before the first full minute is known."""
+        """Returns messages per second, or None before the first full minute is known."""
         return self.verdict.arrival_rate if self._has_full_minute else None
 
     @property
     def drain_rate(self) -> float | None:
-        """The same for messages that were deleted, or moved to the dead-letter queue."""
+        """Returns the same for messages that were deleted, or moved to the dead-letter queue."""
         return self.verdict.drain_rate if self._has_full_minute else None
 
     @property
     def _has_full_minute(self) -> bool:
-        if not self.minutes:  # nothing happened, if that was looked at
+        if not self.minutes:  # Without minutes nothing happened, if the minutes were read.
             return self.facts.measured_at is not None
         return self.minutes[0].starts_at + MINUTE + SETTLE <= self.facts.read_at
 
     @property
     def last_received_at(self) -> datetime | None:
-        """The last receive that returned a message, as far as the minutes go."""
+        """Returns the time of the last receive that returned a message, within the known minutes."""
         return max((m.last_received_at for m in self.minutes if m.last_received_at is not None), default=None)
 
 
 def observe(arns: Sequence[str], in_flight_limit: int) -> Operation[dict[str, Observed]]:
-    """The queues that exist, by ARN; of more than 60, the first ones."""
+    """Returns the existing queues by ARN. Of more than 60 queues it returns the first ones."""
     some = list(arns[:MOST_QUEUES])
     facts = (yield from Call(READ_VERDICT_FACTS, (some,))) if some else []
     if not facts:

@@ -1,7 +1,7 @@
-"""One reading for all viewers of a process: whoever looks at the same thing gets the same answer of the database.
+"""Shares one reading among all viewers of a process. Viewers of the same page get the same answer of the database.
 
-A reading is used for three seconds, and for a hundred times as long as it took, so what is costly to read is read
-seldom: each kind of reading costs the database at most a hundredth of a core.
+A reading is used for three seconds, and for a hundred times as long as it took. A costly reading is therefore rare, and
+each kind of reading costs the database at most a hundredth of a core.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 FRESH_SECONDS: Final = 3.0
 SHARE: Final = 0.01
-"""The part of the time in which a reading may be under way."""
+"""Limits the part of the time in which a reading may be under way."""
 LONGEST_SECONDS: Final = 30.0
 MOST: Final = 256
 MARGIN_SECONDS: Final = 0.25
@@ -25,7 +25,7 @@ SLOW_SECONDS: Final = 60.0
 
 
 class CachedView(Generic[T]):
-    """A value, the time until which it is used, and the task that reads it again."""
+    """Holds a value, the time until which it is used, and the task that reads it again."""
 
     __slots__ = ("_seconds", "_task", "_until", "_values")
 
@@ -36,7 +36,7 @@ class CachedView(Generic[T]):
         self._task: asyncio.Task[T] | None = None
 
     async def get(self, read: Callable[[], Awaitable[T]]) -> T:
-        """The value. Several who ask while it is read wait for the same one."""
+        """Returns the value. Several callers wait for the same reading."""
         if self._values and monotonic() < self._until:
             return self._values[0]
         if self._task is None or self._task.done():
@@ -48,20 +48,20 @@ class CachedView(Generic[T]):
         value = await read()
         now = monotonic()
         self._values = [value]
-        # What it costs is what it takes when nothing else is going on: one slow reading counts twice as much at most.
+        # The cost of a reading is its time on an idle system, so one slow reading counts at most twice as much.
         self._seconds = min(now - started, 2 * self._seconds)
         self._until = now + min(LONGEST_SECONDS, max(FRESH_SECONDS - MARGIN_SECONDS, self._seconds / SHARE))
         return value
 
 
 class ViewCache:
-    """The readings of a process."""
+    """Holds the readings of a process."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, object] = {}
 
     async def get(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """What `read` returned lately, or returns now. `key`: what it reads, and for whom.
+        """Returns what `read` returned lately, or returns now. `key` names what it reads, and for whom.
 
         Raises what `read` raises.
         """

@@ -1,4 +1,4 @@
-"""Templates and their filters. Every value is escaped; an unknown value is a dash, never 0."""
+"""Renders templates and defines their filters. Every value is escaped. An unknown value is a dash and never 0."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ MILLION: Final = 1_000_000
 
 @cache
 def templates() -> Templates:
-    """The templates of this package."""
+    """Returns the templates of this package."""
     made = Templates(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, auto_reload=False,
@@ -34,25 +34,26 @@ def templates() -> Templates:
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
-    """A page. `layout`: the template around it; `part.html` for the part that changes while it is open."""
+    """Returns a page. `layout` is the template around it, which is `part.html` for the part that changes while the page
+    is open."""
     return str(templates().get_template(template).render(values))
 
 
 # --- filters ---------------------------------------------------------------------------------------------------------
 def count(value: float | None) -> str:
-    """A whole number."""
+    """Formats a whole number."""
     return NOT_KNOWN if value is None else f"{value:,.0f}"
 
 
 def seconds(value: float | None) -> str:
-    """A duration in its largest unit."""
+    """Formats a duration in its largest unit."""
     if value is None:
         return NOT_KNOWN
     return "0 s" if value < 1 else duration(value * MILLION)
 
 
 def size(value: float | None) -> str:
-    """Bytes in their largest unit."""
+    """Formats bytes in their largest unit."""
     if value is None:
         return NOT_KNOWN
     for unit in ("B", "KiB", "MiB", "GiB"):
@@ -63,12 +64,12 @@ def size(value: float | None) -> str:
 
 
 def age(at: datetime | None, now: datetime) -> str:
-    """How long ago that was."""
+    """Formats the time since a moment."""
     return NOT_KNOWN if at is None else seconds(max(0.0, (now - at).total_seconds()))
 
 
 def ago(at: datetime | None, now: datetime) -> str:
-    """How long ago that was, with the moment itself for pointers and programs."""
+    """Formats the time since a moment, with the moment itself for pointers and programs."""
     if at is None:
         return NOT_KNOWN
     text = age(at, now)
@@ -78,23 +79,23 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 
 def until(at: datetime, now: datetime) -> str:
-    """The time until `at`; a time in the past is due."""
+    """Formats the time until `at`. A time in the past is due."""
     left = (at - now).total_seconds()
     return f"in {seconds(left)}" if left >= 1 else "now" if left > -1 else f"due for {seconds(-left)}"
 
 
 def clock(at: datetime) -> str:
-    """The time of the day in UTC, with seconds if it has any."""
+    """Formats the time of the day in UTC, with seconds if it has any."""
     return f"{at.astimezone(UTC):{'%H:%M:%S' if at.second else '%H:%M'}}"
 
 
 def moment(at: datetime | None) -> str:
-    """UTC, to the second."""
+    """Formats a moment in UTC to the second."""
     return NOT_KNOWN if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def rate(value: float | None) -> str:
-    """Messages a second or, where that is little, a minute."""
+    """Formats messages per second, or per minute for a low rate."""
     if value is None:
         return NOT_KNOWN
     if value >= 9.95:
@@ -107,22 +108,22 @@ def rate(value: float | None) -> str:
 
 
 def words(name: str) -> str:
-    """A name of code as words: `falling_behind` is `falling behind`."""
+    """Formats a name of code as words: `falling_behind` becomes `falling behind`."""
     return name.replace("_", " ")
 
 
 def plural(number: float, one: str, several: str | None = None) -> str:
-    """A number of things."""
+    """Formats a number of things."""
     return f"{number:,.0f} {one if number == 1 else several or one + 's'}"
 
 
 def segment(name: str) -> str:
-    """A name as a part of a path."""
+    """Escapes a name as a part of a path."""
     return quote(name, safe="")
 
 
 def query(parameters: dict[str, object], **changes: object) -> str:
-    """The query string of an address with some parameters changed; those that are empty are left out."""
+    """Returns the query string of an address with some parameters changed. Empty parameters are left out."""
     merged = {key: str(value) for key, value in {**parameters, **changes}.items() if value not in (None, "")}
     return f"?{urlencode(merged)}" if merged else ""
 

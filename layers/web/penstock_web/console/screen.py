@@ -1,9 +1,9 @@
-"""Screens and acts of the console, each declared once: path, right, and for the navigation its title and its position.
+"""Declares each screen and act of the console once: path and right, and for the navigation its title and place.
 
     @screen("/console/topics", right=require("sns:ListTopics"), title="Topics", position=30)
     async def topics(page: CurrentPage) -> Response: ...
 
-`console.py` imports every module of `screens/`, so that a new screen is a module and a template.
+`console.py` imports every module of `screens/`, so that a new screen needs only a module and a template.
 """
 
 from collections.abc import Callable, Coroutine
@@ -29,7 +29,7 @@ class Screen(NamedTuple):
 
 
 SCREENS: Final[list[Screen]] = []
-"""Every screen and act whose module was imported, in the order of their declaration."""
+"""Lists every screen and act whose module was imported, in the order of declaration."""
 
 
 def screen(
@@ -45,7 +45,7 @@ def screen(
 
 
 def act(path: str, *, right: Right) -> Callable[[HandlerT], HandlerT]:
-    """Declares what a form does."""
+    """Declares the act of a form."""
 
     def declare(handler: HandlerT) -> HandlerT:
         SCREENS.append(Screen("POST", path, handler, right))
@@ -55,7 +55,7 @@ def act(path: str, *, right: Right) -> Callable[[HandlerT], HandlerT]:
 
 
 def find_screen(handler: Callable[..., object]) -> Screen:
-    """The screen with this handler. Raises TypeError for a handler that was not declared."""
+    """Returns the screen with this handler. Raises TypeError for a handler that was not declared."""
     for one in SCREENS:
         if one.handler is handler:
             return one
@@ -65,5 +65,5 @@ def find_screen(handler: Callable[..., object]) -> Screen:
 
 
 def list_navigation() -> list[Screen]:
-    """The screens of the navigation bar, in their order."""
+    """Returns the screens of the navigation bar in their order."""
     return sorted((one for one in SCREENS if one.position is not None), key=lambda one: one.position or 0)

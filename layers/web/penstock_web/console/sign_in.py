@@ -1,8 +1,8 @@
-"""Viewers of the console: keys, sessions and cookies.
+"""Manages viewers of the console: keys, sessions and cookies.
 
-The cookie has a random id and nothing else. Its row in `queue.console_session`, by the id's SHA-256, names the key that
-the browser signed in with. The row and the user's policies are read again after five seconds, or
-QUEUE_ACCESS_CACHE_SECONDS if that is less, so ending a key signs its browsers out. With QUEUE_ACCESS=off the
+The cookie has only a random id. Its row in `queue.console_session`, stored under the id's SHA-256, names the key that
+the browser signed in with. The row and the user's policies are read again after five seconds, or after
+QUEUE_ACCESS_CACHE_SECONDS if that is less. Ending a key therefore signs its browsers out. With QUEUE_ACCESS=off the
 console has no sign-in and no session.
 """
 
@@ -27,13 +27,13 @@ SESSION_SECONDS: Final = 12 * 3600
 FRESH_SECONDS: Final = 5.0
 MOST_SESSIONS: Final = 1024
 MOST_ATTEMPTS, ATTEMPTS_SECONDS = 10, 60.0
-"""An address may fail to sign in so often in a minute."""
+"""An address may fail to sign in this often in a minute."""
 COOKIE: Final = "penstock_console"
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """A user of the console. `key_id`: None without sign-in; such a user may do everything."""
+    """Represents a user of the console. `key_id` is None without sign-in. Such a user has every right."""
 
     account_id: str
     user: User
@@ -41,24 +41,24 @@ class Viewer:
 
     @property
     def arn(self) -> str:
-        """The ARN of the user, or of the account's root."""
+        """Returns the ARN of the user, or of the account's root."""
         return self.user.principal.arn or ""
 
     @property
     def name(self) -> str:
-        """The user's name; the account's id for a key of the account itself."""
+        """Returns the user's name, or the account's id for a key of the account itself."""
         return self.user.principal.user_name or self.account_id
 
 
 class Sessions:
-    """The sessions that this process has looked up in the last five seconds, and failed sign-ins."""
+    """Holds the sessions that this process has looked up in the last five seconds, and failed sign-ins."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, SessionRow]] = {}
         self.failures = FailureCounter(MOST_ATTEMPTS, ATTEMPTS_SECONDS)
 
     def find(self, session_id: str, seconds: float) -> Operation[SessionRow | None]:
-        """The session's row; None if it does not exist or has ended. It is read again after `seconds`."""
+        """Returns the session's row, or None if it does not exist or has ended. It is read again after `seconds`."""
         now = monotonic()
         known = self._known.get(session_id)
         if known is None or now >= known[0]:
@@ -72,12 +72,12 @@ class Sessions:
         return known[1] if known[1].expires_at > datetime.now(UTC) else None
 
     def forget(self, session_id: str) -> None:
-        """The session is looked up again."""
+        """Forgets the session, so that it is looked up again."""
         self._known.pop(session_id, None)
 
 
 def find_viewer(context: Context) -> Operation[Viewer | None]:
-    """The viewer; None if the request is not signed in. Sets the context's account and user."""
+    """Returns the viewer, or None if the request is not signed in. Sets the context's account and user."""
     if context.environment.access is None:
         return Viewer(context.account_id, caller(context.account_id, None, None))
     session_id = read_session(context)
@@ -115,7 +115,7 @@ def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
 
 
 def close_session(context: Context) -> Operation[None]:
-    """Signs out; it is no error without a session."""
+    """Signs out. It is no error without a session."""
     session_id = read_session(context)
     if session_id is not None:
         context.environment.cache(Sessions).forget(session_id)
@@ -124,12 +124,12 @@ def close_session(context: Context) -> Operation[None]:
 
 # --- cookies ---------------------------------------------------------------------------------------------------------
 def hash_cookie(value: str) -> str:
-    """The id of the session of a cookie's value, which is random, so no salt is needed."""
+    """Returns the id of the session for a cookie's value. The value is random, so no salt is needed."""
     return sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_session(context: Context) -> str | None:
-    """The id of the session that the request names; None: it names none."""
+    """Returns the id of the session that the request names, or None if it names none."""
     try:
         cookies = SimpleCookie(context.http.headers.get(b"cookie", b"").decode("latin-1"))
     except CookieError:
@@ -139,19 +139,20 @@ def read_session(context: Context) -> str | None:
 
 
 def cookie_name(headers: Mapping[bytes, bytes]) -> str:
-    """Its name has the port: browsers share the cookies of a host between all of its ports."""
+    """Returns the cookie's name. It contains the port, because browsers share the cookies of a host between all of its
+    ports."""
     port = headers.get(b"host", b"").rpartition(b":")[2]
     return f"{COOKIE}_{port.decode()}" if port.isdigit() else COOKIE
 
 
 def is_https(context: Context) -> bool:
-    """Whether the browser reached us by TLS, as a trusted proxy or QUEUE_BASE_URL says."""
+    """Returns whether the browser used TLS, according to a trusted proxy or QUEUE_BASE_URL."""
     headers, settings = context.http.headers, context.environment.settings
     return is_secure(headers, settings) or context.base_url.startswith("https:")
 
 
 def set_cookie(value: str, context: Context) -> str:
-    """The header Set-Cookie; an empty value removes the cookie."""
+    """Returns the header Set-Cookie. An empty value removes the cookie."""
     secure = "; Secure" if is_https(context) else ""
     age = SESSION_SECONDS if value else 0
     name = cookie_name(context.http.headers)

@@ -1,4 +1,4 @@
-"""Code to copy: how a program uses a queue, and how a message is sent again."""
+"""Makes code to copy, which uses a queue or sends a message again."""
 
 import json
 import re
@@ -10,14 +10,14 @@ from penstock.context import Context
 
 
 class Snippet(NamedTuple):
-    """A text to copy. `label`: what it is for."""
+    """Represents a text to copy. `label` says what it is for."""
 
     label: str
     text: str
 
 
 def queue_snippets(name: str, context: Context) -> list[Snippet]:
-    """How a queue is used from Python, a shell, SQL and Terraform."""
+    """Returns code that uses a queue from Python, a shell, SQL and Terraform."""
     base, url = context.base_url, context.queue_url(name)
     group = ', MessageGroupId="customer-7"' if name.endswith(".fifo") else ""
     boto3 = f"""import boto3
@@ -63,7 +63,7 @@ resource "aws_sqs_queue" "this" {{
 
 
 class Attribute(NamedTuple):
-    """A message attribute: its type, and its text (base64 for a binary one)."""
+    """Represents a message attribute: its type, and its text (base64 for a binary one)."""
 
     kind: str
     text: str
@@ -72,7 +72,7 @@ class Attribute(NamedTuple):
 def message_snippets(
     name: str, body: str, attributes: Mapping[str, Attribute], group_id: str | None, context: Context
 ) -> list[Snippet]:
-    """How a message of this content is sent: by curl and boto3; and the message as Markdown."""
+    """Returns code that sends a message with this content by curl and boto3, and the message as Markdown."""
     request: dict[str, object] = {"QueueUrl": context.queue_url(name), "MessageBody": body}
     if attributes:
         request["MessageAttributes"] = {
@@ -101,14 +101,14 @@ def message_snippets(
 
 
 def boto3_attribute(name: str, attribute: Attribute) -> str:
-    """An attribute as an entry of a dict in Python."""
+    """Returns an attribute as an entry of a dict in Python."""
     if attribute.kind.startswith("Binary"):
         return f'{name!r}: {{"DataType": {attribute.kind!r}, "BinaryValue": base64.b64decode({attribute.text!r})}}'
     return f'{name!r}: {{"DataType": {attribute.kind!r}, "StringValue": {attribute.text!r}}}'
 
 
 def as_markdown(title: str, facts: Mapping[str, object], body: str, language: str) -> Snippet:
-    """A message for an issue or a chat: facts, and the body in a fence that nothing in it ends."""
+    """Formats a message for an issue or a chat: facts, and the body in a fence that no text in it ends."""
     fence = "`" * (1 + max(2, *map(len, re.findall("`+", body)), 2))
     lines = [f"- {key}: {value}" for key, value in facts.items() if value not in (None, "")]
     return Snippet(

@@ -1,1 +1,2 @@
-"""A read-only endpoint of the Model Context Protocol at /mcp: programs that assist an operator look at queues."""
+"""Provides a read-only endpoint of the Model Context Protocol at /mcp, with which programs that assist an operator look
+at queues."""

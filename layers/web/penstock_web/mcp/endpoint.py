@@ -1,7 +1,7 @@
-"""/mcp: tools that only read, by the Streamable HTTP transport of the Model Context Protocol.
+"""Serves /mcp: tools that only read, by the Streamable HTTP transport of the Model Context Protocol.
 
-Each POST is independent: no session, no stream, an answer in JSON. Keys and policies are those of the REST
-API: a tool asks for what the route with the same operation asks for. The package `mcp` speaks the protocol.
+Each POST is independent: it has no session and no stream, and its answer is JSON. Keys and policies are those of the
+REST API: a tool requires the right of the route with the same operation. The package `mcp` implements the protocol.
 """
 
 import logging
@@ -25,12 +25,12 @@ from penstock_web.routing.runner import RUNNER_KEY, OperationRunner
 
 from .tools import TOOLS
 
-logging.getLogger("mcp").setLevel(logging.WARNING)  # it notes the beginning and the end of each request
+logging.getLogger("mcp").setLevel(logging.WARNING)  # It logs the beginning and the end of each request.
 routes = Routes("mcp")
 
 
 class ProtocolResponse(Response):
-    """What the package answers to one request."""
+    """Represents the package's answer to one request."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, body: bytes) -> None:
         super().__init__()
@@ -47,9 +47,9 @@ class ProtocolResponse(Response):
             await self._manager.handle_request(scope, receive, send)
 
 
-@routes.post("/mcp", right=SIGNED_IN, in_schema=False)  # each tool asks for its own right
+@routes.post("/mcp", right=SIGNED_IN, in_schema=False)  # Each tool requires a separate right.
 async def mcp(request: Request) -> Response:
-    """One request of the protocol."""
+    """Serves one request of the protocol."""
     manager = StreamableHTTPSessionManager(_server, json_response=True, stateless=True)
     return ProtocolResponse(manager, await request.body())
 
@@ -82,10 +82,10 @@ async def _call_tool(
 
 
 async def _result(call: types.CallToolRequestParams, runner: OperationRunner) -> str:
-    """What a tool says. Raises InvalidParameterValue, AccessDenied and what its operation raises."""
+    """Returns the result of a tool. Raises InvalidParameterValue, AccessDenied, and the errors of its operation."""
     tool = TOOLS.get(call.name)
     if tool is None:
-        raise InvalidParameterValue(f"There is no tool {call.name[:100]}. Tools: {', '.join(TOOLS)}.")
+        raise InvalidParameterValue(f"No tool has the name {call.name[:100]}. Tools: {', '.join(TOOLS)}.")
     arguments = decode_document(
         msgspec.json.Decoder(tool.arguments), msgspec.json.encode(call.arguments or {})
     )

@@ -1,4 +1,4 @@
-"""What the tools read, as Markdown. Bodies of messages are in fences that nothing in them ends."""
+"""Writes the results of the tools as Markdown. Bodies of messages are in fences that no text in them ends."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
 
 LONGEST_BODY: Final = 4_000
-"""Characters of a body that are shown."""
+"""Limits the shown characters of a body."""
 MOST_MINUTES: Final = 15
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
@@ -28,20 +28,20 @@ After = Annotated[str, msgspec.Meta(pattern=PLACE)]
 
 
 class ListQueues(msgspec.Struct, forbid_unknown_fields=True):
-    """`next`: from the end of the answer before."""
+    """`next` comes from the end of the previous answer."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
     next: str | None = None
 
 
 class DescribeQueue(msgspec.Struct, forbid_unknown_fields=True):
-    """One queue."""
+    """Names one queue."""
 
     queue: Name
 
 
 class SearchMessages(msgspec.Struct, forbid_unknown_fields=True):
-    """What to look for."""
+    """Says which messages to find."""
 
     queue: Name
     filter: MessageFilter = msgspec.field(default_factory=MessageFilter)
@@ -50,7 +50,7 @@ class SearchMessages(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class FailureGroups(msgspec.Struct, forbid_unknown_fields=True):
-    """A dead-letter queue."""
+    """Names a dead-letter queue."""
 
     queue: Name
     groups: Annotated[int, msgspec.Meta(ge=1, le=50)] = 10
@@ -58,7 +58,7 @@ class FailureGroups(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ReadTool(NamedTuple):
-    """`right`: that of the route of the REST API that does the same."""
+    """`right` is the right of the REST API's route that does the same."""
 
     description: str
     arguments: type[msgspec.Struct]
@@ -67,7 +67,7 @@ class ReadTool(NamedTuple):
 
 
 def list_queues(wanted: ListQueues, context: Context) -> Operation[str]:
-    """Queues with counts and verdicts."""
+    """Lists queues with counts and verdicts."""
     page = yield from read_lag(wanted.limit, wanted.next, TARGET_LAG_SECONDS, context)
     heads = (
         "queue",
@@ -85,7 +85,7 @@ def list_queues(wanted: ListQueues, context: Context) -> Operation[str]:
 
 
 def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
-    """A queue, its attributes and its last minutes."""
+    """Describes a queue, its attributes and its last minutes."""
     queue = yield from describe_queue(wanted.queue, context)
     minutes = yield from read_minutes(wanted.queue, None, None, context)
     counts = {"visible": queue.visible, "in flight": queue.in_flight, "delayed": queue.delayed}
@@ -99,7 +99,7 @@ def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
 
 
 def search(wanted: SearchMessages, context: Context) -> Operation[str]:
-    """Messages that pass a filter."""
+    """Finds messages that pass a filter."""
     request = SearchRequest(wanted.filter, wanted.after, wanted.limit)
     found = yield from find_messages(wanted.queue, request, context)
     return _join(
@@ -110,7 +110,7 @@ def search(wanted: SearchMessages, context: Context) -> Operation[str]:
 
 
 def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
-    """Dead letters that are alike."""
+    """Groups dead letters that are alike."""
     grouping = Grouping(
         build_queue_arn(wanted.queue, context), ["source", "shape"], None, wanted.after, 5_000, wanted.groups
     )
@@ -124,19 +124,19 @@ def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
 
 TOOLS: Final[dict[str, ReadTool]] = {
     "list_queues": ReadTool(
-        "Queues with their counts, and a verdict on each: is it ok, stalled, falling behind, since when and why.",
+        "Lists queues with their counts and a verdict on each: ok, stalled or falling behind, since when and why.",
         ListQueues, require("penstock:GetLag"), list_queues,
     ),
     "describe_queue": ReadTool(
-        "One queue: counts, attributes, and what happened in its last minutes.",
+        "Describes one queue: its counts, its attributes, and the events of its last minutes.",
         DescribeQueue, require_on_queue("sqs:GetQueueAttributes"), describe,
     ),
     "search_messages": ReadTool(
-        "Messages that pass a filter (text, JSON path, attribute, age, receives, state), without receiving them.",
+        "Finds messages that pass a filter (text, JSON path, attribute, age, receives, state), without receiving them.",
         SearchMessages, require_on_queue("sqs:ReceiveMessage"), search,
     ),
     "failure_groups": ReadTool(
-        "Dead letters of a queue, those that failed alike together, with samples and the filter for each group.",
+        "Groups the dead letters of a queue by equal failures, with samples and the filter for each group.",
         FailureGroups, require_on_queue("sqs:ReceiveMessage"), failure_groups,
     ),
 }  # fmt: skip
@@ -183,12 +183,16 @@ def _facts(facts: Mapping[str, object]) -> str:
 
 
 def _line(value: object) -> str:
-    """A value in one line of a table; empty if unknown."""
+    """Returns a value in one line of a table, empty if unknown."""
     return "" if value is None else " ".join(str(value).replace("|", "\\|").split())
 
 
 def _following(name: str, place: object) -> str:
-    return f"There are more: ask with `{name}` {msgspec.json.encode(place).decode()}." if place else ""
+    return (
+        f"There are more: call the tool again with `{name}` {msgspec.json.encode(place).decode()}."
+        if place
+        else ""
+    )
 
 
 def _join(*parts: str) -> str:

@@ -1,4 +1,4 @@
-"""What an operator can do about a queue, in a sentence a cause, and the page that says more."""
+"""Suggests to an operator what to do about a queue, in one sentence for each cause, with a page that explains more."""
 
 from typing import Final, NamedTuple
 
@@ -8,7 +8,8 @@ from .formats import digits
 
 
 class Advice(NamedTuple):
-    """What to do, and the page in docs/ with its section that says more; empty for none."""
+    """Holds the suggestion, and the page in docs/ with the section that explains more. It is empty if there is no such
+    page."""
 
     text: str
     page: str = ""
@@ -20,28 +21,30 @@ _BEHIND: Final = f"{_OPERATIONS}#a-queue-that-falls-behind"
 
 BY_CAUSE: Final[dict[Cause, Advice]] = {
     Cause.NOBODY_RECEIVES: Advice(
-        "Start its consumers. If they run: another queue, or refused (403 in their log)",
+        "Start its consumers. If they run, check whether they read another queue, or are refused (403 in their log)",
         f"{_OPERATIONS}#nobody-receives",
     ),
-    Cause.QUEUE_PAUSED: Advice("Resume it, once its consumers may go on", f"{_OPERATIONS}#throttled"),
+    Cause.QUEUE_PAUSED: Advice("Resume it when its consumers may continue", f"{_OPERATIONS}#throttled"),
     Cause.IN_FLIGHT_LIMIT: Advice(
         "Find consumers that do not delete; set the timeout of those messages to 0",
         f"{_OPERATIONS}#throttled",
     ),
     Cause.ENDPOINT_DOWN: Advice(
-        "Repair the endpoint; deliveries then go on", f"{_OPERATIONS}#deliveries-that-do-not-arrive"
+        "Repair the endpoint; deliveries then continue", f"{_OPERATIONS}#deliveries-that-do-not-arrive"
     ),
     Cause.MAPPING_STOPPED: Advice(
-        "Remove the reason, then: penstock mappings enable", f"{_MAPPINGS}#a-mapping-that-stands"
+        "Remove the cause, then run: penstock mappings enable", f"{_MAPPINGS}#a-mapping-that-stands"
     ),
     Cause.FUNCTION_FAILS: Advice(
-        "Look at the function's log, and whether it can be reached", f"{_MAPPINGS}#a-mapping-that-stands"
+        "Look at the function's log, and check that the service can reach it",
+        f"{_MAPPINGS}#a-mapping-that-stands",
     ),
     Cause.POISON_GROUP: Advice(
-        "Look at those received most often; a RedrivePolicy sets them aside", f"{_OPERATIONS}#poison-messages"
+        "Look at the messages with most receives; a RedrivePolicy sets them aside",
+        f"{_OPERATIONS}#poison-messages",
     ),
     Cause.HANDLERS_FAIL: Advice(
-        "Look for errors in the consumers' log: hardly a message succeeds", f"{_OPERATIONS}#poison-messages"
+        "Look for errors in the consumers' log: hardly any message succeeds", f"{_OPERATIONS}#poison-messages"
     ),
     Cause.ONE_TENANT: Advice(
         "Slow down the sender of that group, or run more consumers", f"{_OPERATIONS}#a-noisy-tenant"
@@ -55,16 +58,16 @@ BY_KIND: Final[dict[Kind, Advice]] = {
     Kind.DRAINING: Advice("Nothing: it recovers"),
 }
 REASONS: Final[dict[Kind, str]] = {
-    Kind.FALLING_BEHIND: "More arrives than consumers do.",
-    Kind.DRAINING: "Consumers do more than arrives.",
+    Kind.FALLING_BEHIND: "More messages arrive than consumers process.",
+    Kind.DRAINING: "Consumers process more messages than arrive.",
     Kind.OK: "Consumers keep up.",
     Kind.IDLE: "Nothing happens.",
 }
-"""Why, where the verdict names no cause."""
+"""Gives the reason if the verdict names no cause."""
 
 
 def advice_on(verdict: Verdict) -> Advice:
-    """What to do; where more consumers help, how many times as many, if their number is known."""
+    """Says what to do. If more consumers help and their number is known, it says how many times as many."""
     known = BY_CAUSE.get(verdict.cause) if verdict.cause else BY_KIND.get(verdict.kind)
     if known is None:
         return Advice("")
@@ -72,7 +75,7 @@ def advice_on(verdict: Verdict) -> Advice:
 
 
 def times_as_many(verdict: Verdict) -> str:
-    """How many times as many consumers it takes; empty where that is not known, and where these will do."""
+    """Says how many times as many consumers are needed. It is empty if that is unknown, and if these are enough."""
     now, needed = verdict.consumers_now, verdict.consumers_needed
     if verdict.kind is not Kind.FALLING_BEHIND or not now or needed is None or needed <= now:
         return ""
@@ -80,5 +83,5 @@ def times_as_many(verdict: Verdict) -> str:
 
 
 def explain_verdict(verdict: Verdict) -> str:
-    """Why the queue is as it is."""
+    """Explains the state of the queue."""
     return verdict.cause_text or REASONS.get(verdict.kind, "")

@@ -1,4 +1,4 @@
-"""Writes the file of a report, which replaces the earlier one only when it is complete."""
+"""Writes the file of a report, which replaces the earlier file only when it is complete."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, pieces: Iterable[str]) -> None:
-    """Writes all pieces or nothing: an existing file stays until the new one is complete. Raises OSError."""
+    """Writes all pieces or nothing. An existing file stays until the new one is complete. Raises OSError."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8") as file:

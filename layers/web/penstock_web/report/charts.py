@@ -1,6 +1,6 @@
-"""The report's charts over time as SVG, made from plain values.
+"""Draws the report's charts over time as SVG from plain values.
 
-They are readable without distinguishing colours: lines also differ by their dashes.
+They are readable without colours, because lines also differ by their dashes.
 """
 
 import math
@@ -31,7 +31,7 @@ _DURATION_TICKS = [10**n for n in range(1, 8)] + [n * 60_000_000 for n in (1, 10
 
 
 class Period(NamedTuple):
-    """The time that a chart shows; points that are more than `gap` apart are not joined by a line."""
+    """Represents the time that a chart shows. Points that are more than `gap` apart are not joined by a line."""
 
     start: datetime
     end: datetime
@@ -39,7 +39,7 @@ class Period(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """The vertical axis: the scale from values to pixels, and the ticks."""
+    """Represents the vertical axis: the scale from values to pixels, and the ticks."""
 
     scale: Scale
     ticks: Sequence[tuple[float, str]]
@@ -53,7 +53,8 @@ def count_chart(
     *,
     filled: bool = True,
 ) -> str:
-    """Numbers of things over time, from 0. `lines`: the series by their CSS class; `since`: a moment to mark."""
+    """Draws numbers of things over time, from 0. `lines` has the series by their CSS class. `since` is a moment to
+    mark."""
     greatest = max(value for series in lines.values() for _, value in series)
     ticks = count_ticks(greatest)
     axis = Axis(Scale(0, ticks[-1], _HEIGHT - _BOTTOM, _TOP), [(tick, compact(tick)) for tick in ticks])
@@ -63,7 +64,7 @@ def count_chart(
 
 
 def duration_chart(name: str, lines: Mapping[str, Series], period: Period) -> str:
-    """Durations over time in microseconds, on a logarithmic axis. `lines`: the series by their CSS class."""
+    """Draws durations over time in microseconds, on a logarithmic axis. `lines` has the series by their CSS class."""
     values = [value for series in lines.values() for _, value in series]
     axis = _duration_axis(min(values), max(values))
     text = f"{name}: from {duration(min(values))} to {duration(max(values))}"
@@ -71,7 +72,8 @@ def duration_chart(name: str, lines: Mapping[str, Series], period: Period) -> st
 
 
 def _duration_axis(least: float, greatest: float) -> Axis:
-    """An axis from the tick below `least` to the tick above `greatest`; of many ticks only some have a label."""
+    """Returns an axis from the tick below `least` to the tick above `greatest`. If there are many ticks, only some have
+    a label."""
     first = max(0, bisect_left(_DURATION_TICKS, least) - 1)
     last = min(len(_DURATION_TICKS) - 1, max(first + 1, bisect_left(_DURATION_TICKS, greatest)))
     scale = Scale(first, last, _HEIGHT - _BOTTOM, _TOP)
@@ -84,7 +86,7 @@ def _keep(value: float) -> float:
 
 
 def _tick_position(microseconds: float) -> float:
-    """The position of a duration between the numbered ticks, which are not all ten times the one before."""
+    """Returns the position of a duration between the numbered ticks, which are not all ten times the previous one."""
     after = min(len(_DURATION_TICKS) - 1, max(1, bisect_left(_DURATION_TICKS, microseconds)))
     below, above = _DURATION_TICKS[after - 1], _DURATION_TICKS[after]
     return after - 1 + math.log(max(below, microseconds) / below) / math.log(above / below)
@@ -99,7 +101,7 @@ def _time_chart(
     *,
     filled: bool | None = None,
 ) -> str:
-    """`filled`: counts, with the area below the lines or without; None: durations."""
+    """`filled` says whether counts have the area below the lines. None stands for durations."""
     across = Scale(period.start.timestamp(), period.end.timestamp(), _LEFT, _WIDTH - _RIGHT)
     to_position = _tick_position if filled is None else _keep
     content = [_mark(period, since, across, axis), _grid(period, axis, across)]
@@ -113,7 +115,8 @@ def _time_chart(
 
 
 def _mark(period: Period, since: datetime | None, across: Scale, axis: Axis) -> str:
-    """A band from a moment to the end, with a line where it begins; nothing when it began before the chart does."""
+    """Draws a band from a moment to the end, with a line at its beginning. It is empty if the moment is before the
+    chart."""
     if since is None or not period.start <= since <= period.end:
         return ""
     x = across(since.timestamp())
@@ -125,7 +128,7 @@ def _mark(period: Period, since: datetime | None, across: Scale, axis: Axis) -> 
 
 
 def _grid(period: Period, axis: Axis, across: Scale) -> str:
-    """The ticks of both axes."""
+    """Draws the ticks of both axes."""
     bottom = axis.scale.start
     parts: list[str] = []
     for value, text in axis.ticks:
@@ -145,7 +148,7 @@ def _time_axis(start: datetime, end: datetime, across: Scale, bottom: float) -> 
 
 
 def sparkline(values: Sequence[float], low: Sequence[float], high: Sequence[float], text: str) -> str:
-    """A forecast in a cell of a table: its line within its interval."""
+    """Draws a forecast in a cell of a table, as a line within its interval."""
     across, up = Scale(0, max(1, len(values) - 1), 2, 88), Scale(0, max(1.0, *high), 20, 3)
     middle, lower, upper = (
         [(across(n), up(value)) for n, value in enumerate(numbers)] for numbers in (values, low, high)

@@ -10,7 +10,7 @@ ABSENT = "-"
 
 
 def duration(microseconds: float | None) -> str:
-    """A duration in the largest unit that leaves at least 1, with two or three digits."""
+    """Formats a duration in the largest unit that leaves at least 1, with two or three digits."""
     if microseconds is None:
         return ABSENT
     size, unit = next((known for known in _UNITS if microseconds >= known[0]), _UNITS[-1])
@@ -18,42 +18,42 @@ def duration(microseconds: float | None) -> str:
 
 
 def digits(value: float) -> str:
-    """A whole number from 10 up, else one digit behind the point unless it is 0."""
+    """Formats a whole number from 10 on, and otherwise one digit behind the point unless it is 0."""
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}".removesuffix(".0")
 
 
 def count(value: float | None) -> str:
-    """A whole number."""
+    """Formats a whole number."""
     return ABSENT if value is None else f"{value:,.0f}"
 
 
 def compact(value: float) -> str:
-    """A number for an axis: in thousands, millions or more, as short as it can be."""
+    """Formats a number for an axis as short as possible: in thousands, millions or more."""
     size, unit = next((known for known in _THOUSANDS if value >= known[0]), (1, ""))
     return f"{value / size:.3g}{unit}"
 
 
 def rate(value: float | None) -> str:
-    """Messages a second."""
+    """Formats messages per second."""
     return ABSENT if value is None else f"{value:,.2f}" if value < 10 else f"{value:,.0f}"
 
 
 def share(value: float) -> str:
-    """Percent."""
+    """Formats per cent."""
     return f"{digits(100 * value)} %"
 
 
 def moment(at: datetime) -> str:
-    """UTC, to the minute."""
+    """Formats a moment in UTC to the minute."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def clock(at: datetime, now: datetime) -> str:
-    """UTC, to the minute; with the day if that is not today's."""
+    """Formats a moment in UTC to the minute, with the day if that is not today."""
     at, now = at.astimezone(UTC), now.astimezone(UTC)
     return f"{at:%H:%M}" if at.date() == now.date() else f"{at.day} {at:%b %H:%M}"
 
 
 def between(start: datetime, end: datetime) -> str:
-    """How long from one moment to another, at least 0."""
+    """Formats the time from one moment to another, at least 0."""
     return duration(max(0.0, (end - start).total_seconds()) * 1_000_000)

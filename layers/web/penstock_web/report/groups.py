@@ -1,4 +1,4 @@
-"""The busiest message groups of each queue, as tables with bars."""
+"""Shows the busiest message groups of each queue as tables with bars."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from .formats import count, share
 from .markup import clip_name, plural
 
 LEAST_SHARE = 0.05
-"""A queue whose busiest group sent less than this part of its arrivals is only counted."""
+"""A queue is only counted if its busiest group sent less than this part of its arrivals."""
 
 
 class Bar(NamedTuple):
-    """A message group and its number of arrivals."""
+    """Represents a message group and its number of arrivals."""
 
     name: str
     value: int
@@ -21,7 +21,7 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class HotGroups:
-    """The groups of a queue with most arrivals, and the number of all arrivals in it, in groups or not."""
+    """Holds the groups of a queue with most arrivals, and the number of all its arrivals, in groups or not."""
 
     queue: str
     bars: list[Bar]
@@ -29,12 +29,13 @@ class HotGroups:
 
     @property
     def top_share(self) -> float:
-        """The part of the arrivals that the busiest group sent."""
+        """Returns the part of the arrivals that the busiest group sent."""
         return self.bars[0].value / self.arrivals if self.bars else 0.0
 
 
 def groups_section(queues: Sequence[HotGroups]) -> Iterator[str]:
-    """The queues of which a group has a large share, the largest first; nothing when none has groups."""
+    """Yields the queues in which a group has a large share, the largest first. Yields nothing if no queue has
+    groups."""
     grouped = sorted((queue for queue in queues if queue.bars), key=lambda queue: -queue.top_share)
     if not grouped:
         return

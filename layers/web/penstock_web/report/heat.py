@@ -1,4 +1,4 @@
-"""The lag of each queue by the hour: a table with a strip of shades a row.
+"""Shows the lag of each queue by the hour, as a table with a strip of shades in each row.
 
 Shades differ by their lightness, and each has a tooltip with its value.
 """
@@ -14,13 +14,13 @@ from .formats import count, duration, moment
 from .markup import clip_name
 from .svg import Scale, element, join_markup, picture, time_ticks, tooltip
 
-# Upper bounds in microseconds; longer durations have the last shade.
+# These are upper bounds in microseconds. Longer durations have the last shade.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)
 _WIDTH, _HEIGHT = 700, 20
 
 
 class Cell(NamedTuple):
-    """How many durations there were, and their 95th percentile in microseconds."""
+    """Holds the number of durations and their 95th percentile in microseconds."""
 
     messages: int
     p95_us: int
@@ -28,7 +28,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class HeatMap:
-    """The lag of each queue in each slot of time."""
+    """Holds the lag of each queue in each slot of time."""
 
     names: list[str]
     slots: list[datetime]
@@ -37,7 +37,7 @@ class HeatMap:
 
 
 def heat_section(heat: HeatMap) -> Iterator[str]:
-    """The table, of the queues that have a value; nothing when none has."""
+    """Yields the table of the queues that have a value. Yields nothing if no queue has one."""
     names = [name for name in heat.names if any((name, slot) in heat.cells for slot in heat.slots)]
     if not names:
         return
@@ -54,7 +54,7 @@ def heat_section(heat: HeatMap) -> Iterator[str]:
 
 
 def _strip(name: str, heat: HeatMap) -> str:
-    """A row: a cell without a value stays empty. It is as wide as its column."""
+    """Draws a row, which is as wide as its column. A cell without a value stays empty."""
     width = _WIDTH / len(heat.slots)
     parts = [element("rect", x=0, y=0, width=_WIDTH, height=_HEIGHT, class_="empty")]
     worst = 0
@@ -71,7 +71,7 @@ def _strip(name: str, heat: HeatMap) -> str:
 
 
 def _axis(heat: HeatMap) -> str:
-    """Times below the columns, placed by their share of the width."""
+    """Places times below the columns by their share of the width."""
     end = heat.slots[0] + len(heat.slots) * heat.step
     across = Scale(heat.slots[0].timestamp(), end.timestamp(), 0, 100)
     return join_markup(
@@ -81,11 +81,11 @@ def _axis(heat: HeatMap) -> str:
 
 
 def shade(microseconds: float) -> int:
-    """The number of a duration's shade, from 0."""
+    """Returns the number of a duration's shade, from 0."""
     return bisect_left(SHADES, microseconds)
 
 
 def shade_legend() -> Sequence[tuple[int, str]]:
-    """The number of each shade and its meaning."""
+    """Yields the number of each shade and its meaning."""
     known = [(number, f"up to {duration(most)}") for number, most in enumerate(SHADES)]
     return [*known, (len(SHADES), "longer")]

@@ -1,4 +1,5 @@
-"""What the metrics job stored: depth and lag over time, lag by the hour, message groups, and a table of all queues."""
+"""Shows what the metrics job stored: depth and lag over time, lag by the hour, message groups, and a table of all
+queues."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -24,7 +25,7 @@ _LEAST_POINTS = 2
 
 
 def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str]:
-    """The sections, or one line when the job never ran. `first`: queues that come before the busiest."""
+    """Yields the sections, or one line if the job never ran. `first` lists queues that come before the busiest."""
     computed_at = next(reader.lag()).computed_at
     yield "<h2>History</h2>"
     if computed_at is None:
@@ -40,7 +41,7 @@ def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str
 
 
 def notice(computed_at: datetime, now: datetime) -> Iterator[str]:
-    """A paragraph that says how old the data are."""
+    """Yields a paragraph that says how old the data are."""
     if now - computed_at > STALE:
         yield f'<p class="notice">Old data: the metrics job last ended {moment(computed_at)} UTC,'
         yield f" {between(computed_at, now)} ago.</p>"
@@ -67,11 +68,12 @@ def _charts(reader: Reader, name: str, span: Span) -> str:
     try:
         return _queue(reader.windows(name), span)
     except QueueDoesNotExist:
-        return ""  # deleted meanwhile
+        return ""  # The queue was deleted in between.
 
 
 def _queue(metrics: QueueMetrics, span: Span) -> str:
-    """Both charts of a queue, if they have two points. A depth is that of a window's end, a lag its own."""
+    """Draws both charts of a queue if they have two points. A depth is at the end of a window, and a lag is that of the
+    window."""
     period = Period(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
     depth = [(window.ends_at, float(window.depth)) for window in metrics.windows]
     lags = [(window.ends_at, window.lag) for window in metrics.windows if window.lag is not None]
@@ -93,7 +95,7 @@ def _queue(metrics: QueueMetrics, span: Span) -> str:
 
 # --- the table -------------------------------------------------------------------------------------------------------
 def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
-    """The table of queues, page by page; the current counts are those at the time of writing."""
+    """Yields the table of queues, page by page. The current counts are from the time of writing."""
     yield "<section><h3>All queues</h3>"
     empty = True
     for read in reader.lag():
@@ -112,7 +114,7 @@ def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
 
 
 def _row(queue: QueueLag, at: datetime) -> str:
-    """`at`: when the report is written."""
+    """`at` is the time at which the report is written."""
     now, busy = queue.now, bool(queue.arrival_rate or queue.drain_rate)
     cells = (
         count(now.visible), count(now.in_flight), count(now.delayed), duration(now.oldest_age_us or None),
@@ -126,7 +128,7 @@ def _row(queue: QueueLag, at: datetime) -> str:
 
 
 def _in_an_hour(queue: QueueLag) -> str:
-    """The number of messages expected, between which numbers, and how often such intervals hold."""
+    """Formats the expected number of messages, its interval, and how often such intervals hold."""
     if not queue.forecast:
         return count(None)
     last = queue.forecast[-1]
@@ -139,7 +141,7 @@ def _percentile(latency: Latency | None, name: str) -> str:
 
 
 def _forecast_cell(queue: QueueLag) -> str:
-    """The forecast and its method, or why it is missing."""
+    """Formats the forecast and its method, or why it is missing."""
     method, points = small(escape(forecast_text(queue.outlook))), queue.forecast
     if not points:
         return method

@@ -1,4 +1,5 @@
-"""The last hours of the queues in trouble, from the service's minutes: when it began, and the change at that time."""
+"""Shows the last hours of the queues in trouble from the service's minutes: when the trouble began, and what
+changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -20,7 +21,8 @@ _LEAST_MINUTES: Final = 2
 
 
 def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
-    """Two charts of each queue, at most MAX_CHARTS, the worst first: its messages; arrivals and completions."""
+    """Yields two charts of each queue, at most MAX_CHARTS, the worst first: its messages, and its arrivals and
+    completions."""
     charts = [chart for queue in queues[:MAX_CHARTS] if (chart := _charts(queue))]
     if not charts:
         return
@@ -33,7 +35,7 @@ def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
 
 
 def _charts(queue: QueueState) -> str:
-    """Nothing for a queue of which fewer than two minutes are known."""
+    """Returns nothing for a queue with fewer than two known minutes."""
     series = queue.series
     if series is None or len(series) < _LEAST_MINUTES:
         return ""
@@ -47,7 +49,7 @@ def _charts(queue: QueueState) -> str:
 
 
 def _held(queue: QueueState, series: Series) -> tuple[str, dict[str, Points]]:
-    """The series that explains this verdict best, with its caption. Gauges continue to the present."""
+    """Returns the series that explains this verdict best, with its caption. Gauges continue to the present."""
     if queue.verdict.kind is Kind.POISONED:
         return "Received again, each minute", {"first": _points(series, series.redelivered)}
     caption, values, now = "Waiting", series.visible, series.now.visible
@@ -57,7 +59,7 @@ def _held(queue: QueueState, series: Series) -> tuple[str, dict[str, Points]]:
 
 
 def _points(series: Series, values: Sequence[int]) -> list[tuple[datetime, float]]:
-    """The last values of a series, each at the end of its minute."""
+    """Returns the last values of a series, each at the end of its minute."""
     last = values[-int(SHOWN / MINUTE) :]
     return [
         (series.ends_at - ago * MINUTE, float(value))
@@ -66,7 +68,7 @@ def _points(series: Series, values: Sequence[int]) -> list[tuple[datetime, float
 
 
 def _chart(queue: QueueState, period: Period, caption: str, lines: Mapping[str, Points]) -> str:
-    """A word in place of a chart of zeros."""
+    """Writes a word in place of a chart of zeros."""
     if not any(value for points in lines.values() for _, value in points):
         return figure(caption, "<p>None in this time.</p>")
     since = None if queue.verdict.kind in HEALTHY else queue.verdict.since

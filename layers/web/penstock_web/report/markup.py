@@ -1,4 +1,4 @@
-"""Pieces of HTML that several sections have. Every text that is shown is escaped."""
+"""Writes pieces of HTML that several sections have. Every shown text is escaped."""
 
 from html import escape
 
@@ -6,26 +6,26 @@ from .svg import element
 
 
 def clip_name(name: str) -> str:
-    """A name that is cut where its column ends; a pointer and a screen reader get all of it."""
+    """Returns a name that is cut where its column ends. A pointer and a screen reader get all of it."""
     return f'<span class="name" title="{escape(name)}">{escape(name)}</span>'
 
 
 def figure(caption: str, picture: str) -> str:
-    """A picture below its caption."""
+    """Returns a picture below its caption."""
     return f"<figure><figcaption>{escape(caption)}</figcaption>{picture}</figure>"
 
 
 def key(kind: str, text: str) -> str:
-    """A line of a legend: a stroke of this CSS class, and what it means."""
+    """Returns a line of a legend: a stroke of this CSS class, and its meaning."""
     stroke = element("path", d="M1 4H27", class_=f"line {kind}")
     return f'<li><svg viewBox="0 0 28 8" aria-hidden="true">{stroke}</svg>{escape(text)}</li>'
 
 
 def plural(number: int, one: str, several: str | None = None) -> str:
-    """A number of things: `1 queue`, `2,000 queues`."""
+    """Formats a number of things: `1 queue`, `2,000 queues`."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def small(markup: str) -> str:
-    """A line below, in small letters; nothing for nothing."""
+    """Returns a line below in small letters, or nothing without a text."""
     return f"<small>{markup}</small>" if markup else ""

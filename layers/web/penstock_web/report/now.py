@@ -1,4 +1,4 @@
-"""How queues are now: the first screen of the report."""
+"""Shows the present state of the queues, which is the first screen of the report."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,7 +14,7 @@ from .state import MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECOND
 MAX_HOLDING = 10
 UNMEASURED = timedelta(minutes=2)
 UNMEASURED_ALONE = timedelta(minutes=10)
-"""Of a single queue: those with activity are measured every ten seconds, others in turns."""
+"""Limits the age for a single queue. Queues with activity are measured every ten seconds, and others in turns."""
 _COLUMNS = (
     "Verdict",
     "Queue",
@@ -32,7 +32,7 @@ _NUMBERS = ("Waiting", "Oldest", "In /s", "Out /s")
 
 # --- the first screen ------------------------------------------------------------------------------------------------
 def now_section(state: ReportState) -> Iterator[str]:
-    """Which queue is in trouble, since when, why, when it will be empty, and what to do."""
+    """Yields the queues in trouble: since when, why, when each will be empty, and what to do."""
     if state.read_at is None:
         yield '<p class="summary">There is no queue.</p>'
         return
@@ -60,7 +60,7 @@ def _summary(state: ReportState) -> str:
 
 
 def _not_measured(state: ReportState) -> Iterator[str]:
-    """A warning when the service does not measure, since then verdicts are made of old numbers."""
+    """Yields a warning if the service does not measure, because verdicts then rest on old numbers."""
     at = state.read_at
     most = UNMEASURED if state.counts.total() > 1 else UNMEASURED_ALONE
     if at is None or (state.measured_at is not None and at - state.measured_at <= most):
@@ -145,13 +145,14 @@ def _what_to_do(queue: QueueState) -> str:
 
 
 def words(kind: Kind) -> str:
-    """A kind of verdict for people."""
+    """Returns a kind of verdict in words."""
     return kind.value.replace("_", " ")
 
 
 # --- below the table -------------------------------------------------------------------------------------------------
 def _holding(state: ReportState) -> Iterator[str]:
-    """Dead-letter queues that hold messages, which is no trouble of consumers, but somebody should look at them."""
+    """Yields dead-letter queues that hold messages. That is not a fault of consumers, but an operator should look at
+    them."""
     if not state.holding:
         return
     yield "<h2>Dead letters</h2><ul>"

@@ -1,4 +1,4 @@
-"""The report's text on a forecast: the method, how good it was, or why it is missing; and warnings."""
+"""Writes the report's text on a forecast: the method and its quality, or why it is missing, and warnings."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -25,7 +25,7 @@ _REASONS: Final = {
 
 
 def forecast_text(outlook: Outlook | None) -> str:
-    """In a cell: the method and its error beside that of no change, or why there is no forecast."""
+    """Returns the text of a cell: the method and its error beside that of no change, or why there is no forecast."""
     if outlook is None:
         return ""
     if outlook.method is None:
@@ -36,7 +36,7 @@ def forecast_text(outlook: Outlook | None) -> str:
 
 
 def interval_text(outlook: Outlook | None) -> str:
-    """The interval's level, and how many of them held in the backtest: `80 % (held 82 %)`."""
+    """Returns the interval's level, and how many intervals held in the backtest: `80 % (held 82 %)`."""
     if outlook is None or outlook.interval_level is None:
         return ""
     held = "" if outlook.interval_coverage is None else f" (held {outlook.interval_coverage * 100:.0f} %)"
@@ -44,11 +44,11 @@ def interval_text(outlook: Outlook | None) -> str:
 
 
 def warning_texts(queue: QueueLag) -> Iterator[str]:
-    """Sentences about what will happen to a queue within days."""
+    """Yields sentences about what will happen to a queue within days."""
     warnings = queue.warnings or Warnings()
     if warnings.retention_seconds is not None:
         when = duration(warnings.retention_seconds * 1_000_000)
         yield f"Retention is reached in {when}: messages are then deleted unread."
     if warnings.fastest_rate is not None:
         drained, arrive = rate(warnings.fastest_rate), rate(warnings.mean_rate)
-        yield f"Never catches up: the best hour drained {drained} a second, {arrive} arrive."
+        yield f"Never catches up: the best hour drained {drained} a second, and {arrive} arrive."

@@ -1,7 +1,7 @@
-"""The report as HTML, section by section, while it is read from the database. It has no scripts, fonts or links.
+"""Writes the report as HTML, section by section, while it reads the database. It has no scripts, fonts or links.
 
-How queues are now comes first (now.py, last_hours.py: from the service's minutes), then what the metrics job stored
-(history.py).
+The present state of the queues comes first (now.py, last_hours.py: from the service's minutes), then the results of the
+metrics job (history.py).
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,8 @@ STYLE = files(__package__).joinpath("report.css")
 
 
 def page(reader: Reader) -> Iterator[str]:
-    """The pieces of the document. Raises QueueDoesNotExist, before the first piece, if the named queue is missing."""
+    """Yields the pieces of the document. Raises QueueDoesNotExist before the first piece if the named queue is
+    missing."""
     reader.check_queue()
     now = datetime.now(UTC)
     yield from _head(reader, now)

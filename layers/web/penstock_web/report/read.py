@@ -1,4 +1,4 @@
-"""Reads the data of the report piece by piece: never more than the windows of one queue, or one page of queues."""
+"""Reads the data of the report piece by piece, never more than the windows of one queue or one page of queues."""
 
 import math
 from collections.abc import Iterator
@@ -21,18 +21,18 @@ from .state import ReportState, read_state
 MAX_QUEUES = 12
 MAX_GROUPS = 5
 MAX_GROUPS_OF_ONE = 20
-"""In a report of one queue."""
+"""Applies to a report of one queue."""
 MAX_SLOTS = 72
 PAGE = 200
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 FOCUS = 6 * HOUR
-"""Charts over time show so much of a day, unless another time was asked for."""
+"""Charts over time show this part of a day, unless another time was requested."""
 PAST = timedelta(minutes=2)
-"""A report that ended longer ago says nothing of the present."""
+"""A report that ended longer ago says nothing about the present."""
 
 
 class Reader:
-    """Reads metrics of one account and region, of one queue or of all. Raises ServiceUnavailable."""
+    """Reads metrics of one account and region, for one queue or for all. Raises ServiceUnavailable."""
 
     def __init__(
         self, database: Database, settings: Settings, span: Span, focus: Span, queue: str | None
@@ -46,7 +46,7 @@ class Reader:
         self.queue = queue
 
     def is_past(self, now: datetime) -> bool:
-        """Whether the report is of another time than the present."""
+        """Returns whether the report is about a past time."""
         return now - self.span.end > PAST
 
     def check_queue(self) -> None:
@@ -57,18 +57,18 @@ class Reader:
                 raise errors.QueueDoesNotExist
 
     def state(self) -> ReportState:
-        """How the queues are now, or the named one is."""
+        """Returns the state of the queues, or of the named queue."""
         return read_state(self._database, self._settings, self.queue)
 
     def busiest(self) -> list[str]:
-        """The queues with most arrivals, or the named queue."""
+        """Returns the queues with most arrivals, or the named queue."""
         if self.queue is not None:
             return [self.queue]
         arguments = (*self.account_and_region, *coarse_span(self.span), MAX_QUEUES, self._zone)
         return [row.name for row in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
-        """The metrics of one queue in the focus. Raises QueueDoesNotExist when it was deleted meanwhile."""
+        """Returns the metrics of one queue in the focus. Raises QueueDoesNotExist if it was deleted in between."""
         return run(read_windows(self._find_arn(name), name, self.focus, None, self._zone), self._database)
 
     def _find_arn(self, name: str) -> str:
@@ -78,7 +78,8 @@ class Reader:
         return arn
 
     def heat(self, names: list[str]) -> HeatMap:
-        """The lags of these queues. A slot has as many hours, or days for a span in days, that there are at most 72."""
+        """Returns the lags of these queues. A slot has enough hours, or days for a span in days, that there are at most
+        72."""
         unit = DAY if self.span.window == "1d" else HOUR
         start = self.span.start.replace(minute=0, second=0, microsecond=0)
         units = math.ceil((self.span.end - start) / unit)
@@ -98,7 +99,7 @@ class Reader:
         return HeatMap(names, slots, step, cells)
 
     def hot_groups(self, name: str) -> HotGroups:
-        """The hot groups of a queue."""
+        """Returns the hot groups of a queue."""
         most = MAX_GROUPS if self.queue is None else MAX_GROUPS_OF_ONE
         arguments = (*self.account_and_region, name, *coarse_span(self.span), most, self._zone)
         rows = self._database.call(READ_HOT_GROUPS, arguments)
@@ -107,7 +108,7 @@ class Reader:
         return HotGroups(name, bars, max(arrivals, sum(bar.value for bar in bars)))
 
     def lag(self) -> Iterator[LagPage]:
-        """Pages of queues, at least one."""
+        """Yields pages of queues, at least one."""
         after: str | None = None
         while True:
             page = self._lag(after, PAGE)
@@ -123,19 +124,20 @@ class Reader:
 
 
 def coarse_span(span: Span) -> tuple[int, datetime, datetime]:
-    """Window, start and end for sums over all queues: a span of more than six hours has hours instead of minutes."""
+    """Returns window, start and end for sums over all queues. A span of more than six hours has hours instead of
+    minutes."""
     if span.window == "1m" and span.end - span.start > 6 * HOUR:
         return WINDOW_SECONDS["1h"], span.start.replace(minute=0, second=0, microsecond=0), span.end
     return span.seconds, span.start, span.end
 
 
 def choose_focus(span: Span, start: datetime | None) -> Span:
-    """The span of the charts over time: the last hours of the default day, else the requested span."""
+    """Returns the span of the charts over time: the last hours of the default day, or else the requested span."""
     return span._replace(start=span.end - FOCUS) if start is None else span
 
 
 def span_of_report(start: datetime | None, end: datetime | None) -> Span:
-    """The span of a report, by default the last day, with the shortest windows that are not too many.
+    """Returns the span of a report, by default the last day, with the shortest windows that are not too many.
 
     Raises ValueError.
     """

@@ -1,6 +1,6 @@
-"""Reads how queues are at present, out of the service's minutes: it needs no metrics job.
+"""Reads the present state of the queues from the service's minutes. It needs no metrics job.
 
-Queues are read 200 at a time, and only those that the page shows are kept.
+Queues are read 200 at a time, and only the shown queues are kept.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from penstock.verdicts.series import Series, build_series
 TARGET_LAG_SECONDS: Final = 300
 MAX_TROUBLED: Final = 50
 MAX_NAMES: Final = 200
-"""How many healthy queues, and dead-letter queues with messages, are named; the others are counted."""
+"""This many healthy queues, and dead-letter queues with messages, are named. The others are counted."""
 RATE_MINUTES: Final = 15
 HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
 NEED_ATTENTION: Final = tuple(kind for kind in Kind if kind not in HEALTHY and kind is not Kind.DRAINING)
@@ -40,7 +40,7 @@ NEED_ATTENTION: Final = tuple(kind for kind in Kind if kind not in HEALTHY and k
 
 @dataclass(frozen=True)
 class QueueState:
-    """A queue, the verdict on it, and what it was given by. `series`: its minutes, for queues that are shown."""
+    """Holds a queue, its verdict, and the facts behind the verdict. `series` has the minutes of shown queues."""
 
     name: str
     verdict: Verdict
@@ -49,7 +49,8 @@ class QueueState:
 
     @property
     def rates(self) -> tuple[float, float] | None:
-        """Messages a second that arrived and were done in the last 15 minutes; None where no minute is known."""
+        """Returns the arrivals and completions per second in the last 15 minutes. None means that no minute is
+        known."""
         if self.series is None or not len(self.series):
             return None
         seconds = 60 * min(RATE_MINUTES, len(self.series))
@@ -58,12 +59,12 @@ class QueueState:
 
     @property
     def oldest_at(self) -> datetime | None:
-        """When the oldest message entered, as far as it was measured."""
+        """Returns when the oldest message entered, if it was measured."""
         return self.facts.oldest_at if self.series is None else self.series.now.oldest_at
 
 
 class Named(NamedTuple):
-    """A healthy queue."""
+    """Represents a healthy queue."""
 
     name: str
     kind: Kind
@@ -71,10 +72,10 @@ class Named(NamedTuple):
 
 @dataclass
 class ReportState:
-    """All queues. `measured_at`: when the service last measured one of them, None for never.
+    """Holds all queues. `measured_at` is the time when the service last measured one of them. None means never.
 
-    `shown`: those in trouble, the worst first, at most MAX_TROUBLED; or the queue that was asked for. `holding`: other
-    queues' dead-letter queues that hold messages, and are in no trouble.
+    `shown` has the queues in trouble, the worst first, at most MAX_TROUBLED, or the requested queue. `holding` has
+    other queues' dead-letter queues that hold messages and are in no trouble.
     """
 
     read_at: datetime | None = None
@@ -87,17 +88,17 @@ class ReportState:
 
     @property
     def troubled(self) -> int:
-        """How many queues are in trouble or have just been."""
+        """Returns how many queues are in trouble or have just been."""
         return self.counts.total() - self.number_healthy
 
     @property
     def number_healthy(self) -> int:
-        """How many queues are in no trouble."""
+        """Returns how many queues are in no trouble."""
         return sum(self.counts[kind] for kind in HEALTHY)
 
 
 def read_state(database: Database, settings: Settings, queue: str | None) -> ReportState:
-    """How the queues of the account are, or the one called `queue`. Raises ServiceUnavailable."""
+    """Returns the state of the account's queues, or of the one called `queue`. Raises ServiceUnavailable."""
     state = ReportState()
     pages: Iterable[list[str]] = list_queue_names(database, settings) if queue is None else [[queue]]
     for names in pages:
@@ -134,7 +135,7 @@ def _add(state: ReportState, queues: Sequence[QueueState], *, all_shown: bool) -
 
 
 def _with_minutes(database: Database, settings: Settings, queues: Sequence[QueueState]) -> list[QueueState]:
-    """The same queues with their minutes: all that are kept, since the first tells what there was before."""
+    """Returns the same queues with all stored minutes, because the first minute shows the state before it."""
     found: dict[str, Series] = {}
     known = {queue.facts.arn: queue for queue in queues}
     for arns in parts(list(known), KEPT):

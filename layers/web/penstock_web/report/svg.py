@@ -1,4 +1,4 @@
-"""Pieces of SVG as text: elements, scales and ticks. Pure functions, which escape every text that is shown."""
+"""Writes pieces of SVG as text: elements, scales and ticks. Pure functions escape every shown text."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def element(name: str, /, *content: str, **attributes: object) -> str:
-    """`<name …>content</name>`; `class_` is `class`, `stroke_width` is `stroke-width`. The content is markup."""
+    """Returns `<name …>content</name>`. `class_` is `class`, and `stroke_width` is `stroke-width`. The content is
+    markup."""
     written = "".join(
         f' {key.strip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items()
     )
@@ -25,17 +26,17 @@ def element(name: str, /, *content: str, **attributes: object) -> str:
 
 
 def label(value: str, x: float, y: float, **attributes: object) -> str:
-    """Text at a place."""
+    """Returns a text at a place."""
     return element("text", escape(value), x=x, y=y, **attributes)
 
 
 def tooltip(value: str) -> str:
-    """A title for the surrounding element, which browsers show as a tooltip and screen readers read."""
+    """Returns a title for the surrounding element, which browsers show as a tooltip and screen readers read."""
     return element("title", escape(value))
 
 
 def picture(description: str, width: float, height: float, *content: str, **attributes: object) -> str:
-    """A whole SVG picture, which shrinks with its column."""
+    """Returns a whole SVG picture, which shrinks with its column."""
     return element(
         "svg", tooltip(description), *content,
         role="img", aria_label=description, viewBox=f"0 0 {_value(width)} {_value(height)}", width=width, **attributes,
@@ -43,12 +44,12 @@ def picture(description: str, width: float, height: float, *content: str, **attr
 
 
 def _value(value: object) -> str:
-    """The value of an attribute; numbers are rounded to a tenth of a pixel."""
+    """Returns the value of an attribute. Numbers are rounded to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else escape(str(value))
 
 
 class Scale(NamedTuple):
-    """Maps values from `low` to `high` to pixels from `start` to `end`; others are mapped to the nearest end."""
+    """Maps values from `low` to `high` to pixels from `start` to `end`. Other values are mapped to the nearest end."""
 
     low: float
     high: float
@@ -61,7 +62,8 @@ class Scale(NamedTuple):
 
 
 def paths(points: Sequence[tuple[datetime, Point]], gap: timedelta) -> Iterator[list[Point]]:
-    """The points in segments: between points that are more than `gap` apart no value is known, so no line is drawn."""
+    """Yields the points in segments. No line is drawn between points more than `gap` apart, because no value is known
+    there."""
     segment: list[Point] = [point for _, point in points[:1]]
     for (earlier, _), (later, point) in pairwise(points):
         if later - earlier > gap:
@@ -73,23 +75,23 @@ def paths(points: Sequence[tuple[datetime, Point]], gap: timedelta) -> Iterator[
 
 
 def line(points: Sequence[Point]) -> str:
-    """Path data; a single point is a dot, as its cap is round."""
+    """Returns path data. A single point is a dot, because its cap is round."""
     written = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return f"M{written}h.01" if len(points) == 1 else f"M{written}"
 
 
 def area(points: Sequence[Point], base: float) -> str:
-    """Path data of the area between the points and the base line."""
+    """Returns path data of the area between the points and the base line."""
     return f"{line(points)}L{points[-1][0]:.1f} {base:.1f}L{points[0][0]:.1f} {base:.1f}Z"
 
 
 def count_ticks(greatest: float, most: int = 4) -> list[float]:
-    """`round_ticks` of a number of things: whole numbers, from 0 to at least 1."""
+    """Returns `round_ticks` of a number of things: whole numbers, from 0 to at least 1."""
     return round_ticks(max(1.0, greatest), most, least_step=1.0)
 
 
 def round_ticks(greatest: float, most: int = 4, least_step: float = 0.0) -> list[float]:
-    """0 and multiples of 1, 2 or 5 times a power of ten; the last one is not below `greatest`."""
+    """Returns 0 and multiples of 1, 2 or 5 times a power of ten. The last one is not below `greatest`."""
     rough = max(greatest / most, least_step, 1e-9)
     power = math.floor(math.log10(rough))
     step = next(n for n in (1, 2, 5, 10) if n * 10.0**power >= rough * (1 - 1e-9)) * 10.0**power
@@ -97,7 +99,7 @@ def round_ticks(greatest: float, most: int = 4, least_step: float = 0.0) -> list
 
 
 def time_ticks(start: datetime, end: datetime) -> list[tuple[datetime, str]]:
-    """At most eight moments, in UTC, at whole steps; at midnight the date stands for the time."""
+    """Returns at most eight moments in UTC at whole steps. At midnight the date replaces the time."""
     step = next((s for s in _TIME_STEPS if (end - start) / s <= _MOST_TIME_TICKS), _TIME_STEPS[-1])
     first = math.ceil((start - _EPOCH) / step)
     moments = [_EPOCH + step * n for n in range(first, math.floor((end - _EPOCH) / step) + 1)]
@@ -111,5 +113,5 @@ def _time_label(at: datetime, step: timedelta) -> str:
 
 
 def join_markup(parts: Iterable[str]) -> str:
-    """Markup one after the other."""
+    """Joins markup."""
     return "".join(parts)

@@ -69,13 +69,13 @@ def history(postgres: TestServer) -> Iterator[History]:
 
 def test_no_metrics_job_has_run(history: History) -> None:
     page = history.page()
-    assert "No metrics job has run" in page
+    assert "The metrics job has not run" in page
     assert "<figure>" not in page
 
 
 def test_a_run_that_failed_is_none(history: History) -> None:
     history.execute("insert into queue.metrics_run (mode, finished_at, error) values ('once', now(), 'x')")
-    assert "No metrics job has run" in history.page()
+    assert "The metrics job has not run" in history.page()
 
 
 def test_a_queue_of_which_nothing_is_stored(history: History) -> None:
@@ -182,8 +182,8 @@ def test_an_empty_calendar_has_seven_days_on_which_nothing_fires(calendar: Calen
     page = calendar.page()
     assert len(days(page)) == 7
     assert all("nothing" in day for day in days(page))
-    assert "None is late" in page
-    assert "Nothing was missed" in page
+    assert "No schedule is late" in page
+    assert "show no missed time" in page
 
 
 def test_a_schedule_is_on_each_day_that_it_fires(calendar: Calendar) -> None:
@@ -211,7 +211,7 @@ def test_ten_thousand_that_fire_together_are_one_line_a_day(calendar: Calendar) 
     calendar.schedule("s", "0 12 * * *", NOON, 10_050)
     page = calendar.page()
     assert "and 9,997 others" in days(page)[1]
-    assert "Of the 10,000 schedules that are due first" in page
+    assert "Only the 10,000 schedules that are due first are counted" in page
 
 
 def test_more_times_of_a_day_than_it_has_room_for_are_counted(calendar: Calendar) -> None:

@@ -82,7 +82,7 @@ def test_a_dead_letter_queue_that_grew_needs_attention(console: Console) -> None
     console.sqs.send_message(QueueUrl=url, MessageBody="poison")
     console.sqs.receive_message(QueueUrl=url, VisibilityTimeout=0)
     console.sqs.receive_message(QueueUrl=url)
-    wait_until(lambda: "1 dead letter; 1 came in the last hour" in console.page(""))
+    wait_until(lambda: "1 dead letter; 1 arrived in the last hour" in console.page(""))
     text = console.page("/queues?q=TRIAGE")
     assert text.count("data-row") == 2
     assert 'to <a class="name" href="/console/queues/triage-dead">' in text
@@ -243,7 +243,7 @@ def test_messages_by_a_filter_in_the_address(console: Console, query: str, found
         )
     text = console.page(f"/queues/filtered/messages?{query}")
     assert [name for name in ("n1", "n2") if f"&#34;{name}" in text] == found
-    assert "looked at 2 of" in text
+    assert "examined 2 of" in text
 
 
 def test_a_filter_that_cannot_be_says_so(console: Console) -> None:
@@ -275,7 +275,7 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     assert "&#34;same&#34;" not in "".join(re.findall("<mark>(.*?)</mark>", group))
     assert "**2 dead letters in grouped-dead**" in group
     path = re.findall(r'href="/console(/queues/grouped-dead/messages[?][^"]+)">2 messages', text)[0]
-    assert "2 messages of this shape: looked at 3 of 3" in console.page(path.replace("&amp;", "&"))
+    assert "2 messages of this shape: examined 3 of 3" in console.page(path.replace("&amp;", "&"))
     assert "3 messages" in console.page("/queues/grouped-dead/failures?by=source")
     # All go back to where they came from.
     path = "/console/queues/grouped-dead/redrive"
@@ -342,7 +342,7 @@ def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -
     assert "<ins><code>90</code></ins>" in shown.text
     console.sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "31"})
     confirmed = {**form, "confirmed": "yes", "before.VisibilityTimeout": "30"}
-    assert "meanwhile" in console.browser.post(path, **confirmed).text
+    assert "in between" in console.browser.post(path, **confirmed).text
     assert timeout() == "31"
     confirmed["before.VisibilityTimeout"] = "31"
     assert console.browser.post(path, **confirmed).status_code == 303
@@ -410,7 +410,7 @@ def test_a_schedule_is_run_paused_and_resumed(console: Console) -> None:
     new = {"name": "daily", "cron": "0 3 * * *", "target": {"queue": "scheduled", "message": HOSTILE}}
     assert console.browser.http.post("/v1/schedules", json=new).status_code == 201
     assert 'href="/console/schedules/daily"' in console.page("/schedules?q=dai")
-    assert "No schedule is like that" in console.page("/schedules?status=paused")
+    assert "No schedule matches" in console.page("/schedules?status=paused")
     assert console.browser.post("/console/schedules/daily/run").headers["location"].endswith("?done=ran")
     assert len(console.sqs.receive_message(QueueUrl=url)["Messages"]) == 1
     assert console.audit("penstock:RunSchedule")[2:5] == ("daily", {}, 1)
@@ -438,7 +438,7 @@ def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
     path = made.removeprefix("/console").partition("?")[0]
     text = console.page(path)
     assert "gathered for 1 s" in text
-    assert "the answer names the messages that failed" in text
+    assert "the answer names the failed messages" in text
     assert "<script>alert" not in text
     assert console.audit("lambda:CreateEventSourceMapping")[2:5] == (
         "mapped",
@@ -449,7 +449,7 @@ def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
     assert ">disabled</span>" in row
     assert 'href="/console/queues/mapped"' in row
     assert "/console/mappings?queue=mapped" in console.page("/queues/mapped")
-    assert "No mapping is like that" in console.page("/mappings?queue=none")
+    assert "No mapping matches" in console.page("/mappings?queue=none")
     console.browser.post(f"/console{path}/state", state="enabled")
     assert ">enabled</span>" in console.page(path)
     assert console.audit("lambda:UpdateEventSourceMapping")[3] == {"state": "enabled"}
@@ -473,7 +473,7 @@ def test_a_delivery_that_waits_is_shown_and_retried(console: Console) -> None:
     assert console.audit("penstock:RetryDelivery")[2:5] == (number, {}, 1)
     hook = {"endpoint": "https://127.0.0.1:1/hook"}
     wait_until(lambda: "127.0.0.1:1/hook" in console.page("/deliveries?view=attempts&failed=1"))
-    assert "No such attempt" in console.page("/deliveries?view=attempts&endpoint=https://other.example/")
+    assert "no such attempt" in console.page("/deliveries?view=attempts&endpoint=https://other.example/")
     assert console.browser.post("/console/deliveries/pause", **hook, status="paused").status_code == 303
     assert console.audit("penstock:PauseEndpoint")[2:5] == (hook["endpoint"], {"status": "paused"}, 1)
     wait_until(lambda: "Resume" in console.page("/deliveries"))

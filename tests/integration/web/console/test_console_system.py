@@ -66,7 +66,8 @@ def test_migrations_that_are_missing_or_newer(system: System) -> None:
 def test_the_pool_of_the_process(system: System) -> None:
     pool = system.section("pool")
     assert all(
-        f"<dt>{label}</dt>" in pool for label in ("open", "in use", "calls that wait for one", "at most")
+        f"<dt>{label}</dt>" in pool
+        for label in ("open", "in use", "calls that wait for a connection", "at most")
     )
 
 
@@ -82,7 +83,7 @@ def test_an_old_snapshot_is_shown(system: System) -> None:
 
 def test_what_the_role_cannot_see_is_said(system: System) -> None:
     database = system.section("database")
-    assert "does not see what sessions of other roles do" in database
+    assert "does not see sessions of other roles" in database
     assert "nor how large the write-ahead log is" in database
     assert "not known" in database.partition("WAL on disk")[2].partition("</div>")[0]
 

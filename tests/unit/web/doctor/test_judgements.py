@@ -46,7 +46,7 @@ UNITS = {"max_wal_size": "MB"}
 @pytest.mark.parametrize("name", [rule.name for rule in RULES])
 def test_a_value_of_postgresql_that_the_service_cannot_rely_on(name: str) -> None:
     (found,) = judge_settings({**GOOD, name: BAD[name]}, "app")
-    assert found.problem.startswith(f"{name} is {BAD[name]}{UNITS.get(name, '')}, it should be ")
+    assert found.problem.startswith(f"{name} is {BAD[name]}{UNITS.get(name, '')}; it should be ")
     assert f"alter system set {name} = " in found.remedy
     assert found.why
 

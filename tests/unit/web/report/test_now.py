@@ -86,13 +86,13 @@ def test_a_queue_that_falls_behind() -> None:
     [
         ({"kind": Kind.STALLED}, "Empty at", "no receives"),
         ({"kind": Kind.FALLING_BEHIND}, "Empty at", "not at these rates"),
-        ({"kind": Kind.FALLING_BEHIND}, "Why", "More arrives than consumers do."),
+        ({"kind": Kind.FALLING_BEHIND}, "Why", "More messages arrive than consumers process."),
         ({"kind": Kind.DRAINING, "consumers_now": 1, "consumers_needed": 9}, "What to do", "Nothing: it recovers."),
         ({"kind": Kind.STALLED, "since_or_before": True}, "Since", "before 17:30 10 min"),
         ({"kind": Kind.STALLED, "since": NOW - timedelta(days=1)}, "Since", "25 Nov 17:40 1 d"),
         ({"kind": Kind.STALLED, "since": None}, "Since", "-"),
         ({"kind": Kind.FALLING_BEHIND, "cause": Cause.ONE_TENANT, "top_group_share": 0.72, "noisy_groups": 1},
-         "Why", "More arrives than consumers do. 1 group is set back; the busiest sends 72 %"),
+         "Why", "More messages arrive than consumers process. 1 group is set back; the busiest sends 72 %"),
     ],
 )  # fmt: skip
 def test_what_a_cell_says(known: dict[str, Any], column: str, text: str) -> None:

@@ -1,1 +1,1 @@
-"""The screens of the console, a module each, with its routes."""
+"""Holds the screens of the console, one module for each, with its routes."""

@@ -1,4 +1,4 @@
-"""Attributes of a queue: a form, the difference that it would make, and only then the change."""
+"""Changes attributes of a queue: shows a form, then the differences, and only then makes the change."""
 
 from typing import Final, NamedTuple
 
@@ -14,24 +14,24 @@ from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
 FIELDS: Final = {
-    "VisibilityTimeout": "seconds that a received message is hidden, 0 to 43,200",
-    "MessageRetentionPeriod": "seconds that a message is kept, 60 to 1,209,600",
+    "VisibilityTimeout": "seconds for which a received message is hidden, 0 to 43,200",
+    "MessageRetentionPeriod": "seconds for which a message is kept, 60 to 1,209,600",
     "DelaySeconds": "seconds before a new message can be received, 0 to 900",
-    "ReceiveMessageWaitTimeSeconds": "seconds that a receive waits, 0 to 20",
+    "ReceiveMessageWaitTimeSeconds": "seconds for which a receive waits, 0 to 20",
     "MaximumMessageSize": "bytes, 1,024 to 1,048,576",
-    "archive": "whether what is deleted is kept: true or false",
-    "archive_seconds": "how long it is kept",
-    "history": "whether what became of each message is kept for metrics: true or false",
+    "archive": "whether deleted messages are kept: true or false",
+    "archive_seconds": "how long deleted messages are kept",
+    "history": "whether the outcome of each message is kept for metrics: true or false",
     "RedrivePolicy": "JSON with deadLetterTargetArn and maxReceiveCount; empty: none",
-    "RedriveAllowPolicy": "JSON: which queues may have this one for their dead letters",
+    "RedriveAllowPolicy": "JSON: queues that may have this one as their dead-letter queue",
     "Policy": "JSON: other accounts and users that may use the queue",
 }
-"""What the form shows, with what it is. The last three have a field of several lines."""
+"""Lists the fields of the form and their descriptions. The last three have several lines."""
 LONG: Final = ("RedrivePolicy", "RedriveAllowPolicy", "Policy")
 
 
 class Difference(NamedTuple):
-    """An attribute as it is and as it would be; empty: it is not set."""
+    """Represents an attribute before and after the change. An empty value means that it is not set."""
 
     name: str
     before: str
@@ -43,13 +43,13 @@ class Difference(NamedTuple):
     right=require_on_queue("sqs:GetQueueAttributes", "sqs:SetQueueAttributes"),
 )
 async def attributes_form(name: str, page: CurrentPage) -> Response:
-    """The form."""
+    """Shows the form."""
     return show(page, name, await present(name, page), [])
 
 
 @act("/console/queues/{name}/attributes", right=require_on_queue("sqs:SetQueueAttributes"))
 async def change_attributes(name: str, page: CurrentPage) -> Response:
-    """Shows the changes; with `confirmed`, makes them, unless these attributes have changed meanwhile."""
+    """Shows the changes. With `confirmed` it makes them, unless these attributes have changed in between."""
     there = await present(name, page)
     given = {field: page.form.get(field).strip().replace("\r\n", "\n") for field in FIELDS}
     differences = [
@@ -71,13 +71,13 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
 
 
 async def present(name: str, page: Page) -> dict[str, str]:
-    """The attributes that are set. Raises QueueDoesNotExist."""
+    """Returns the attributes that are set. Raises QueueDoesNotExist."""
     build_queue_arn(name, page.context)
     return dict((await page.run(describe_queue(name, page.context))).attributes)
 
 
 def show(page: Page, name: str, values: dict[str, str], differences: list[Difference]) -> Response:
-    """The form with these values, or the differences that it would make."""
+    """Shows the form with these values, or the differences that it would make."""
     return show_page(
         page, "attributes.html", title=f"Attributes of {name}", name=name, values=values, differences=differences,
         fields=FIELDS, long=LONG,

@@ -1,4 +1,4 @@
-"""Deliveries: endpoints, the log of attempts, waiting and given-up deliveries; deliver again, pause."""
+"""Shows endpoints, the log of attempts, and waiting and exhausted deliveries. Delivers again and pauses."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -50,7 +50,7 @@ async def deliveries(page: CurrentPage) -> Response:
 
 
 async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
-    """What the view lists, and where its next page begins."""
+    """Returns the rows of the view, and the beginning of the next page."""
     if view == "endpoints":
         return [*await page.read(("endpoints",), lambda: endpoints.list_endpoints(page.context))], None
     at = page.query.read_number("after", 0, LAST_ID) or None
@@ -69,7 +69,7 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
 
 @act("/console/deliveries/retry", right=require("penstock:RetryDelivery"))
 async def retry_failed(page: CurrentPage) -> Response:
-    """Delivers again what was given up: of an endpoint or of all, of the last hour, day or of any time."""
+    """Delivers exhausted deliveries again: of one endpoint or all, of the last hour, the last day or any time."""
     hours = HOURS.get(page.form.get("since"))
     wanted = GivenUp(
         endpoint=page.form.get("endpoint") or None,
@@ -97,7 +97,7 @@ async def pause_endpoint(page: CurrentPage) -> Response:
     """Pauses or resumes an endpoint."""
     endpoint, wanted = page.form.get("endpoint"), page.form.get("status")
     if wanted not in ("paused", "active") or not 0 < len(endpoint) <= MAXIMUM_URL_CHARACTERS:
-        raise InvalidParameterValue("endpoint and status (paused or active) are needed.")
+        raise InvalidParameterValue("An endpoint and a status (paused or active) are needed.")
     operation = (endpoints.pause_endpoint if wanted == "paused" else endpoints.resume_endpoint)(
         endpoint, page.context
     )
@@ -108,7 +108,7 @@ async def pause_endpoint(page: CurrentPage) -> Response:
 
 @act("/console/deliveries/test", right=require("penstock:TestEndpoint"))
 async def send_test_event(page: CurrentPage) -> Response:
-    """Sends a test event to an endpoint, and leads to its attempts, where the answer is shown."""
+    """Sends a test event to an endpoint and leads to its attempts, which show the answer."""
     endpoint = page.form.get("endpoint").strip()
     if not re.fullmatch(URL, endpoint):
         raise InvalidParameterValue("The URL of an endpoint is needed.")

@@ -1,4 +1,4 @@
-"""Signing in and out, styles and scripts, and paths at which there is nothing."""
+"""Serves signing in and out, styles and scripts, and paths without a page."""
 
 from urllib.parse import urlsplit
 
@@ -23,13 +23,13 @@ YEAR = {
 
 @screen("/", right=PUBLIC)
 async def root(page: CurrentPage) -> Response:  # noqa: ARG001
-    """Leads browsers to the console: the application asks for no other `GET /` here."""
+    """Leads browsers to the console. The application needs no other `GET /` here."""
     return RedirectResponse(HOME, 302, {"vary": "Accept"})
 
 
 @screen("/console/static/{file}", right=PUBLIC)
 async def asset(file: str, page: CurrentPage) -> Response:
-    """A style, script or picture."""
+    """Serves a style, script or picture."""
     found = read_asset(file)
     if found is None:
         return show_page(page, "none.html", 404, title="Not here")
@@ -38,7 +38,7 @@ async def asset(file: str, page: CurrentPage) -> Response:
 
 @screen("/console/sign-in", right=PUBLIC, title="Sign in")
 async def sign_in_page(page: CurrentPage) -> Response:
-    """The form. A viewer who is signed in, or need not be, is redirected."""
+    """Shows the form. A viewer who is signed in, or need not be, is redirected."""
     if await page.run(find_viewer(page.context)) is not None:
         return redirect(own_path(page.query.get("to", "")))
     return show_page(page, "sign_in.html", to=own_path(page.query.get("to", "")), problem="")
@@ -46,7 +46,7 @@ async def sign_in_page(page: CurrentPage) -> Response:
 
 @act("/console/sign-in", right=PUBLIC)
 async def sign_in(page: CurrentPage) -> Response:
-    """Signs in with a key: its id and secret, or both in the first field, as a bearer key is written."""
+    """Signs in with a key: its id and secret, or both in the first field in the form of a bearer key."""
     key_id, _, joined = (
         page.form.get("key")
         .strip()
@@ -79,12 +79,12 @@ async def sign_out(page: CurrentPage) -> Response:
 
 @screen("/console/{rest:path}", right=SIGNED_IN, title="Not here")
 async def no_page(rest: str, page: CurrentPage) -> Response:  # noqa: ARG001
-    """There is nothing at this path."""
+    """Reports that this path has no page."""
     return show_page(page, "none.html", 404)
 
 
 def own_path(path: str) -> str:
-    """A path of the console; the overview for anything else."""
+    """Returns a path of the console, or the overview for anything else."""
     parts = urlsplit(path)
     is_own = (
         not parts.scheme and not parts.netloc and (parts.path == HOME or parts.path.startswith(f"{HOME}/"))

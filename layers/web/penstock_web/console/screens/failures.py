@@ -1,4 +1,4 @@
-"""Dead letters: in groups that failed alike, with samples side by side."""
+"""Shows dead letters in groups of equal failures, with samples side by side."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Line(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A message of a group, and its lines beside those of the others."""
+    """Represents a message of a group, with its lines beside those of the others."""
 
     seen: Seen
     lines: list[Line]
@@ -40,7 +40,8 @@ class Sample(NamedTuple):
 
 
 class ShownFailures(NamedTuple):
-    """A group. `parameters`: the filter that finds its messages, None where none does; `markdown`: the first sample."""
+    """Represents a group. `parameters` is the filter that finds its messages, or None if no filter does. `markdown` is
+    the first sample."""
 
     group: FailureGroup
     samples: list[Sample]
@@ -50,18 +51,18 @@ class ShownFailures(NamedTuple):
 
     @property
     def oldest_at(self) -> object:
-        """When the first of them came."""
+        """Returns when the first message of the group arrived."""
         return to_datetime(self.group.oldest_ms)
 
     @property
     def newest_at(self) -> object:
-        """When the last of them came."""
+        """Returns when the last message of the group arrived."""
         return to_datetime(self.group.newest_ms)
 
 
 @screen("/console/queues/{name}/failures", right=require_on_queue("sqs:ReceiveMessage"))
 async def failures(name: str, page: CurrentPage) -> Response:
-    """The groups of the first messages; `by`: what the messages of a group share."""
+    """Shows the groups of the first messages. `by` says what the messages of a group share."""
     chosen = [kind for kind in KINDS if kind in page.request.query_params.getlist("by")]
     attribute = page.query.get("attribute", "").strip()[:256]
     if "attribute" in chosen and not attribute:
@@ -79,7 +80,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
 
 
 def show_group(name: str, group: FailureGroup) -> ShownFailures:
-    """A group as the page has it."""
+    """Shows a group in the form of the page."""
     seen = [Seen(row, row.state) for row in group.samples]
     texts = [one.pretty or one.row.body for one in seen]
     samples = [

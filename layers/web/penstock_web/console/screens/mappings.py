@@ -1,4 +1,5 @@
-"""Event source mappings: which functions the queues trigger, and how they do; make, enable, disable, delete one."""
+"""Shows event source mappings, the functions that the queues trigger, and their state. Creates, enables, disables and
+deletes one."""
 
 from typing import Final
 
@@ -22,7 +23,7 @@ RUNNING: Final = {"enabled": True, "disabled": False}
 
 @screen("/console/mappings", right=require("lambda:ListEventSourceMappings"), title="Mappings", position=50)
 async def mappings(page: CurrentPage) -> Response:
-    """Mappings by id, of a queue if the address names one."""
+    """Shows mappings by id. If the address names a queue, it shows only those of the queue."""
     queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]
     found = await page.read(
         ("mappings", queue, after),
@@ -36,7 +37,7 @@ async def mappings(page: CurrentPage) -> Response:
 
 @screen("/console/mappings/{mapping}", right=require("lambda:GetEventSourceMapping"))
 async def mapping(mapping: str, page: CurrentPage) -> Response:
-    """A mapping: its settings, and the results of its batches."""
+    """Shows a mapping with its settings and the results of its batches."""
     shown = await page.run(management.describe_mapping(mapping, page.context))
     patterns = [msgspec.json.format(msgspec.json.encode(one), indent=2).decode() for one in shown.filters]
     return show_page(
@@ -49,7 +50,7 @@ async def mapping(mapping: str, page: CurrentPage) -> Response:
 
 @act("/console/mappings", right=require("lambda:CreateEventSourceMapping"))
 async def create_mapping(page: CurrentPage) -> Response:
-    """Makes a mapping."""
+    """Creates a mapping."""
     new = _read_form(page)
     act = Act("lambda:CreateEventSourceMapping", new.queue, {"function": new.function})
     made = await page.act(act, management.create_mapping(new, page.context), lambda _: 1)
@@ -61,7 +62,7 @@ async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
     """Enables a mapping, or disables it."""
     state = page.form.get("state")
     if state not in RUNNING:
-        raise InvalidParameterValue("state is enabled or disabled.")
+        raise InvalidParameterValue("state must be enabled or disabled.")
     act = Act("lambda:UpdateEventSourceMapping", mapping, {"state": state})
     operation = management.change_mapping(mapping, MappingPatch(enabled=RUNNING[state]), page.context)
     await page.act(act, operation, lambda _: 1)
@@ -77,7 +78,7 @@ async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
 
 
 def _read_form(page: Page) -> NewMapping:
-    """The mapping of the form. Raises InvalidParameterValue."""
+    """Returns the mapping of the form. Raises InvalidParameterValue."""
     document = {
         "queue": page.form.get("queue").strip(),
         "function": page.form.get("function").strip(),
@@ -95,8 +96,8 @@ def _read_form(page: Page) -> NewMapping:
 
 
 def _number(page: Page, name: str) -> int | None:
-    """The number of a field; None where it is empty."""
+    """Returns the number of a field, or None if it is empty."""
     text = page.form.get(name).strip()
     if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
-        raise InvalidParameterValue(f"{name.replace('_', ' ')} is a number.")
+        raise InvalidParameterValue(f"{name.replace('_', ' ')} must be a number.")
     return int(text) if text else None

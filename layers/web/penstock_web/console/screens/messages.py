@@ -1,4 +1,4 @@
-"""Messages of a queue: look, send, send a copy, delete."""
+"""Shows, sends, copies and deletes messages of a queue."""
 
 import msgspec
 from fastapi import Response
@@ -48,7 +48,7 @@ async def messages(name: str, page: CurrentPage) -> Response:
 
 
 async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Response:
-    """Messages that pass a filter: a bounded look, which says how far it went."""
+    """Shows messages that pass a filter. The search is bounded and reports its progress."""
     place = page.query.get("place", "")[:LONGEST_PLACE]
     found = await page.run(find(name, wanted, place or None, page.context))
     arn = build_queue_arn(name, page.context)
@@ -63,7 +63,7 @@ async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Respons
 
 @screen("/console/queues/{name}/messages/export", right=require_on_queue("sqs:ReceiveMessage"))
 async def export(name: str, page: CurrentPage) -> Response:
-    """The messages that pass the filter, a JSON document a line: up to 1,000, and 4 MB of them."""
+    """Exports the messages that pass the filter, one JSON document in each line: up to 1,000 messages and 4 MB."""
     state = page.query.get("state", "")
     wanted = parse_filter(page.query, [state] if state in STATES else list(STATES)) or MessageFilter()
     search = Search(build_queue_arn(name, page.context), wanted, None, MOST_IDS, MOST_SCANNED)
@@ -75,13 +75,13 @@ async def export(name: str, page: CurrentPage) -> Response:
 
 @screen("/console/queues/{name}/messages/{message_id}", right=require_on_queue("sqs:ReceiveMessage"))
 async def message(name: str, message_id: str, page: CurrentPage) -> Response:
-    """A message. Raises MessageNotFound for one that is gone."""
+    """Shows a message. Raises MessageNotFound for a message that no longer exists."""
     first = page.query.read_choice("state", STATES)
     states = (first, *(state for state in STATES if state != first))
     seen = await page.run(look_for(name, parse_id(message_id), states, page.context))
     if seen is None:
         raise MessageNotFound(
-            "This message is no longer in the queue: it was deleted, moved, or has expired."
+            "This message is no longer in the queue: it was deleted or moved, or it has expired."
         )
     arn = build_queue_arn(name, page.context)
     return show_page(
@@ -92,7 +92,7 @@ async def message(name: str, message_id: str, page: CurrentPage) -> Response:
 
 
 def build_snippets(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
-    """How the message is sent again, and as Markdown."""
+    """Returns code that sends the message again, and the message as Markdown."""
     row = seen.row
     facts = {
         "message id": row.message_id,
@@ -109,7 +109,7 @@ def build_snippets(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
 
 @screen("/console/queues/{name}/send", right=require_on_queue("sqs:SendMessage"))
 async def send_form(name: str, page: CurrentPage) -> Response:
-    """The form; with `copy` it has the content of that message, which whoever may receive it may see."""
+    """Shows the form. `copy` fills in the content of that message, for a user who may receive it."""
     seen = None
     if "copy" in page.query:
         await page.check(require_on_queue("sqs:ReceiveMessage"))
@@ -126,7 +126,7 @@ async def send(name: str, page: CurrentPage) -> Response:
     body = page.form.get("body").replace("\r\n", "\n")
     delay = page.form.get("delay").strip()
     if delay and not (delay.isascii() and delay.isdigit() and len(delay) < 9):
-        raise InvalidParameterValue("The delay is a number of seconds.")
+        raise InvalidParameterValue("The delay must be a number of seconds.")
     request = SendMessageRequest(
         queue_url=name,
         message_body=body,
@@ -172,7 +172,7 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
 
 
 def parse_id(text: str) -> int:
-    """The id of a message. Raises MessageNotFound for any other text."""
+    """Returns the id of a message. Raises MessageNotFound for any other text."""
     if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LAST_ID):
         raise MessageNotFound
     return int(text)

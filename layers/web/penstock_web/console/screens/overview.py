@@ -1,4 +1,4 @@
-"""The first screen: queues that need attention, the worst first, then rates and totals."""
+"""Shows the first screen: queues that need attention with the worst first, then rates and totals."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
@@ -33,7 +33,8 @@ WORST: Final = {
 
 
 class Item(NamedTuple):
-    """Something that needs attention. `level`: bad, warn or info. `what`: a word or two; `path`: where to look."""
+    """Describes something that needs attention. `level` is bad, warn or info. `what` is a word or two, and `path` leads
+    to more."""
 
     level: str
     what: str
@@ -44,7 +45,7 @@ class Item(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """`total`: of all queues. `busiest`: the queues with the most messages."""
+    """`total` covers all queues. `busiest` lists the queues with the most messages."""
 
     total: OverviewRow
     items: Sequence[Item]
@@ -65,7 +66,7 @@ async def overview(page: CurrentPage) -> Response:
 
 
 def read_overview(context: Context) -> Operation[Overview]:
-    """Totals, the queues that may need attention, and verdicts on these."""
+    """Returns totals, the queues that may need attention, and the verdicts on them."""
     limit = MOST_QUEUES // 4
     total, *rows = yield from Call(READ_OVERVIEW, (context.account_id, context.region, limit))
     settings = context.environment.settings
@@ -86,16 +87,16 @@ def read_overview(context: Context) -> Operation[Overview]:
 
 
 def attention(known: Iterable[tuple[OverviewRow, Observed]]) -> Iterator[Item]:
-    """The queues that need attention."""
+    """Yields the queues that need attention."""
     for row, queue in known:
         name, path = row.name or "", f"/console/queues/{row.name}"
         if row.dead_letters and row.visible:
             grew = queue.total("sent", HOUR)
             level = "bad" if grew else "info"
             text = (
-                f"{plural(row.visible, 'dead letter')}; {grew:,} came in the last hour"
+                f"{plural(row.visible, 'dead letter')}; {grew:,} arrived in the last hour"
                 if grew
-                else (f"{plural(row.visible, 'dead letter')}; none came in the last hour")
+                else (f"{plural(row.visible, 'dead letter')}; none arrived in the last hour")
             )
             yield Item(level, DEAD_LETTER_QUEUE_GREW, name, text, f"{path}/failures", queue)
         elif queue.verdict.kind in WORST:
@@ -104,23 +105,23 @@ def attention(known: Iterable[tuple[OverviewRow, Observed]]) -> Iterator[Item]:
 
 
 def reason(queue: Observed) -> str:
-    """Why a queue needs attention."""
+    """Says why a queue needs attention."""
     verdict = queue.verdict
-    text = verdict.cause_text or "More messages come than are deleted."
+    text = verdict.cause_text or "More messages arrive than are deleted."
     if verdict.kind is Kind.STALLED and verdict.seconds_since_receive is not None:
         text = f"Messages wait, and no consumer received any for {seconds(verdict.seconds_since_receive)}."
     return f"{text} {plural(verdict.backlog, 'message')} can be received."
 
 
 def late(rows: Sequence[InstallationRow]) -> Iterator[Item]:
-    """What the whole installation is behind with."""
+    """Yields the work of the whole installation that is late."""
     values = {row.name: row.value for row in rows if not row.label}
     if (overdue := values.get("schedules_overdue", 0.0)) > LATE_SECONDS:
-        text = f"The schedule that waits longest has been due for {seconds(overdue)}."
+        text = f"The longest waiting schedule has been due for {seconds(overdue)}."
         yield Item("bad", "late", "Schedules", text, "/console/schedules")
     if (overdue := values.get("deliveries_overdue", 0.0)) > LATE_SECONDS:
-        text = f"The delivery that waits longest has been due for {seconds(overdue)}."
+        text = f"The longest waiting delivery has been due for {seconds(overdue)}."
         yield Item("warn", "late", "Deliveries", text, "/console/deliveries")
     if (oldest := values.get("oldest_transaction", 0.0)) > OLD_SNAPSHOT_SECONDS:
-        text = f"A transaction has been open for {seconds(oldest)}: deleted rows cannot be removed meanwhile."
+        text = f"A transaction has been open for {seconds(oldest)}. Until it ends, deleted rows cannot be removed."
         yield Item("warn", "old snapshot", "Database", text, "/console/system")

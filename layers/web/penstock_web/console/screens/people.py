@@ -1,4 +1,4 @@
-"""Keys and users of the account, and the audit: each act, its user, time and number of things."""
+"""Shows keys and users of the account, and the audit with each act, its user, time and number of objects."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ LAST_ID = 2**63 - 1
 
 
 class People(NamedTuple):
-    """The account's users, and its keys with those of its users."""
+    """Holds the account's users, and its keys with the keys of its users."""
 
     users: list[UserRow]
     keys: list[KeyRow]
@@ -26,13 +26,13 @@ class People(NamedTuple):
 
 @screen("/console/keys", right=require("penstock:ReadKeys"), title="Keys", position=80)
 async def keys(page: CurrentPage) -> Response:
-    """Keys without their secrets; the command line makes and revokes them."""
+    """Shows keys without their secrets. The command line creates and revokes them."""
     found = await page.run(read_people(page.context))
     return show_page(page, "keys.html", found=found, built_in=BUILT_IN)
 
 
 def read_people(context: Context) -> Operation[People]:
-    """Only those of the caller's account."""
+    """Reads only the keys and users of the caller's account."""
     users = yield from Call(LIST_USERS, ())
     every = yield from Call(LIST_KEYS, ())
     own = context.account_id
@@ -43,7 +43,7 @@ def read_people(context: Context) -> Operation[People]:
 
 @screen("/console/audit", right=require("penstock:ReadAudit"), title="Audit", position=90)
 async def audit(page: CurrentPage) -> Response:
-    """What people did in the console, the newest first."""
+    """Shows what users did in the console, the newest act first."""
     before = page.query.read_number("before", 0, LAST_ID)
     arguments = (page.context.account_id, before or None, PAGE + 1)
     rows = await page.run(iter(Call(LIST_AUDIT, arguments)))

@@ -1,4 +1,4 @@
-"""A queue: its state, attributes and subscriptions; make, purge and delete one."""
+"""Shows a queue with its state, attributes and subscriptions. Creates, purges and deletes one."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -45,14 +45,14 @@ SHOWN_RECEIVERS: Final = 10
 
 
 class QueueNow(NamedTuple):
-    """A queue with its counts and its last minutes."""
+    """Holds a queue with its counts and its last minutes."""
 
     queue: QueueDescription
     seen: Observed
 
 
 class Subscribed(NamedTuple):
-    """The senders of a queue: subscriptions of topics, and bindings of routing keys."""
+    """Holds the senders of a queue: subscriptions of topics, and bindings of routing keys."""
 
     subscriptions: list[QueueSubscriptionRow]
     bindings: list[Subscription]
@@ -62,7 +62,7 @@ class Subscribed(NamedTuple):
     "/console/queues/{name}", right=require_on_queue("sqs:GetQueueAttributes", "penstock:GetQueueMetrics")
 )
 async def queue(name: str, page: CurrentPage) -> Response:
-    """A queue; its last hours, or 30 days out of what the metrics job stored."""
+    """Shows a queue with its last hours, or with 30 days from the metrics job."""
     span = page.query.read_choice("span", (*SPANS, MONTH))
     context = page.context
     await page.refresh()
@@ -92,37 +92,37 @@ async def queue(name: str, page: CurrentPage) -> Response:
 
 
 def read_queue(name: str, context: Context) -> Operation[QueueNow]:
-    """Raises QueueDoesNotExist."""
+    """Reads a queue. Raises QueueDoesNotExist."""
     described = yield from describe_queue(name, context)
     seen = yield from observe([described.arn], context.environment.settings.queue_in_flight_limit)
-    if described.arn not in seen:  # deleted since
+    if described.arn not in seen:  # The queue was deleted since.
         raise QueueDoesNotExist
     return QueueNow(described, seen[described.arn])
 
 
 def read_charts(arn: str, span: timedelta) -> Operation[list[Chart]]:
-    """Charts of the minutes of the last `span`, and of the hour before for what the queue held at its beginning."""
+    """Returns charts of the minutes of the last `span`. The hour before gives the depth at the beginning."""
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     rows = yield from Call(READ_MINUTES, ([arn], end - span - timedelta(hours=1), end))
     return build_charts(group_by_queue(rows).get(1, ()), end - span, end)
 
 
 def read_history(arn: str) -> Operation[History]:
-    """What the metrics job stored of the last 30 days, at most 720 hours, in one statement."""
+    """Returns what the metrics job stored of the last 30 days, at most 720 hours, in one statement."""
     end = datetime.now(UTC)
     rows = yield from Call(READ_QUEUE_HISTORY, (arn, end - MONTH_LENGTH, end))
     return (yield from Compute(partial(build_history, rows, end - MONTH_LENGTH, end)))
 
 
 def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
-    """At most 100 of each."""
+    """Reads at most 100 of each."""
     rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (build_queue_arn(name, context),))
     bindings = yield from list_bindings(None, name, None, MOST_SUBSCRIPTIONS, context)
     return Subscribed(rows[:MOST_SUBSCRIPTIONS], bindings.subscriptions)
 
 
 class Redrive(NamedTuple):
-    """Where messages go after so many receives. `name`: of a queue of this account and region, else None."""
+    """Says where messages go after too many receives. `name` is a queue of this account and region, or None."""
 
     arn: str
     name: str | None
@@ -130,7 +130,7 @@ class Redrive(NamedTuple):
 
 
 def read_redrive(policy: str) -> Redrive | None:
-    """The parts of a RedrivePolicy; None without a policy."""
+    """Returns the parts of a RedrivePolicy, or None without a policy."""
     if not policy:
         return None
     document = msgspec.json.decode(policy, type=dict[str, str | int])
@@ -139,7 +139,7 @@ def read_redrive(policy: str) -> Redrive | None:
 
 
 def laid_out(text: str) -> str:
-    """JSON in lines; any other text as it is."""
+    """Returns JSON in lines, and any other text unchanged."""
     try:
         return msgspec.json.format(text, indent=2) if text else ""
     except (msgspec.DecodeError, ValueError):
@@ -149,7 +149,7 @@ def laid_out(text: str) -> str:
 # --- what changes something ------------------------------------------------------------------------------------------
 @act("/console/queues", right=require("sqs:CreateQueue"))
 async def create(page: CurrentPage) -> Response:
-    """Makes a queue, with a dead-letter queue if the form names one."""
+    """Creates a queue, with a dead-letter queue if the form names one."""
     name = page.form.get("name").strip()
     attributes: Attributes = {}
     if dead := page.form.get("dead").strip():
@@ -175,10 +175,10 @@ async def purge(name: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/pause", right=require_on_queue("penstock:PauseQueue"))
 async def pause_queue(name: str, page: CurrentPage) -> Response:
-    """Pauses or resumes the handing out of messages."""
+    """Pauses or resumes the receives of a queue."""
     wanted = page.form.get("status")
     if wanted not in ("paused", "active"):
-        raise InvalidParameterValue("status is paused or active.")
+        raise InvalidParameterValue("status must be paused or active.")
     operation = set_paused(
         build_queue_arn(name, page.context), paused=wanted == "paused", context=page.context
     )
@@ -196,6 +196,6 @@ async def delete(name: str, page: CurrentPage) -> Response:
 
 
 def check_typed(name: str, page: Page) -> None:
-    """Raises InvalidParameterValue unless the form has the queue's name, typed by hand."""
+    """Raises InvalidParameterValue unless the user has typed the queue's name into the form."""
     if page.form.get("typed").strip() != name:
         raise InvalidParameterValue(f"Nothing was done: the name that was typed is not {name}.")

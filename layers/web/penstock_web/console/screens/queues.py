@@ -1,4 +1,4 @@
-"""The list of queues: search, sort, a page at a time."""
+"""Shows the list of queues with search, sorting and pages."""
 
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -23,7 +23,7 @@ LONGEST_SEARCH: Final = 80
 
 
 class Wanted(NamedTuple):
-    """What the address asks for. `page`: from 1."""
+    """Holds the parameters of the address. `page` begins at 1."""
 
     search: str
     sort: str
@@ -32,20 +32,20 @@ class Wanted(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A queue of the list. `seen`: None for one that was deleted meanwhile."""
+    """Represents a queue of the list. `seen` is None if it was deleted in between."""
 
     row: QueuePageRow
     seen: Observed | None
 
     @property
     def spark(self) -> Markup:
-        """Its depth in the last hour."""
+        """Returns its depth in the last hour."""
         return Markup() if self.seen is None else depth_spark(self.seen)
 
 
 @screen("/console/queues", right=require("sqs:ListQueues", "penstock:GetLag"), title="Queues", position=20)
 async def queues(page: CurrentPage) -> Response:
-    """Queues with the last measurement of each."""
+    """Shows queues with the last measurement of each."""
     sort = page.query.read_choice("sort", SORTS)
     order = page.query.read_choice("order", ("", "asc", "desc"))
     descending = order == "desc" if order else sort != "name"
@@ -72,14 +72,14 @@ async def queues(page: CurrentPage) -> Response:
 
 
 def read_page(wanted: Wanted, context: Context) -> Operation[list[QueuePageRow]]:
-    """The rows of a page; none beyond the last one."""
+    """Returns the rows of a page. Beyond the last page there are no rows."""
     skip = (wanted.page - 1) * PAGE
     place = (context.account_id, context.region)
     return (yield from Call(READ_QUEUE_PAGE, (*place, *wanted[:3], skip, PAGE)))
 
 
 def depth_spark(queue: Observed, now: datetime | None = None) -> Markup:
-    """The visible messages of a queue in the last hour."""
+    """Draws the visible messages of a queue in the last hour."""
     values = [*depths(queue.minutes, now or queue.facts.read_at), queue.facts.visible]
     known = [value for value in values if value is not None]
     text = f"last hour: at most {plural(max(known), 'message')} visible" if known else ""

@@ -1,6 +1,7 @@
-"""Sends dead letters back to where they came from, or elsewhere: all, a group, or chosen ones; one first, if wanted.
+"""Moves dead letters back to their source queues or to another queue: all, a group, or chosen ones, and optionally one
+first.
 
-A move is one of /v1/queues/{name}/moves: its progress is shown, it goes on after its canary, and it can be ended.
+A move is one of /v1/queues/{name}/moves. The page shows its progress, continues it after its canary, and can end it.
 """
 
 from typing import Final, NamedTuple
@@ -25,7 +26,7 @@ OVER: Final = ("completed", "cancelled", "failed")
 
 
 class Selection(NamedTuple):
-    """The messages to move: chosen ids, the matches of a filter, or (neither) all visible messages."""
+    """Describes the messages to move: chosen ids, the matches of a filter, or (without both) all visible messages."""
 
     ids: list[int]
     filter: MessageFilter | None
@@ -33,7 +34,7 @@ class Selection(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """The filter for people."""
+        """Returns the filter in a form for people."""
         return {NAMES_IN_WORDS[name]: value for name, value in self.given.items() if value}
 
 
@@ -46,7 +47,7 @@ NAMES_IN_WORDS: Final = {
 
 @screen("/console/queues/{name}/redrive", right=require_on_queue("sqs:ListMessageMoveTasks"))
 async def redrive_page(name: str, page: CurrentPage) -> Response:
-    """The form, and the last moves with their progress."""
+    """Shows the form, and the last moves with their progress."""
     arn = build_queue_arn(name, page.context)
     rows = await page.read(("moves", name), lambda: move_tasks.list_move_tasks(name, page.context))
     query = page.request.query_params
@@ -59,10 +60,10 @@ async def redrive_page(name: str, page: CurrentPage) -> Response:
 
 
 def selection(ids: list[str], given: dict[str, str]) -> Selection:
-    """Raises InvalidParameterValue for ids that are none, and for a filter that cannot be."""
+    """Returns the selection. Raises InvalidParameterValue for invalid ids and for an invalid filter."""
     numbers = [int(text) for text in ids if text.isascii() and text.isdigit() and len(text) < 20]
     if len(numbers) < len(ids):
-        raise InvalidParameterValue("An id of a message is a number.")
+        raise InvalidParameterValue("The id of a message must be a number.")
     return Selection(numbers, None if numbers else parse_filter(given, []), given)
 
 
@@ -77,7 +78,7 @@ async def redrive(name: str, page: CurrentPage) -> Response:
 
 
 def build_move_task(wanted: Selection, page: Page) -> NewMoveTask:
-    """The move of the form. Raises InvalidParameterValue."""
+    """Returns the move of the form. Raises InvalidParameterValue."""
     document: dict[str, object] = {"filter": wanted.filter or {}}
     if wanted.ids:
         document = {"ids": wanted.ids}
@@ -98,7 +99,7 @@ def build_move_task(wanted: Selection, page: Page) -> NewMoveTask:
 
 @act("/console/queues/{name}/redrive/{move}/continue", right=require_on_queue("sqs:StartMessageMoveTask"))
 async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
-    """Lets a move go on that waits after its canary."""
+    """Continues a move that waits after its canary."""
     task = move_tasks.continue_move_task(name, parse_id(move), None, page.context)
     await page.act(task.act, task.operation, count_moved)
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
@@ -106,14 +107,14 @@ async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/redrive/{move}/cancel", right=require_on_queue("sqs:CancelMessageMoveTask"))
 async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
-    """Ends a move: moved messages stay where they are, all others stay in the queue."""
+    """Ends a move. Moved messages stay in their new queue, and all others stay in the old one."""
     task = move_tasks.cancel_move_task(name, parse_id(move), page.context)
     await page.act(task.act, task.operation, count_moved)
     return redirect(f"/console/queues/{name}/redrive?done=cancelled")
 
 
 def parse_id(text: str) -> UUID:
-    """The id of a move. Raises InvalidParameterValue."""
+    """Returns the id of a move. Raises InvalidParameterValue."""
     try:
         return UUID(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Schedules: when each fires, and the results; run one now, pause and resume one."""
+"""Shows schedules, when each fires, and the results. Runs one now, pauses and resumes one."""
 
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
@@ -31,7 +31,7 @@ LATE: Final = timedelta(minutes=1)
 
 
 class Listed(NamedTuple):
-    """A schedule of the list. `is_late`: it has been due for more than a minute."""
+    """Represents a schedule of the list. `is_late` says that it has been due for more than a minute."""
 
     schedule: ShownSchedule
     is_late: bool
@@ -39,7 +39,7 @@ class Listed(NamedTuple):
 
 @screen("/console/schedules", right=require("scheduler:ListSchedules"), title="Schedules", position=40)
 async def schedules(page: CurrentPage) -> Response:
-    """Schedules of the group `default`: by name, or when they fire in seven days."""
+    """Shows schedules of the group `default`, by name or by their times in the next seven days."""
     if page.query.read_choice("view", VIEWS) == "calendar":
         calendar = await page.read(("calendar",), lambda: read_calendar(page.context))
         return show_page(page, "calendar.html", calendar=calendar, view="calendar", views=VIEWS)
@@ -56,7 +56,7 @@ async def schedules(page: CurrentPage) -> Response:
 
 
 def list_schedules(status: str, prefix: str, after: str, context: Context) -> Operation[list[Listed]]:
-    """A page and one more."""
+    """Returns a page and one more."""
     place = management.group_key(context)
     names = (prefix or None, status or None, None, None, place[2] if after else None, after or None)
     found = []
@@ -68,7 +68,7 @@ def list_schedules(status: str, prefix: str, after: str, context: Context) -> Op
 
 
 def is_late(row: ScheduleRow, now: datetime) -> bool:
-    """Whether it should have fired a minute ago, with its jitter and its window."""
+    """Returns whether it should have fired a minute ago, with its jitter and its window."""
     if row.next_fire_at is None or row.status != "active":
         return False
     may_wait = timedelta(seconds=row.jitter_seconds, minutes=row.window_minutes or 0)
@@ -77,7 +77,7 @@ def is_late(row: ScheduleRow, now: datetime) -> bool:
 
 @screen("/console/schedules/{schedule}", right=require("scheduler:GetSchedule"))
 async def schedule(schedule: str, page: CurrentPage) -> Response:
-    """A schedule and its last runs."""
+    """Shows a schedule and its last runs."""
     shown = await page.run(management.describe_schedule(schedule, page.context))
     runs = await page.run(management.list_runs(schedule, None, MOST_RUNS, page.context))
     target = msgspec.json.encode(shown.target)
@@ -91,7 +91,7 @@ async def schedule(schedule: str, page: CurrentPage) -> Response:
 
 @act("/console/schedules/{schedule}/run", right=require("penstock:RunSchedule"))
 async def run_now(schedule: str, page: CurrentPage) -> Response:
-    """Fires a schedule now, also a paused one; its next time stays."""
+    """Fires a schedule now, even if it is paused. Its next time stays unchanged."""
     operation = management.run_schedule(schedule, page.context)
     await page.act(Act("penstock:RunSchedule", schedule), operation, lambda run: len(run.msg_ids))
     return redirect(f"/console/schedules/{segment(schedule)}?done=ran")

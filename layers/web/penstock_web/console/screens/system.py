@@ -1,4 +1,4 @@
-"""The installation: what its workers are behind with, the server, migrations, the pool, dead rows. Of all accounts."""
+"""Shows the installation for all accounts: late work, the server, migrations, the pool and dead rows."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -20,7 +20,7 @@ OLD_SNAPSHOT_SECONDS: Final = 600.0
 
 
 class Fact(NamedTuple):
-    """A figure, what it means, and whether it is a reason to look."""
+    """Represents a figure, its meaning, and whether it needs attention."""
 
     label: str
     text: str
@@ -28,7 +28,7 @@ class Fact(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows of a table, as PostgreSQL estimates them."""
+    """Represents the rows of a table in PostgreSQL's estimate."""
 
     table: str
     live: float | None
@@ -37,7 +37,7 @@ class Rows(NamedTuple):
 
 @screen("/console/system", right=require("penstock:GetMetrics"), title="System", position=70)
 async def system(page: CurrentPage) -> Response:
-    """What the worker `measure` read last, and the server as it is now."""
+    """Shows the last readings of the worker `measure`, and the present state of the server."""
     await page.refresh()
     rows = await page.read(("installation",), lambda: iter(Call(READ_INSTALLATION, ())))
     known = {(row.name, row.label): row.value for row in rows}
@@ -57,12 +57,12 @@ async def system(page: CurrentPage) -> Response:
 
 
 def list_facts(known: dict[str, float]) -> list[Fact]:
-    """The figures of the installation; unknown ones stay unknown."""
+    """Returns the figures of the installation. Unknown figures stay unknown."""
     schedules, deliveries = known.get("schedules_overdue"), known.get("deliveries_overdue")
     oldest = known.get("oldest_transaction")
     return [
-        Fact("schedule that waits longest is due for", seconds(schedules), (schedules or 0) > LATE_SECONDS),
-        Fact("delivery that waits longest is due for", seconds(deliveries), (deliveries or 0) > LATE_SECONDS),
+        Fact("longest waiting schedule is due for", seconds(schedules), (schedules or 0) > LATE_SECONDS),
+        Fact("longest waiting delivery is due for", seconds(deliveries), (deliveries or 0) > LATE_SECONDS),
         Fact("deliveries that wait", count(known.get("deliveries_pending"))),
         Fact("oldest transaction", seconds(oldest), (oldest or 0) > OLD_SNAPSHOT_SECONDS),
         Fact("transactions since the oldest snapshot", count(known.get("oldest_xmin"))),
@@ -72,9 +72,10 @@ def list_facts(known: dict[str, float]) -> list[Fact]:
 
 # --- the server ------------------------------------------------------------------------------------------------------
 class Migrated(NamedTuple):
-    """Migrations: how many are applied, which of this release are missing, and how many a newer release has applied.
+    """Counts migrations: how many are applied, which of this release are missing, and how many a newer release has
+    applied.
 
-    `missing` None: the release's own are not on this machine, as in a function.
+    `missing` is None if the release's migrations are not on this machine, as in a function.
     """
 
     applied: int
@@ -85,8 +86,8 @@ class Migrated(NamedTuple):
 
 @cache
 def read_expected() -> dict[int, str]:
-    """The names of this release's migrations by number; none where they are not installed."""
-    try:  # what migrates is not in every function
+    """Returns the names of this release's migrations by number. It is empty if they are not installed."""
+    try:  # Not every function has the code that migrates.
         from penstock.postgres.migrations import read_migrations, sql_directory  # noqa: PLC0415
     except ModuleNotFoundError:
         return {}
@@ -94,7 +95,7 @@ def read_expected() -> dict[int, str]:
 
 
 def compare_migrations(applied: list[int], known: Mapping[int, str]) -> Migrated:
-    """Compares the numbers that were applied with this release's migrations."""
+    """Compares the applied numbers with this release's migrations."""
     missing = [name for number, name in known.items() if number not in applied]
     last = known.get(applied[-1]) if applied else None
     newer = sum(number > max(known, default=0) for number in applied) if known else 0
@@ -102,7 +103,7 @@ def compare_migrations(applied: list[int], known: Mapping[int, str]) -> Migrated
 
 
 def database_facts(server: ServerRow) -> list[Fact]:
-    """What the role sees of the server."""
+    """Returns what the role can see of the server."""
     snapshot = server.snapshot_seconds
     return [
         Fact("oldest snapshot", seconds(snapshot) if snapshot else "none", snapshot > OLD_SNAPSHOT_SECONDS),
@@ -114,7 +115,7 @@ def database_facts(server: ServerRow) -> list[Fact]:
 
 
 def pool_facts(stats: Mapping[str, int] | None) -> list[Fact]:
-    """The pool of this process; empty: it has none."""
+    """Returns the facts of this process's pool, or nothing without a pool."""
     if stats is None:
         return []
     open_, idle, waiting = (
@@ -123,5 +124,5 @@ def pool_facts(stats: Mapping[str, int] | None) -> list[Fact]:
     return [
         Fact("open", count(open_)),
         Fact("in use", count(max(0, open_ - idle))),
-        Fact("calls that wait for one", count(waiting), waiting > 0),
+        Fact("calls that wait for a connection", count(waiting), waiting > 0),
     ]

@@ -1,4 +1,4 @@
-"""Topics: where each sends, who of its subscribers would get a message, and publish."""
+"""Shows topics, their destinations, and the subscribers that would get a message. Publishes."""
 
 from typing import Final, NamedTuple
 
@@ -36,7 +36,7 @@ _texts = msgspec.json.Decoder(dict[str, str])
 
 
 class Test(NamedTuple):
-    """The message of the filter test; an empty body without attributes means no test."""
+    """Holds the message of the filter test. An empty body without attributes means no test."""
 
     body: str
     name: str
@@ -45,11 +45,11 @@ class Test(NamedTuple):
 
     @property
     def is_wanted(self) -> bool:
-        """Whether anything is asked."""
+        """Returns whether a test is requested."""
         return bool(self.body or self.name)
 
     def facts(self) -> tuple[str | None, str | None]:
-        """What policies compare: of the attributes, and of the body."""
+        """Returns what policies compare, from the attributes and from the body."""
         if not self.is_wanted:
             return None, None
         given = {self.name: MessageAttributeValue(self.kind or "String", self.value)} if self.name else {}
@@ -60,7 +60,7 @@ class Test(NamedTuple):
 
 
 class ShownTopic(NamedTuple):
-    """A topic with a page of its subscriptions."""
+    """Holds a topic with a page of its subscriptions."""
 
     topic: TopicRow
     subscriptions: list[TopicSubscriptionRow]
@@ -88,7 +88,7 @@ async def topics(page: CurrentPage) -> Response:
     right=require_on_topic("sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic"),
 )
 async def topic(topic: str, page: CurrentPage) -> Response:
-    """A topic and its subscriptions; with a message in the address, which of them would get it."""
+    """Shows a topic and its subscriptions. With a message in the address, it shows which of them would get it."""
     wanted = Test(
         *(page.query.get(name, "")[:LONGEST_TEST] for name in ("body", "attribute", "type", "value"))
     )
@@ -106,7 +106,7 @@ async def topic(topic: str, page: CurrentPage) -> Response:
 
 
 def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operation[ShownTopic]:
-    """Raises NoSuchThing."""
+    """Reads a topic. Raises NoSuchThing."""
     arn = build_arn(name, context)
     rows = yield from Call(DESCRIBE_TOPIC, (arn,))
     if not rows:
@@ -116,7 +116,7 @@ def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operatio
 
 
 def build_arn(name: str, context: Context) -> str:
-    """The ARN of a topic of the caller's account."""
+    """Returns the ARN of a topic of the caller's account."""
     return str(TopicArn(context.region, context.account_id, name))
 
 
