@@ -1,4 +1,4 @@
-"""Charts of a queue's minutes, and of the hours that the metrics job stored, by the report's own writer.
+"""Draws charts of a queue's minutes, and of the hours that the metrics job stored, with the report's writer.
 
 They are SVG without styles, because the CSP forbids them.
 """
@@ -149,7 +149,7 @@ def trust_picture(picture: str) -> Markup:
 
 
 def depths(minutes: Sequence[Minute], now: datetime, length: int = SPARK_MINUTES) -> list[int | None]:
-    """Visible messages at the end of each of the last minutes, the oldest first; None: not known."""
+    """Returns the visible messages at the end of each of the last minutes, the oldest first. None means unknown."""
     found = {row.starts_at: row.visible for row in minutes}
     start = now.replace(second=0, microsecond=0) - timedelta(minutes=length)
     earlier = [row.visible for row in minutes if row.starts_at < start and row.visible is not None]
@@ -163,7 +163,7 @@ def depths(minutes: Sequence[Minute], now: datetime, length: int = SPARK_MINUTES
 
 
 def spark(values: Sequence[int | None], text: str) -> Markup:
-    """A line with the area below it; an unknown value is a gap."""
+    """Draws a line with the area below it. An unknown value is a gap."""
     known = [value for value in values if value is not None]
     if not known:
         return Markup()

@@ -49,7 +49,7 @@ class Form:
             raise RequestEntityTooLarge
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if body and kind != "application/x-www-form-urlencoded":
-            raise InvalidParameterValue("The console takes forms only.")
+            raise InvalidParameterValue("The console accepts only forms.")
         try:
             pairs = parse_qsl(
                 body.decode("ascii"), keep_blank_values=True, max_num_fields=2_000, errors="strict"

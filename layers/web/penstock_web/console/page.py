@@ -49,7 +49,7 @@ class Page:
         return False
 
     async def check(self, right: Right) -> None:
-        """Raises AccessDenied unless the user has the right, with the queue or topic of the path if it is about one."""
+        """Raises AccessDenied unless the user has the right. For a right on a queue or topic, the path names it."""
         path = self.request.path_params
         name = None if right.scope == "account" else path[PATH_NAMES[right.scope]]
         await self.run(authorize(right, name, self.context))

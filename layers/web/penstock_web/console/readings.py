@@ -17,11 +17,11 @@ SHARE: Final = 0.01
 LONGEST_SECONDS: Final = 30.0
 MOST: Final = 256
 MARGIN_SECONDS: Final = 0.25
-"""A poll every three seconds finds a reading that is slightly too young: it is taken as too old."""
+"""A poll every three seconds finds a reading that is slightly too young. This margin makes it too old."""
 REFRESH_SECONDS: Final = 0.15
-"""How long a page waits for the measurements."""
+"""A page waits this long for the measurements."""
 SLOW_SECONDS: Final = 60.0
-"""Pages do not wait for this time after a wait that timed out, as with 100,000 queues."""
+"""After a wait that timed out, as with 100,000 queues, pages do not wait for this time."""
 
 
 class CachedView(Generic[T]):
@@ -79,7 +79,7 @@ class ViewCache:
 
 
 class Refresher:
-    """The refreshes of a process. `refresh`: returns when the queues have been measured; it raises nothing."""
+    """Holds the refreshes of a process. `refresh` returns when the queues have been measured, and raises nothing."""
 
     def __init__(self, refresh: Callable[[], Awaitable[None]]) -> None:
         self._refresh = refresh
@@ -87,7 +87,7 @@ class Refresher:
         self._slow_until = 0.0
 
     async def wait(self) -> None:
-        """Returns when the queues have been measured, or after a moment; the page says when they were measured."""
+        """Returns when the queues have been measured, or after a moment. The page says when they were measured."""
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
         if monotonic() < self._slow_until:

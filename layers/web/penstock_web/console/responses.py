@@ -20,7 +20,7 @@ from .screen import list_navigation
 SIGN_IN: Final = "/console/sign-in"
 WORTHWHILE_BYTES: Final = 1_400
 GZIP_LEVEL: Final = 4
-"""A page of 50 queues takes a millisecond."""
+"""With this level a page of 50 queues takes a millisecond."""
 HEADERS: Final = {
     "cache-control": "no-store",
     "content-security-policy": (
@@ -30,7 +30,7 @@ HEADERS: Final = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    # `no-referrer` would make browsers send `Origin: null` with the console's own forms.
+    # `no-referrer` would make browsers send `Origin: null` with the console's forms.
     "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -97,7 +97,7 @@ def error_page(page: Page, error: AwsError) -> Response:
 
 
 def redirect(path: str, cookie: str | None = None) -> Response:
-    """Leads to another page after a form, so that reloading it repeats nothing."""
+    """Redirects to another page after a form, so that reloading it repeats nothing."""
     headers = HEADERS if cookie is None else {**HEADERS, "set-cookie": cookie}
     return RedirectResponse(path, 303, headers)
 

@@ -36,7 +36,7 @@ class PendingRequest(Protocol):
         """Stops counting the time: a wait begins, during which the client may disconnect."""
 
     def resume(self) -> None:
-        """Counts the time from zero: the wait is over."""
+        """Counts the time from zero because the wait is over."""
 
     def end(self, reason: EndReason) -> None:
         """Ends the request early."""
@@ -88,12 +88,12 @@ class AsgiRequest:
         self.may_wait = True
 
     def pause(self) -> None:
-        """Stops counting the time, and watches for a disconnect. The body has been read by now."""
+        """Stops counting the time and watches for a disconnect. The body has been read by now."""
         self._deadlines.due.pop(self, None)
         self._watch.start(self._on_disconnect)
 
     def resume(self) -> None:
-        """Counts the time from zero: the wait is over."""
+        """Counts the time from zero because the wait is over."""
         self._deadlines.add(self)
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class AsgiRequest:
             self._task.cancel()
 
     def stop(self) -> None:
-        """Does nothing: the server cancels the task."""
+        """Does nothing, because the server cancels the task."""
 
     def _on_disconnect(self) -> None:
         self.end(EndReason.DISCONNECTED)

@@ -457,7 +457,7 @@ def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
     assert console.browser.post(f"/console{path}/delete").headers["location"].endswith("?done=unmapped")
     assert console.browser.get(f"/console{path}").status_code == 404
     refused = console.browser.post("/console/mappings", **form | {"batch_size": "many"})
-    assert (refused.status_code, "batch size is a number" in refused.text) == (400, True)
+    assert (refused.status_code, "batch size must be a number" in refused.text) == (400, True)
     assert console.browser.post("/console/mappings", **form | {"filters": "{"}).status_code == 400
 
 

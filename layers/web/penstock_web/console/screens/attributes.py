@@ -62,7 +62,7 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
     if page.form.get("confirmed") != "yes":
         return show(page, name, given, differences)
     if any(page.form.get(f"before.{one.name}").replace("\r\n", "\n") != one.before for one in differences):
-        raise InvalidParameterValue("Nothing was done: somebody has changed the attributes meanwhile.")
+        raise InvalidParameterValue("Nothing was done: another user has changed the attributes in between.")
     changed: Attributes = {one.name: one.after for one in differences}
     operation = change_queue(name, changed, page.context)
     act = Act("sqs:SetQueueAttributes", name, {"attributes": changed})

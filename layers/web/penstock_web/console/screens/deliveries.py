@@ -37,7 +37,8 @@ HOURS = {"hour": 1, "day": 24}
 
 @screen("/console/deliveries", right=require("penstock:ListDeliveries"), title="Deliveries", position=60)
 async def deliveries(page: CurrentPage) -> Response:
-    """How the endpoints do; or attempts, the newest first; or deliveries in a state, the oldest first."""
+    """Shows the state of the endpoints, or attempts with the newest first, or deliveries in one state with the oldest
+    first."""
     view = page.query.read_choice("view", VIEWS)
     rows, following = await _rows(page, view)
     return show_page(

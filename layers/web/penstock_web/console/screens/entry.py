@@ -61,9 +61,7 @@ async def sign_in(page: CurrentPage) -> Response:
         value = await page.run(open_session(key_id, secret, page.context))
     except (InvalidClientTokenId, RequestThrottled) as error:
         throttled = isinstance(error, RequestThrottled)
-        problem = (
-            "Too many attempts. Wait a minute." if throttled else "There is no key with this id and secret."
-        )
+        problem = "Too many attempts. Wait a minute." if throttled else "No key has this id and secret."
         return show_page(
             page, "sign_in.html", 429 if throttled else 403, title="Sign in", to=to, problem=problem
         )

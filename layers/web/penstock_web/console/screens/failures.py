@@ -25,7 +25,7 @@ LONGEST_PLACE: Final = 160
 
 
 class Line(NamedTuple):
-    """A line of a text, and whether not every text has it."""
+    """Represents a line of a text. It says whether some text lacks the line."""
 
     text: str
     differs: bool

@@ -30,7 +30,8 @@ LONGEST_PLACE = 160
 
 @screen("/console/queues/{name}/messages", right=require_on_queue("sqs:ReceiveMessage"))
 async def messages(name: str, page: CurrentPage) -> Response:
-    """A page of messages in a state, the oldest id first; with a filter, in the order in which the queue keeps them."""
+    """Shows a page of messages in one state, the oldest id first. With a filter, they are in the order in which the
+    queue keeps them."""
     state = page.query.read_choice("state", STATES)
     wanted = parse_filter(page.query, [state] if "state" in page.query else list(STATES))
     if wanted is not None:
@@ -141,7 +142,7 @@ async def send(name: str, page: CurrentPage) -> Response:
 
 
 def read_attributes(page: Page) -> dict[str, MessageAttributeValue]:
-    """The attributes of the form, by name. Those without a name are left out."""
+    """Returns the attributes of the form by name. Attributes without a name are left out."""
     rows = zip(
         page.form.get_all("attribute"), page.form.get_all("type"), page.form.get_all("value"), strict=False
     )

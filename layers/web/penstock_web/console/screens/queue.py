@@ -198,4 +198,4 @@ async def delete(name: str, page: CurrentPage) -> Response:
 def check_typed(name: str, page: Page) -> None:
     """Raises InvalidParameterValue unless the user has typed the queue's name into the form."""
     if page.form.get("typed").strip() != name:
-        raise InvalidParameterValue(f"Nothing was done: the name that was typed is not {name}.")
+        raise InvalidParameterValue(f"Nothing was done: the typed name is not {name}.")

@@ -68,7 +68,7 @@ class ShownTopic(NamedTuple):
 
 @screen("/console/topics", right=require("sns:ListTopics"), title="Topics", position=30)
 async def topics(page: CurrentPage) -> Response:
-    """Topics by name."""
+    """Shows topics by name."""
     search, number = (
         page.query.get("q", "").strip()[:LONGEST_SEARCH],
         page.query.read_number("page", 1, 1_000_000),
