@@ -12,12 +12,12 @@ from dataclasses import replace
 from functools import partial
 
 from .attempts import run_with_retries
-from .database.read import Database
+from .database.read import SourceDatabase
 from .run import RequestedDays, compute
 
 
 def follow(
-    database: Database,
+    database: SourceDatabase,
     requested: RequestedDays,
     interval_seconds: float,
     report: Callable[[str], None],

@@ -23,7 +23,7 @@ from penstock_web.system_account import LocalError
 
 from .attempts import LostError, run_with_retries
 from .continuous import follow
-from .database.read import Database
+from .database.read import SourceDatabase
 from .database.runs import is_interrupt
 from .output.options import NoCatalogError, add_options, exporter
 from .run import RequestedDays, compute, no_progress, print_progress
@@ -104,7 +104,7 @@ def _run(options: argparse.Namespace) -> int:
     session = open_session(options.master, options.jdbc_jar or "")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
-    database = Database(session, address, jdbc=bool(options.jdbc_jar))
+    database = SourceDatabase(session, address, jdbc=bool(options.jdbc_jar))
     try:
         if options.continuous:
             follow(database, requested, options.interval_seconds, report)

@@ -27,7 +27,7 @@ from .database import ranges, runs
 from .database.address import open_connection
 from .database.forecasts import refresh_forecasts
 from .database.ranges import Handled
-from .database.read import Database
+from .database.read import SourceDatabase
 from .database.runs import Run
 from .database.snapshot import Snapshot, share_snapshot
 from .database.tables import (
@@ -40,7 +40,7 @@ from .database.tables import (
     history_pieces,
     live_pieces,
 )
-from .database.write import Target, write_open, write_windows
+from .database.write import WindowTable, write_open, write_windows
 from .scope import INSTALLATION, Scope
 from .span import micros, moment
 from .transforms import deltas, latency, results
@@ -81,7 +81,7 @@ class Step:
 class Job:
     """Represents the current run."""
 
-    database: Database
+    database: SourceDatabase
     run: Run
     report: Callable[[str], None]
     kept: list[DataFrame] = field(default_factory=list)
@@ -122,7 +122,7 @@ class State:
 
 
 def compute(
-    database: Database,
+    database: SourceDatabase,
     requested: RequestedDays,
     mode: str = "once",
     report: Callable[[str], None] | None = None,
@@ -164,7 +164,7 @@ def _state(job: Job) -> State:
     return State(snapshot, live, kept_us)
 
 
-def _queues(database: Database, ids: Iterable[int]) -> DataFrame:
+def _queues(database: SourceDatabase, ids: Iterable[int]) -> DataFrame:
     return F.broadcast(database.session.createDataFrame([(queue,) for queue in ids], "queue_id int"))
 
 
@@ -217,7 +217,7 @@ def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) 
 
 def _changes(
     job: Job, zone: str, state: State, open_now: DataFrame, last: Handled | None
-) -> Sequence[deltas.Change]:
+) -> Sequence[deltas.DepthChange]:
     """Returns the changes of each queue. Without a range it returns the open messages of the queue."""
     recorded, stored = ["false"], "false"
     if last is not None:
@@ -286,11 +286,11 @@ def _write(job: Job, state: State, scope: Scope, messages: DataFrame, others: Da
     )
     with job.step("counts and depths of windows") as step:
         rows = job.checkpoint(results.windows(messages, state.live, inputs))
-        step.rows = write_windows(rows, Target.of("metrics_window", zone, scope), address)
+        step.rows = write_windows(rows, WindowTable.of("metrics_window", zone, scope), address)
     job.run.progress(written=step.rows)
     with job.step("latencies of windows") as step:
         found = results.latencies(messages, others, rows, inputs)
-        step.rows = write_windows(found, Target.of("metrics_latency", zone, scope), address)
+        step.rows = write_windows(found, WindowTable.of("metrics_latency", zone, scope), address)
     job.run.progress(written=step.rows)
     if scope.span.end_us > state.snapshot.now_us:
         with job.step("forecasts") as step:

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from .span import HOUR, MINUTE, Span, day_starts, micros, moment
+from .span import HOUR, MINUTE, DaySpan, day_starts, micros, moment
 
 INSTALLATION: Final = 0  # This number replaces the queue for rows without a queue.
 
@@ -25,7 +25,7 @@ class Scope:
     """`since_us` gives a time for a queue: its windows that start then or later are in scope. A queue without a time
     has no windows."""
 
-    span: Span
+    span: DaySpan
     since_us: Mapping[int, int]
 
     @classmethod
@@ -49,7 +49,7 @@ class Scope:
             if queue in kept_us
         }
         start = moment(min(since.values(), default=micros(end)))
-        return cls(Span.of(min(start, end), end, now, zone), since)
+        return cls(DaySpan.of(min(start, end), end, now, zone), since)
 
     @property
     def start_us(self) -> int:

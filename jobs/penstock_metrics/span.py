@@ -42,14 +42,14 @@ def find_zone(name: str) -> ZoneInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DaySpan:
     """`days` lists the starts of consecutive days and the end of the last day. No window starts later than `now_us`."""
 
     days: tuple[int, ...]
     now_us: int
 
     @classmethod
-    def of(cls, start: datetime, end: datetime, now: datetime, zone: ZoneInfo) -> Span:
+    def of(cls, start: datetime, end: datetime, now: datetime, zone: ZoneInfo) -> DaySpan:
         """Returns the span of the days that [start, end) touches."""
         last = max(start, end - timedelta(microseconds=1))
         return cls(tuple(micros(day) for day in day_starts(start, last, zone)), micros(now))

@@ -15,7 +15,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock_metrics.span import HOUR, Span, moment
+from penstock_metrics.span import HOUR, DaySpan, moment
 from penstock_metrics.transforms.columns import COUNTS, Transform
 
 DAY: Final = 24 * HOUR
@@ -58,7 +58,7 @@ LATENCY_COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class CopyPiece:
     """A piece holds the windows of `window_seconds` that start in [low, high)."""
 
     window_seconds: int
@@ -66,14 +66,14 @@ class Piece:
     high: datetime
 
 
-def pieces(span: Span) -> Iterator[tuple[str, Piece]]:
+def pieces(span: DaySpan) -> Iterator[tuple[str, CopyPiece]]:
     """Yields all pieces of a span. `lines` names the pieces in the same way."""
     for seconds, step in PIECE_US.items():
         low, high = span.bounds(seconds)
         for start in range(low // step * step, high, step):
             yield (
                 f"{seconds} {start}",
-                Piece(seconds, moment(max(start, low)), moment(min(start + step, high))),
+                CopyPiece(seconds, moment(max(start, low)), moment(min(start + step, high))),
             )
 
 

@@ -16,11 +16,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock_metrics.span import MINUTE, micros, moment
-from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, Facts, forecast_row, forecasts
+from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, forecast_row, forecasts
 from penstock_metrics.transforms.forecasts.series import FINE_STEPS, HOURS, STEP
 
 from .address import TRANSACTION_SETTINGS, open_connection
-from .read import Database
+from .read import SourceDatabase
 from .tables import Table
 
 Row = Mapping[str, Any]
@@ -42,7 +42,7 @@ _ACTIVE: Final = """
         where w.window_seconds = 60 and w.starts_at >= %(since)s and w.starts_at < %(last)s and w.group_id = ''))"""
 
 
-def refresh_forecasts(database: Database, now_us: int, backlog: DataFrame) -> int:
+def refresh_forecasts(database: SourceDatabase, now_us: int, backlog: DataFrame) -> int:
     """Replaces all forecasts and returns their number. An idle queue has no forecast. `backlog` lists (queue_id,
     current backlog)."""
     last_us = now_us // MINUTE * MINUTE
@@ -58,18 +58,19 @@ def refresh_forecasts(database: Database, now_us: int, backlog: DataFrame) -> in
 
 def active_queues(
     connection: psycopg.Connection[Any], backlog: Mapping[int, int], last_us: int
-) -> dict[int, Facts]:
+) -> dict[int, QueueFacts]:
     """Returns the queues that hold messages now, or held messages or had an event in the last hour of complete
     minutes."""
     last = moment(last_us)
     asked = {"held": list(backlog), "since": last - timedelta(hours=1), "last": last}
     found = connection.execute(_ACTIVE, asked).fetchall()
     return {
-        queue: Facts(micros(created), retention, backlog.get(queue, 0)) for queue, created, retention in found
+        queue: QueueFacts(micros(created), retention, backlog.get(queue, 0))
+        for queue, created, retention in found
     }
 
 
-def _forecast_rows(database: Database, facts: Mapping[int, Facts], last_us: int) -> Sequence[Any]:
+def _forecast_rows(database: SourceDatabase, facts: Mapping[int, QueueFacts], last_us: int) -> Sequence[Any]:
     if not facts:
         return ()
     stored = database.read({_STORED: list(pieces(sorted(facts), moment(last_us)))})

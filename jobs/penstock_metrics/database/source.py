@@ -30,7 +30,7 @@ _TYPES: Final = {
 }
 
 
-class Piece(InputPartition):
+class QueryPartition(InputPartition):
     """Represents a partition, which is one query."""
 
     def __init__(self, query: str) -> None:
@@ -65,10 +65,10 @@ class PieceReader(DataSourceReader):
         self._before = json.loads(options["before"])
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [Piece(query) for query in self._queries]
+        return [QueryPartition(query) for query in self._queries]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        assert isinstance(partition, Piece)
+        assert isinstance(partition, QueryPartition)
         yield from read_table(self._address, self._before, partition.query, self._columns).to_batches()
 
 

@@ -24,7 +24,7 @@ from penstock_metrics.span import moment
 from penstock_metrics.transforms.columns import Batches, map_batches
 
 from .address import TRANSACTION_SETTINGS, open_connection
-from .copy_lines import KEYS, LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
+from .copy_lines import KEYS, LATENCY_COLUMNS, WINDOW_COLUMNS, CopyPiece, lines, pieces, sql_name
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
 # A run measures these values in the windows that contain its time. A later run cannot measure them and keeps them.
@@ -39,22 +39,22 @@ WRITTEN: Final = pa.schema([("piece", pa.string()), ("changed", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WindowTable:
     """Describes a table of windows and the windows that a run may change: those of each queue from a given time on."""
 
     table: str
     zone: str
-    expected: Mapping[str, Piece]
+    expected: Mapping[str, CopyPiece]
     queue_ids: Sequence[int]
     since_us: Sequence[int]
 
     @classmethod
-    def of(cls, table: str, zone: str, scope: Scope) -> Target:
+    def of(cls, table: str, zone: str, scope: Scope) -> WindowTable:
         ids, since = list(scope.since_us), list(scope.since_us.values())
         return cls(table, zone, dict(pieces(scope.span)), ids, since)
 
 
-def write_windows(rows: DataFrame, target: Target, address: str) -> int:
+def write_windows(rows: DataFrame, target: WindowTable, address: str) -> int:
     """Replaces the windows of the target with `rows`. Returns how many rows it added, changed or removed."""
     zoned = rows.withColumn(
         "zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise("")
@@ -70,7 +70,7 @@ def write_windows(rows: DataFrame, target: Target, address: str) -> int:
     return removed + changed
 
 
-def piece_writer(address: str, target: Target) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def piece_writer(address: str, target: WindowTable) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """Returns the function with which an executor writes the pieces of a partition. That function yields the names of
     the pieces."""
 
@@ -123,7 +123,7 @@ def _transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
 
 
 def _write(
-    connection: psycopg.Connection[Any], target: Target, texts: Iterable[Text]
+    connection: psycopg.Connection[Any], target: WindowTable, texts: Iterable[Text]
 ) -> tuple[list[str], int]:
     """Returns the names of the pieces, and the number of their rows that were added, changed or removed."""
     columns = sql.SQL(", ").join(map(sql.Identifier, _columns(target)))
@@ -143,11 +143,11 @@ def _write(
     return list(names), changed
 
 
-def _columns(target: Target) -> list[str]:
+def _columns(target: WindowTable) -> list[str]:
     return [sql_name(column) for column in COLUMNS[target.table]]
 
 
-def _upsert(target: Target) -> sql.Composed:
+def _upsert(target: WindowTable) -> sql.Composed:
     """Adds missing rows and changes different rows. Measured values stay until another run measures them."""
     key = KEYS[target.table]
     values = [name for name in _columns(target) if name not in key]
@@ -173,7 +173,7 @@ def _upsert(target: Target) -> sql.Composed:
 
 
 def _remove(
-    connection: psycopg.Connection[Any], target: Target, names: Iterable[str], *, incoming: bool
+    connection: psycopg.Connection[Any], target: WindowTable, names: Iterable[str], *, incoming: bool
 ) -> int:
     """Removes the windows of these pieces from the target, except the windows in the table incoming if that table
     exists."""
@@ -198,13 +198,13 @@ def _remove(
     return removed
 
 
-def join_pieces(pieces_: Iterable[Piece]) -> list[Piece]:
+def join_pieces(pieces_: Iterable[CopyPiece]) -> list[CopyPiece]:
     """Returns the same windows in as few pieces as possible. PostgreSQL finds the windows of one piece by an index."""
-    found: list[Piece] = []
+    found: list[CopyPiece] = []
     for piece in sorted(pieces_, key=lambda piece: (piece.window_seconds, piece.low)):
         last = found[-1] if found else None
         if last and (last.window_seconds, last.high) == (piece.window_seconds, piece.low):
-            found[-1] = Piece(piece.window_seconds, last.low, piece.high)
+            found[-1] = CopyPiece(piece.window_seconds, last.low, piece.high)
         else:
             found.append(piece)
     return found

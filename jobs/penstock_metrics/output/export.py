@@ -17,14 +17,14 @@ import psycopg
 from pyspark.sql import functions as F
 
 from penstock_metrics.database.address import open_connection
-from penstock_metrics.database.read import Database
+from penstock_metrics.database.read import SourceDatabase
 from penstock_metrics.database.tables import history_pieces
 from penstock_metrics.transforms.columns import map_batches
 
 from .datasets import DATASETS, MESSAGES, Dataset
 from .days import Kept, find_computed, replaceable
 from .place import Note, Place, Slot
-from .write import KEY, WRITTEN, Job, writer
+from .write import KEY, WRITTEN, WriteTask, writer
 
 # This is the key of the advisory lock that lets one export work at a time. The number is the bytes of "exports".
 _LOCK_KEY: Final = 0x6578706F727473
@@ -34,7 +34,7 @@ UNUSED_SECONDS: Final = 3600.0  # Readers of an Iceberg table may need a replace
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ExportTarget:
     """`register` makes the Iceberg tables have exactly these files of each dataset. None means that there are no
     tables."""
 
@@ -51,7 +51,9 @@ class Exported:
     left: Sequence[Slot] = ()
 
 
-def export(database: Database, target: Target, kept: Kept, report: Callable[[str], None]) -> Exported:
+def export(
+    database: SourceDatabase, target: ExportTarget, kept: Kept, report: Callable[[str], None]
+) -> Exported:
     """Exports the results of the runs since the last export. The first export writes everything. Waits for another
     export."""
     with _turn(database.address) as connection:
@@ -77,7 +79,7 @@ def export(database: Database, target: Target, kept: Kept, report: Callable[[str
 
 
 def _finish(
-    target: Target, note: Note, written: Mapping[str, Collection[str]], unused: Sequence[str]
+    target: ExportTarget, note: Note, written: Mapping[str, Collection[str]], unused: Sequence[str]
 ) -> None:
     place, now = target.place, time.time()
     names = {name for each in written.values() for name in each}
@@ -106,9 +108,9 @@ def _turn(address: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def _write(
-    database: Database,
+    database: SourceDatabase,
     connection: psycopg.Connection[Any],
-    target: Target,
+    target: ExportTarget,
     dataset: Dataset,
     slots: Sequence[Slot],
 ) -> dict[str, int]:
@@ -123,7 +125,9 @@ def _write(
     )
     folder = F.substring_index(KEY, "/", 2)
     rows = keyed.repartition(folder).sortWithinPartitions(KEY, *dataset.order)
-    job = Job(target.place.uri, dataset.name, dataset.schema, frozenset(slots), target.register is not None)
+    job = WriteTask(
+        target.place.uri, dataset.name, dataset.schema, frozenset(slots), target.register is not None
+    )
     found = map_batches(rows, writer(job), WRITTEN).collect()
     return {row["name"]: row["rows"] for row in found}
 

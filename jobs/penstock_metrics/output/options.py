@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Callable
 
 from penstock.settings import Settings
-from penstock_metrics.database.read import Database
+from penstock_metrics.database.read import SourceDatabase
 
 from .days import Kept
-from .export import Target, export
+from .export import ExportTarget, export
 from .iceberg import NoCatalogError, Tables
 from .place import Place
 
@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def exporter(options: argparse.Namespace, settings: Settings) -> Callable[[Database, Report], None]:
+def exporter(options: argparse.Namespace, settings: Settings) -> Callable[[SourceDatabase, Report], None]:
     """Returns the export that follows a run. Raises ValueError or NoCatalogError before the run computes any
     windows."""
     if options.parquet is None:
@@ -48,8 +48,8 @@ def exporter(options: argparse.Namespace, settings: Settings) -> Callable[[Datab
     register = None if options.iceberg is None else Tables.of(options.iceberg, place).register
     kept = Kept(settings.queue_metrics_days, settings.queue_history_days)
 
-    def run(database: Database, report: Report) -> None:
-        done = export(database, Target(place, register), kept, report)
+    def run(database: SourceDatabase, report: Report) -> None:
+        done = export(database, ExportTarget(place, register), kept, report)
         report(f"exported to {place.uri}: {done.files:,} files, {done.rows:,} rows")
 
     return run

@@ -27,7 +27,7 @@ WRITTEN: Final = pa.schema([("name", pa.string()), ("rows", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WriteTask:
     """Holds the parameters of a task. If `keep_replaced` is set, the task does not remove replaced files."""
 
     uri: str
@@ -37,7 +37,7 @@ class Job:
     keep_replaced: bool
 
 
-def writer(job: Job) -> Callable[[Batches], Batches]:
+def writer(job: WriteTask) -> Callable[[Batches], Batches]:
     """Returns the function that turns sorted batches, with the column KEY before those of the schema, into batches of
     WRITTEN."""
 
@@ -90,7 +90,7 @@ class _Folder:
     numbers: dict[int, int] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
 
-    def add(self, place: Place, job: Job, part: int, rows: pa.Table) -> None:
+    def add(self, place: Place, job: WriteTask, part: int, rows: pa.Table) -> None:
         number = self.numbers.get(part, 0)
         self.numbers[part] = number + 1
         contents = encode_parquet(rows)
@@ -100,7 +100,7 @@ class _Folder:
             place.write(name, contents)
         self.files[name] = rows.num_rows
 
-    def close(self, place: Place, job: Job) -> Iterator[pa.RecordBatch]:
+    def close(self, place: Place, job: WriteTask) -> Iterator[pa.RecordBatch]:
         """Removes replaced files and yields the present files."""
         if not self.files:
             return

@@ -37,7 +37,7 @@ _MINUTE: Final = ("queue_id", "minute_us")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DepthChange:
     """Describes the change of a queue. `first_us` is the earliest minute with a change. None means that there is no
     change.
 
@@ -91,7 +91,7 @@ def lines(zone: str, run_id: int) -> Transform:
     return transform
 
 
-def find_changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> list[Change]:
+def find_changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> list[DepthChange]:
     """Returns the queues that have a change, or have open messages, or had some. All three arguments are
     contributions."""
     tagged = [
@@ -111,7 +111,8 @@ def find_changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> l
         F.max(_differs("open")).alias("changed"),
     )
     return [
-        Change(row["queue_id"], row["first_us"], row["is_open"], row["changed"]) for row in queues.collect()
+        DepthChange(row["queue_id"], row["first_us"], row["is_open"], row["changed"])
+        for row in queues.collect()
     ]
 
 

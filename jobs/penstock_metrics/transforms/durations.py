@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from penstock_metrics.span import Span
+from penstock_metrics.span import DaySpan
 
 from .columns import Batches
 from .keys import DAY_SECONDS, LENGTHS, Coding, GroupNumbers, Windows, join_batches, read_column
@@ -88,7 +88,7 @@ class Durations:
         return coding, codes, row
 
 
-def make_summarizer(span: Span, few: int = FEW, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
+def make_summarizer(span: DaySpan, few: int = FEW, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
     """Returns the function that turns a partition's batches of PARTED into batches of SUMMARY. `few` and `chunk`
     replace FEW and CHUNK."""
     lengths = [Windows.of(span, seconds) for seconds in LENGTHS]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock_metrics.span import Span
+from penstock_metrics.span import DaySpan
 
 from .columns import WHOLE_QUEUE
 from .sketch import Ints
@@ -28,7 +28,7 @@ class Windows:
     edges: Ints
 
     @classmethod
-    def of(cls, span: Span, seconds: int) -> Windows:
+    def of(cls, span: DaySpan, seconds: int) -> Windows:
         low, high = span.bounds(seconds)
         edges = np.asarray(span.days if seconds == DAY_SECONDS else range(low, high + 1, seconds * 1_000_000))
         begun = int(np.searchsorted(edges[:-1], span.now_us, "right"))

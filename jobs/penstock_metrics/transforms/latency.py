@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from penstock_metrics.span import HOUR, Span
+from penstock_metrics.span import HOUR, DaySpan
 
 from .columns import GROUP, WHOLE_QUEUE, Checkpoint, Transform, floor_to, map_batches
 from .durations import CHUNK, SUMMARY, make_summarizer
@@ -70,7 +70,7 @@ def busy_hours(rows: DataFrame, most: int = BUSY_HOUR) -> list[tuple[int, int, i
 
 
 def summaries(
-    measured: DataFrame, span: Span, messages: int, busy: Sequence[tuple[int, int, int]] = ()
+    measured: DataFrame, span: DaySpan, messages: int, busy: Sequence[tuple[int, int, int]] = ()
 ) -> DataFrame:
     """Returns SUMMARY rows of minute and hour windows, and of pieces. `messages` is their approximate number.
 
@@ -103,7 +103,7 @@ def _with_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
 
 
 def complete(
-    found: DataFrame, measured: DataFrame, span: Span, messages: int, checkpoint: Checkpoint
+    found: DataFrame, measured: DataFrame, span: DaySpan, messages: int, checkpoint: Checkpoint
 ) -> DataFrame:
     """Returns all windows from SUMMARY rows of windows and pieces. `checkpoint` computes and stores rows that are used
     twice."""

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from penstock_metrics.span import HOUR, MINUTE, Span
+from penstock_metrics.span import HOUR, MINUTE, DaySpan
 
 from .columns import COUNTS, GROUP, WHOLE_QUEUE, Transform, floor_to, sums
 
@@ -68,7 +68,7 @@ def from_then_on(since: DataFrame) -> Transform:
     return transform
 
 
-def windows_with_messages(days: DataFrame, span: Span) -> Transform:
+def windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
     """Returns windows of whole queues that have messages at their end, with counts of 0. A window without events needs
     a row too."""
 
@@ -134,7 +134,7 @@ def _change(minute: Column, depth: Column, waiting: Column) -> Column:
     return F.struct((minute + MINUTE).alias("at_us"), *levels_)
 
 
-def _even_windows(running: DataFrame, seconds: int, span: Span) -> DataFrame:
+def _even_windows(running: DataFrame, seconds: int, span: DaySpan) -> DataFrame:
     step = HOUR if seconds == 3600 else MINUTE
     low, high = span.bounds(seconds)
     high = min(high, (span.now_us // step + 1) * step)
@@ -146,7 +146,7 @@ def _even_windows(running: DataFrame, seconds: int, span: Span) -> DataFrame:
     return found.select("queue_id", F.lit(seconds).alias("window_seconds"), starts, "ends_us")
 
 
-def _select_days(running: DataFrame, days: DataFrame, span: Span) -> DataFrame:
+def _select_days(running: DataFrame, days: DataFrame, span: DaySpan) -> DataFrame:
     whole = days.select(
         F.col("day_starts_us").alias("starts_us"), F.col("day_ends_us").alias("ends_us")
     ).distinct()

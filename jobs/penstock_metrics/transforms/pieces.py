@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock_metrics.span import Span
+from penstock_metrics.span import DaySpan
 
 from .columns import Batches
 from .durations import CHUNK, MEASURED, SUMMARY, Durations, split_chunks, to_arrow
@@ -61,7 +61,7 @@ class Pieces:
         )
 
 
-def merge_pieces(span: Span) -> Callable[[Batches], Batches]:
+def merge_pieces(span: DaySpan) -> Callable[[Batches], Batches]:
     """Returns the function that turns pieces (SUMMARY) into batches of MERGED. A partition has all pieces of its
     windows."""
     lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
@@ -154,7 +154,7 @@ def _list(lists: Lists, number: int) -> Ints:
     return lists.values[lists.offsets[number] : lists.offsets[number + 1]]
 
 
-def candidates_in(span: Span, wanted: pa.Table, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
+def candidates_in(span: DaySpan, wanted: pa.Table, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
     """Returns the function that turns batches of MEASURED into batches of FOUND.
 
     It counts the durations in the wanted buckets by value.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock_metrics.span import Span
+from penstock_metrics.span import DaySpan
 
 from . import events, latency, occupancy
 from .columns import GROUP, WHOLE_QUEUE, WINDOW, Checkpoint, with_whole_queues
@@ -28,7 +28,7 @@ class ResultInputs:
     """
 
     days: DataFrame
-    span: Span
+    span: DaySpan
     since: DataFrame
     checkpoint: Checkpoint
     messages: int

@@ -5,20 +5,20 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock_metrics.span import HOUR, MINUTE, Span
+from penstock_metrics.span import HOUR, MINUTE, DaySpan
 
 from .columns import Transform, floor_to
 
 _CALENDAR = "slot_us bigint, day_starts_us bigint, day_ends_us bigint"
 
 
-def calendar(session: SparkSession, span: Span) -> DataFrame:
+def calendar(session: SparkSession, span: DaySpan) -> DataFrame:
     """Returns the day of each slot of time. It has at most about a hundred rows for each day, few enough for every
     executor."""
     return F.broadcast(session.createDataFrame(list(span.slots()), _CALENDAR))
 
 
-def in_windows(days: DataFrame, span: Span, at: str = "at_us") -> Transform:
+def in_windows(days: DataFrame, span: DaySpan, at: str = "at_us") -> Transform:
     """Returns each row once for each window that contains its time, with window_seconds, starts_us and ends_us.
 
     Rows outside the windows of the span are left out.
@@ -39,7 +39,7 @@ def in_windows(days: DataFrame, span: Span, at: str = "at_us") -> Transform:
     return transform
 
 
-def is_computed(span: Span) -> Column:
+def is_computed(span: DaySpan) -> Column:
     """Returns whether the window belongs to the span and has begun."""
     starts, conditions = F.col("starts_us"), []
     for seconds in (60, 3600, 86400):

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from penstock.access.public_links import PUBLIC_ACTIONS, is_followed_in_browser
 from penstock.access.request_rate import CHUNK_BYTES, count_answer
-from penstock.access.sigv4 import query_pairs
+from penstock.access.sigv4 import CredentialScope, query_pairs
 from penstock.aws.arn import is_account_id, is_region
 from penstock.aws.codec import json, limits, query, query_json, rest_json, xml
 from penstock.aws.codec.protocol import Protocol, detect_protocol, rest_resource, rest_service
@@ -80,14 +80,6 @@ class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the cli
     def response(self) -> HttpResponse:
         """Returns the HTTP response with the error."""
         return encode_error(self.protocol, self.error, self.request_id, self.service)
-
-
-class CredentialScope(NamedTuple):
-    """Account, region and service of a request's credential scope."""
-
-    account_id: str
-    region: str
-    service: str
 
 
 class DecodedRequest(NamedTuple):

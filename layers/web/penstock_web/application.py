@@ -52,7 +52,7 @@ from penstock_web.routing.routes import run_route
 from .access_log.exchange import LoggedExchange
 from .http import welcome
 from .rest.transactions import routes as transactions
-from .runtime.deadlines import AsgiRequest, Deadlines, EndReason
+from .runtime.deadlines import AsgiTask, Deadlines, EndReason
 from .runtime.driver import Resources, run_operation
 
 T = TypeVar("T")
@@ -213,7 +213,7 @@ class Application(RestApplication):
         return send_counted
 
     async def _run_operation(self, operation: Operation[T], scope: Scope) -> T:
-        request: AsgiRequest | None = scope.get(REQUEST_KEY)
+        request: AsgiTask | None = scope.get(REQUEST_KEY)
         try:
             return await run_operation(operation, self._resources, request)
         except AwsError as error:

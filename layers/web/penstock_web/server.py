@@ -204,9 +204,9 @@ def with_tracing(application: Application, tracing: "Tracing | None") -> Any:
     """The application itself, or one that records a span of each request; so does its fast path then."""
     if tracing is None:
         return application
-    from penstock_web.tracing.requests import RequestTracer, TracedApplication  # noqa: PLC0415
+    from penstock_web.tracing.requests import OpenTelemetryTracer, TracedApplication  # noqa: PLC0415
 
-    tracer = application.aws_application.tracer = RequestTracer(tracing)
+    tracer = application.aws_application.tracer = OpenTelemetryTracer(tracing)
     return TracedApplication(application, tracer)
 
 

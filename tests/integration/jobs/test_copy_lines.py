@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock_metrics.database.copy_lines import LATENCY_COLUMNS, Piece, lines, pieces
+from penstock_metrics.database.copy_lines import LATENCY_COLUMNS, CopyPiece, lines, pieces
 from penstock_metrics.database.write import join_pieces
-from penstock_metrics.span import HOUR, Span
+from penstock_metrics.span import HOUR, DaySpan
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.reference import at
 
@@ -34,7 +34,7 @@ def test_pieces_cover_the_windows_once() -> None:
     """Of a day of 25 hours; days of Kolkata begin within an hour of UTC."""
     for zone in (ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata")):
         start, end = datetime(2026, 10, 25, tzinfo=zone), datetime(2026, 10, 26, tzinfo=zone)
-        span = Span.of(start, end, datetime(2026, 11, 1, tzinfo=UTC), zone)
+        span = DaySpan.of(start, end, datetime(2026, 11, 1, tzinfo=UTC), zone)
         for seconds in (60, 3600, 86400):
             found = [piece for _, piece in pieces(span) if piece.window_seconds == seconds]
             low, high = span.bounds(seconds)
@@ -45,22 +45,22 @@ def test_pieces_cover_the_windows_once() -> None:
 def test_adjacent_pieces_are_joined() -> None:
     first, second, third, fourth = (datetime(2026, 3, day, tzinfo=UTC) for day in (1, 2, 3, 4))
     apart = [
-        Piece(60, second, third),
-        Piece(3600, third, fourth),
-        Piece(60, first, second),
-        Piece(3600, first, second),
+        CopyPiece(60, second, third),
+        CopyPiece(3600, third, fourth),
+        CopyPiece(60, first, second),
+        CopyPiece(3600, first, second),
     ]
     assert join_pieces(apart) == [
-        Piece(60, first, third),
-        Piece(3600, first, second),
-        Piece(3600, third, fourth),
+        CopyPiece(60, first, third),
+        CopyPiece(3600, first, second),
+        CopyPiece(3600, third, fourth),
     ]
 
 
 def test_a_line_knows_the_name_of_its_piece(spark: SparkSession) -> None:
     berlin = ZoneInfo("Europe/Berlin")
     day = datetime(2025, 11, 24, tzinfo=berlin)
-    span = Span.of(day, day, datetime(2026, 11, 1, tzinfo=UTC), berlin)
+    span = DaySpan.of(day, day, datetime(2026, 11, 1, tzinfo=UTC), berlin)
     rows = spark.createDataFrame(
         [(60, at(59)), (3600, at(60)), (86400, span.start_us)], "window_seconds int, starts_us bigint"
     )

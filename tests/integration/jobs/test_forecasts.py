@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock_metrics.database.forecasts import refresh_forecasts
-from penstock_metrics.database.read import Database as Source
+from penstock_metrics.database.read import SourceDatabase as Source
 from penstock_metrics.span import micros
 from tests.support.database import Database
 from tests.support.sql.metric_rows import add_forecast, new_queue

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock_metrics.database.ranges import kept_since, last_range
-from penstock_metrics.database.read import Database as Source
+from penstock_metrics.database.read import SourceDatabase as Source
 from penstock_metrics.database.runs import Run
 from penstock_metrics.database.snapshot import share_snapshot
 from penstock_metrics.run import RequestedDays, compute

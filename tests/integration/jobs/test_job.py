@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from penstock_metrics import main
 from penstock_metrics.database.ranges import last_range
-from penstock_metrics.database.read import Database as Source
+from penstock_metrics.database.read import SourceDatabase as Source
 from penstock_metrics.database.snapshot import share_snapshot
 from penstock_metrics.run import RequestedDays, compute
 from penstock_metrics.spark.session import DEFAULT_SETTINGS

@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from penstock_metrics.span import HOUR, MINUTE, Span, moment
+from penstock_metrics.span import HOUR, MINUTE, DaySpan, moment
 from penstock_metrics.transforms import deltas, latency, occupancy
-from penstock_metrics.transforms.deltas import Change
+from penstock_metrics.transforms.deltas import DepthChange
 from penstock_metrics.transforms.durations import FEW
 from penstock_metrics.transforms.events import group_by_minutes
 from penstock_metrics.transforms.keys import MEASURES
@@ -89,7 +89,7 @@ def expected(rows: list[tuple[object, ...]], end: int) -> tuple[int, int, int | 
 def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> None:
     """Sent at minute 30, gone at minute 150: there at the ends of the minutes between, of two hours, of no day yet."""
     day = moment(at(0)).replace(hour=0)
-    span = Span.of(day, day + timedelta(days=1), moment(at(170)), ZoneInfo("UTC"))
+    span = DaySpan.of(day, day + timedelta(days=1), moment(at(170)), ZoneInfo("UTC"))
     changed = (
         messages(spark, message(30.5, None, 150.5)).transform(group_by_minutes).transform(occupancy.changes)
     )
@@ -106,7 +106,7 @@ def test_windows_that_have_not_begun_are_not_computed(spark: SparkSession) -> No
     """A message that is still there: the windows around now are the last ones, its day among them."""
     day = moment(at(0)).astimezone(UTC).replace(hour=0)
     now = datetime.fromtimestamp(at(61.5) / 1_000_000, UTC)
-    span = Span.of(day, day + timedelta(days=1), now, ZoneInfo("UTC"))
+    span = DaySpan.of(day, day + timedelta(days=1), now, ZoneInfo("UTC"))
     changed = messages(spark, message(59.5)).transform(group_by_minutes).transform(occupancy.changes)
     found = changed.transform(occupancy.windows_with_messages(calendar(spark, span), span))
     assert rows_of(found.where("window_seconds < 86400"), "window_seconds", "starts_us") == [
@@ -164,7 +164,7 @@ def test_of_many_durations_the_ranks_are_looked_up(spark: SparkSession, parts: i
     An hour is in one partition, or in three.
     """
     number = 6 * FEW
-    span = Span((BASE, BASE + 24 * HOUR), BASE + 24 * HOUR)
+    span = DaySpan((BASE, BASE + 24 * HOUR), BASE + 24 * HOUR)
     many = spark.range(2, 2 * number + 2).selectExpr(
         "1 as queue_id",
         "if(id > 3, '', 'group') as group_id",
@@ -209,7 +209,7 @@ def test_hours_that_are_spread_over_partitions(spark: SparkSession) -> None:
 Rows = list[tuple[object, ...]]
 
 
-def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows) -> list[Change]:
+def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows) -> list[DepthChange]:
     """The run at minute 200, after one at minute 100."""
 
     def contributions(rows: Rows, now: float) -> DataFrame:
@@ -234,7 +234,7 @@ def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> N
     """Its arrival, its receive and its presence are known already, as are those of open messages."""
     then = [message(-3000, -50), message(-2000), message(-10)]
     assert changed(spark, [message(-3000, -50, 150)], [message(-2000), message(-10)], then) == [
-        Change(1, at(150), is_open=True, changed=True)
+        DepthChange(1, at(150), is_open=True, changed=True)
     ]
 
 
@@ -242,22 +242,24 @@ def test_what_the_last_run_could_not_see_is_new_from_its_first_minute(spark: Spa
     """Sent and ended before that run, or sent only; the transactions committed after it."""
     then = [message(-10)]
     late = changed(spark, [message(-3000.5, -90, -40)], then, then)
-    assert late == [Change(1, at(-3001), is_open=True, changed=False)]
-    assert changed(spark, [], [*then, message(-70)], then) == [Change(1, at(-70), is_open=True, changed=True)]
+    assert late == [DepthChange(1, at(-3001), is_open=True, changed=False)]
+    assert changed(spark, [], [*then, message(-70)], then) == [
+        DepthChange(1, at(-70), is_open=True, changed=True)
+    ]
 
 
 def test_what_has_ended_and_is_then_recorded_is_not_new(spark: SparkSession) -> None:
     ended = message(10, 20, 30)
-    assert changed(spark, [ended], [], [ended]) == [Change(1, None, is_open=False, changed=True)]
-    assert changed(spark, [], [ended], [ended]) == [Change(1, None, is_open=True, changed=False)]
+    assert changed(spark, [ended], [], [ended]) == [DepthChange(1, None, is_open=False, changed=True)]
+    assert changed(spark, [], [ended], [ended]) == [DepthChange(1, None, is_open=True, changed=False)]
 
 
 def test_queues_are_told_apart(spark: SparkSession) -> None:
     now = [message(-10), of_another_queue(-10)]
     found = changed(spark, [of_another_queue(120, 130, 140)], now, now)
     assert found == [
-        Change(1, None, is_open=True, changed=False),
-        Change(2, at(120), is_open=True, changed=False),
+        DepthChange(1, None, is_open=True, changed=False),
+        DepthChange(2, at(120), is_open=True, changed=False),
     ]
 
 
@@ -270,8 +272,8 @@ def of_another_queue(
 def test_a_receive_is_new(spark: SparkSession) -> None:
     """The second one when it was, or, if that is not known, in the minute of the run."""
     assert changed(spark, [], [message(-10, 110)], [message(-10)]) == [
-        Change(1, at(110), is_open=True, changed=True)
+        DepthChange(1, at(110), is_open=True, changed=True)
     ]
     for known, minute in (((150,), 150), (None, 200)):
         again = changed(spark, [], [message(-10, -5, count=2, again=known)], [message(-10, -5)])
-        assert again == [Change(1, at(minute), is_open=True, changed=True)]
+        assert again == [DepthChange(1, at(minute), is_open=True, changed=True)]

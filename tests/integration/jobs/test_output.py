@@ -14,11 +14,11 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
-from penstock_metrics.database.read import Database as Source
+from penstock_metrics.database.read import SourceDatabase as Source
 from penstock_metrics.output import export as exports
 from penstock_metrics.output.datasets import DATASETS, Dataset
 from penstock_metrics.output.days import Kept
-from penstock_metrics.output.export import Target, export
+from penstock_metrics.output.export import ExportTarget, export
 from penstock_metrics.output.iceberg import Tables
 from penstock_metrics.output.place import Note, Place
 from tests.support.database import Database
@@ -99,7 +99,7 @@ def folders_of(folder: Path, dataset: str) -> list[str]:
 
 def done(spark: SparkSession, database: Database, folder: Path, kept: Kept = FOR_EVER) -> list[str]:
     texts: list[str] = []
-    export(Source(spark, database.dsn), Target(Place.of(str(folder))), kept, texts.append)
+    export(Source(spark, database.dsn), ExportTarget(Place.of(str(folder))), kept, texts.append)
     return texts
 
 
@@ -171,7 +171,7 @@ def test_iceberg_tables_have_what_postgresql_has(
     """A commit an export, none when nothing changed; replaced files go when readers have had an hour."""
     folder = tmp_path / "files"
     place = Place.of(str(folder))
-    target = Target(place, Tables(catalog, "penstock", place).register)
+    target = ExportTarget(place, Tables(catalog, "penstock", place).register)
 
     def shot() -> None:
         export(Source(spark, database.dsn), target, FOR_EVER, lambda _: None)

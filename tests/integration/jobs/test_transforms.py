@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock_metrics.span import HOUR, Span, micros, moment
+from penstock_metrics.span import HOUR, DaySpan, micros, moment
 from penstock_metrics.transforms import events
 from penstock_metrics.transforms.columns import COUNTS, select_messages, with_whole_queues
 from penstock_metrics.transforms.windows import calendar, in_windows
@@ -85,7 +85,7 @@ def test_windows_of_a_day_on_which_clocks_change(spark: SparkSession) -> None:
     """In Berlin 2026-10-25 has 25 hours. Windows after now, or of another day, are left out."""
     zone = ZoneInfo("Europe/Berlin")
     start, end = datetime(2026, 10, 25, tzinfo=zone), datetime(2026, 10, 26, tzinfo=zone)
-    span = Span.of(start, end, datetime(2026, 10, 25, 12, 0, 30, tzinfo=UTC), zone)
+    span = DaySpan.of(start, end, datetime(2026, 10, 25, 12, 0, 30, tzinfo=UTC), zone)
     times = [
         micros(start) - 1,
         micros(start),

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock_metrics.span import MINUTE
 from penstock_metrics.transforms.forecasts.outlook import choose_forecast
-from penstock_metrics.transforms.forecasts.series import FINE_STEPS, HOURS, POINTS, STEP, Points, Series
+from penstock_metrics.transforms.forecasts.series import FINE_STEPS, HOURS, POINTS, STEP, DepthSeries, Points
 from tests.support.jobs.processes import Made
 
 STEP_MINUTES = STEP // MINUTE
@@ -36,13 +36,13 @@ class Score:
         return float(np.mean(self.held)) if self.held else None
 
 
-def series_at(made: Made, minute: int, begins: int = 0) -> Series:
+def series_at(made: Made, minute: int, begins: int = 0) -> DepthSeries:
     """What the job knows at the end of a minute, of a queue that began with minute `begins` + 1."""
     last_us = minute * MINUTE
     fine = np.arange(max(begins + 1, minute - FINE_STEPS * STEP_MINUTES), minute + 1)
     hours = np.arange(max(begins // 60 + 1, minute // 60 - HOURS), minute // 60 + 1) * 60
     near, far = (Points(at * MINUTE, made.depth[at - 1].astype(np.float64)) for at in (fine, hours))
-    return Series.of(near, far, last_us, begins * MINUTE)
+    return DepthSeries.of(near, far, last_us, begins * MINUTE)
 
 
 def judge(made: Made, score: Score, first: int, every: int) -> Score:

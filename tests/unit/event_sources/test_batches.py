@@ -12,7 +12,7 @@ import pytest
 from penstock.effects import Call, Compute
 from penstock.environment import Environment
 from penstock.event_sources.answer import Malformed, read_failed_ids, select_succeeded
-from penstock.event_sources.batches import Mapping, build_records, make_context
+from penstock.event_sources.batches import StoredMapping, build_records, make_context
 from penstock.event_sources.event import MOST_BYTES, Record, build_event, split_events
 from penstock.event_sources.types import Options
 from penstock.postgres.statements.messages import ReceivedRow
@@ -23,7 +23,7 @@ from penstock.settings import Settings
 @pytest.mark.parametrize(("length", "first"), [(10, Call), (100_000, Compute)])
 def test_a_filter_reads_long_bodies_in_a_thread(length: int, first: type) -> None:
     """Ten messages of a MiB of tiny values take seconds."""
-    mapping = Mapping(
+    mapping = StoredMapping(
         mapping_id=UUID(int=1), account_id="000000000000", region="us-east-1", user_name=None, options=Options(),
         queue_arn="arn:aws:sqs:us-east-1:000000000000:orders", function_arn="http://127.0.0.1:1/",
         filters=[{}], enabled=True, reason="", last_result="", tags={}, updated_at=0.0, revision=1, invocations=0,

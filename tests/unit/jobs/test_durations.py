@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock_metrics.span import HOUR, Span
+from penstock_metrics.span import HOUR, DaySpan
 from penstock_metrics.transforms.durations import MEASURED, PARTED, make_summarizer
 from penstock_metrics.transforms.pieces import WANTED, candidates_in, merge_pieces
 from penstock_metrics.transforms.sketch import BELOW_ALL, GAMMA, PERCENTILES, find_bucket
 from tests.support.jobs.reference import BASE, at
 
 DAY = 24 * HOUR
-SPAN = Span((BASE, BASE + DAY, BASE + 2 * DAY), BASE + 2 * DAY)
+SPAN = DaySpan((BASE, BASE + DAY, BASE + 2 * DAY), BASE + 2 * DAY)
 Measured = tuple[int, str, int, int, int]  # queue_id, group_id, measure, at_us, us
 Row = dict[str, Any]
 
@@ -117,7 +117,7 @@ def matches(row: Row, queue: int, group: str, measure: int, at_us: int) -> bool:
 def test_what_is_outside_the_span_is_left_out() -> None:
     """No window begins after now, though the span goes on."""
     early, late, later = BASE - 1, BASE + DAY, BASE + 30 * HOUR
-    span = Span(SPAN.days, late)
+    span = DaySpan(SPAN.days, late)
     mixed = batches([(1, "", 0, moment, 5) for moment in (early, late, later)])
     found = list(make_summarizer(span)(mixed))
     assert [(row["window_seconds"], row["starts_us"]) for b in found for row in b.to_pylist()] == [

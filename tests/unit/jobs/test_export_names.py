@@ -17,7 +17,7 @@ from penstock_metrics.output.days import Computed, Kept, replaceable
 from penstock_metrics.output.iceberg import NoCatalogError
 from penstock_metrics.output.options import exporter
 from penstock_metrics.output.place import Note, Place, Slot, file_name, parse_slot
-from penstock_metrics.output.write import KEY, Job, make_key, writer
+from penstock_metrics.output.write import KEY, WriteTask, make_key, writer
 
 TODAY = date(2026, 3, 29)
 A_DAY = "messages/day=2026-03-29/queue=orders"
@@ -62,7 +62,7 @@ def test_large_days_are_several_files(tmp_path: Path, monkeypatch: pytest.Monkey
     """Of 4 rows here, whatever the batches; replaced files are removed, except those of other programs."""
     monkeypatch.setattr(write, "ROWS", 4)
     place = Place.of(str(tmp_path))
-    job = Job(
+    job = WriteTask(
         place.uri, "messages", MESSAGES.schema, frozenset([Slot("messages", TODAY, 0)]), keep_replaced=False
     )
     first = [*batches(list("abcdefghij")), *batches(["x"], "bills")]

@@ -9,14 +9,14 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from penstock_metrics.main import instant
-from penstock_metrics.span import HOUR, MINUTE, QUARTER, Span, find_zone, micros, moment
+from penstock_metrics.span import HOUR, MINUTE, QUARTER, DaySpan, find_zone, micros, moment
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-def span(start: str, end: str, zone: str) -> Span:
-    return Span.of(datetime.fromisoformat(start), datetime.fromisoformat(end), NOW, ZoneInfo(zone))
+def span(start: str, end: str, zone: str) -> DaySpan:
+    return DaySpan.of(datetime.fromisoformat(start), datetime.fromisoformat(end), NOW, ZoneInfo(zone))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def span(start: str, end: str, zone: str) -> Span:
 )
 def test_a_day_is_as_long_as_in_its_zone(zone: str, day: str, hours: float) -> None:
     noon = datetime.fromisoformat(f"{day}T12:00:00").replace(tzinfo=ZoneInfo(zone))
-    found = Span.of(noon, noon, NOW, ZoneInfo(zone))
+    found = DaySpan.of(noon, noon, NOW, ZoneInfo(zone))
     assert found.end_us - found.start_us == hours * HOUR
     assert moment(found.start_us).astimezone(ZoneInfo(zone)).strftime("%F %T") == f"{day} 00:00:00"
 

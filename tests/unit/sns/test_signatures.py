@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidSignature
 
 from penstock.sns import notification
 from penstock.sns.notification import SigningContext
-from penstock.sns.signatures import NewKey, Signer, certificate_path, new_key
+from penstock.sns.signatures import NewSigningKey, Signer, certificate_path, new_key
 from tests.support.sns_signatures import SIGNED, flipped, public_key, verify, verify_bytes
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:orders"
@@ -25,7 +25,7 @@ AT = "2026-01-02T03:04:05.678Z"
 
 
 @pytest.fixture(scope="module")
-def key() -> NewKey:
+def key() -> NewSigningKey:
     return new_key()
 
 
@@ -34,7 +34,7 @@ def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def message_of(kind: str, key: NewKey, version: str) -> dict[str, str]:
+def message_of(kind: str, key: NewSigningKey, version: str) -> dict[str, str]:
     """A message of each kind, as a receiver has it."""
     head = SigningContext(Signer(key.key_id, key.private_key), version, "http://q", "http://q/c.pem")
     if kind == "Notification":
@@ -46,14 +46,14 @@ def message_of(kind: str, key: NewKey, version: str) -> dict[str, str]:
     return dict(json.loads(text))
 
 
-def test_a_certificate_is_one_pem_block(key: NewKey) -> None:
+def test_a_certificate_is_one_pem_block(key: NewSigningKey) -> None:
     assert re.fullmatch(
         r"-----BEGIN CERTIFICATE-----\n(?:[A-Za-z0-9+/]{64}\n)*[A-Za-z0-9+/=]{1,64}\n-----END CERTIFICATE-----\n",
         key.certificate,
     )
 
 
-def test_a_certificate_is_self_signed_and_good_for_years(key: NewKey) -> None:
+def test_a_certificate_is_self_signed_and_good_for_years(key: NewSigningKey) -> None:
     certificate = x509.load_pem_x509_certificate(key.certificate.encode())
     certificate.verify_directly_issued_by(certificate)
     assert public_key(key.certificate).key_size == 2048
@@ -62,7 +62,7 @@ def test_a_certificate_is_self_signed_and_good_for_years(key: NewKey) -> None:
     assert certificate.not_valid_after_utc > now + timedelta(days=3000)
 
 
-def test_a_certificate_names_sns(key: NewKey) -> None:
+def test_a_certificate_names_sns(key: NewSigningKey) -> None:
     """What the message manager of AWS's SDK for Java 2 compares, in either place, in most regions."""
     certificate = x509.load_pem_x509_certificate(key.certificate.encode())
     (common_name,) = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
@@ -70,12 +70,12 @@ def test_a_certificate_names_sns(key: NewKey) -> None:
     assert names.get_values_for_type(x509.DNSName) == [common_name.value] == ["sns.amazonaws.com"]
 
 
-def test_a_name_is_32_hex_digits(key: NewKey) -> None:
+def test_a_name_is_32_hex_digits(key: NewSigningKey) -> None:
     assert re.fullmatch(r"/SimpleNotificationService-[0-9a-f]{32}\.pem", certificate_path(key.key_id))
 
 
 @pytest.mark.parametrize("kind", SIGNED)
-def test_every_changed_bit_is_noticed(kind: str, key: NewKey, version: str) -> None:
+def test_every_changed_bit_is_noticed(kind: str, key: NewSigningKey, version: str) -> None:
     """Of every member that is signed, as the bytes that are hashed, and of the signature."""
     message = message_of(kind, key, version)
     verify(message, key.certificate)
@@ -89,7 +89,7 @@ def test_every_changed_bit_is_noticed(kind: str, key: NewKey, version: str) -> N
             verify_bytes(parts, b64encode(signature).decode(), version, public)
 
 
-def is_refused(parts: Mapping[str, bytes], signature: str, version: str, key: NewKey) -> bool:
+def is_refused(parts: Mapping[str, bytes], signature: str, version: str, key: NewSigningKey) -> bool:
     try:
         verify_bytes(parts, signature, version, public_key(key.certificate))
     except InvalidSignature:
@@ -97,7 +97,7 @@ def is_refused(parts: Mapping[str, bytes], signature: str, version: str, key: Ne
     return False
 
 
-def test_a_subject_can_be_neither_taken_away_nor_added(key: NewKey, version: str) -> None:
+def test_a_subject_can_be_neither_taken_away_nor_added(key: NewSigningKey, version: str) -> None:
     message = message_of("Notification", key, version)
     without = {name: value for name, value in message.items() if name != "Subject"}
     with pytest.raises(InvalidSignature):
@@ -107,13 +107,13 @@ def test_a_subject_can_be_neither_taken_away_nor_added(key: NewKey, version: str
         verify({**confirmation, "Type": "UnsubscribeConfirmation"}, key.certificate)
 
 
-def test_a_version_is_good_for_its_own_digest_only(key: NewKey, version: str) -> None:
+def test_a_version_is_good_for_its_own_digest_only(key: NewSigningKey, version: str) -> None:
     message = message_of("Notification", key, version)
     other = {"1": "2", "2": "1"}[version]
     with pytest.raises(InvalidSignature):
         verify({**message, "SignatureVersion": other}, key.certificate)
 
 
-def test_another_key_does_not_verify(key: NewKey, version: str) -> None:
+def test_another_key_does_not_verify(key: NewSigningKey, version: str) -> None:
     with pytest.raises(InvalidSignature):
         verify(message_of("Notification", key, version), new_key().certificate)

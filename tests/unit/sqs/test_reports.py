@@ -47,7 +47,7 @@ def reports(
     return found
 
 
-def messages(*bodies: str) -> list[send.OutgoingMessage]:
+def messages(*bodies: str) -> list[send.AcceptedMessage]:
     return [
         send.outgoing_message(SendMessageRequest(queue_url="", message_body=body), ARN) for body in bodies
     ]

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from .methods import Method, repeat_last
-from .series import DAY_STEPS, POINTS, Floats, Ints, Series
+from .series import DAY_STEPS, POINTS, DepthSeries, Floats, Ints
 
 ORIGINS: Final = DAY_STEPS
 # This makes a day with the hour before the first origin and the hour after the last.
@@ -60,13 +60,13 @@ class Backtest:
         return np.asarray((np.abs(self.unchanged_errors) - np.abs(self.errors)).mean(axis=1))
 
 
-def list_origins(series: Series) -> Ints:
+def list_origins(series: DepthSeries) -> Ints:
     """Returns the lags of the origins, the oldest first. The list is empty if too little is known."""
     oldest = min(POINTS + ORIGINS, series.known_steps - POINTS)
     return np.arange(oldest - 1, POINTS - 1, -1)
 
 
-def backtest(series: Series, name: str, method: Method) -> Backtest | None:
+def backtest(series: DepthSeries, name: str, method: Method) -> Backtest | None:
     """Returns the backtest of a method. Returns None if its past is too short or it forecasts nothing now."""
     origins = list_origins(series)
     if len(origins) < LEAST_ORIGINS or not np.isfinite(method(series, np.zeros(1, np.int64))).all():
@@ -80,7 +80,7 @@ def backtest(series: Series, name: str, method: Method) -> Backtest | None:
     return Backtest(name, origins, predicted, actual - predicted, actual - repeat_last(series, origins))
 
 
-def best(series: Series, methods: Mapping[str, Method]) -> Backtest | None:
+def best(series: DepthSeries, methods: Mapping[str, Method]) -> Backtest | None:
     """Returns the first winning method whose loss, relative to no change, is about the least. Returns None if no method
     wins."""
     found = (backtest(series, name, method) for name, method in methods.items())

@@ -34,7 +34,7 @@ class Ages:
 
 
 @dataclass(frozen=True, slots=True)
-class Warnings:
+class GrowthWarnings:
     """`retention_seconds` is the time until the oldest message reaches the retention period and is deleted unread. None
     means that it will not do so within RETENTION_DAYS. `fastest_rate` is the number of drained messages for each second
     of the best hour, if it is less than the average arrivals (`mean_rate`). None means that the consumers can catch up,
@@ -45,13 +45,13 @@ class Warnings:
     mean_rate: float | None = None
 
 
-def warnings(backlog: int, ages: Ages, hours: Hours, retention_seconds: float) -> Warnings:
+def warnings(backlog: int, ages: Ages, hours: Hours, retention_seconds: float) -> GrowthWarnings:
     """Returns the warnings for a queue with this backlog. An empty queue has no warnings."""
     if not backlog:
-        return Warnings()
+        return GrowthWarnings()
     until = until_retention(ages, retention_seconds)
     fastest = fastest_hour(hours)
-    return Warnings(until, *(fastest or (None, None)))
+    return GrowthWarnings(until, *(fastest or (None, None)))
 
 
 def until_retention(ages: Ages, retention_seconds: float) -> float | None:

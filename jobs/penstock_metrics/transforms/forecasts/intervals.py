@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from .backtest import Backtest
-from .series import POINTS, STEPS_AN_HOUR, Floats, Ints, Series
+from .series import POINTS, STEPS_AN_HOUR, DepthSeries, Floats, Ints
 
 LEVEL: Final = 0.8
 _LEARNING: Final = 0.02
@@ -34,7 +34,7 @@ class Intervals:
     coverage: float | None
 
 
-def intervals(series: Series, test: Backtest, expected: Floats) -> Intervals:
+def intervals(series: DepthSeries, test: Backtest, expected: Floats) -> Intervals:
     """Returns the intervals around `expected`, the forecast of the last complete minute."""
     scales = activity(series, test.origins)
     now = float(activity(series, np.zeros(1, np.int64))[0])
@@ -48,7 +48,7 @@ def intervals(series: Series, test: Backtest, expected: Floats) -> Intervals:
     return Intervals(low, high, sum(held) / len(held) if held else None)
 
 
-def activity(series: Series, origins: Ints) -> Floats:
+def activity(series: DepthSeries, origins: Ints) -> Floats:
     """Returns how much the depth moved in a step in the hour before each origin. The result is at least one message."""
     recent = series.ago(origins[:, None] + np.arange(STEPS_AN_HOUR, -1, -1))
     return np.asarray(1.0 + np.abs(np.diff(recent, axis=1)).mean(axis=1))

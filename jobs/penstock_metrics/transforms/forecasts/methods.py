@@ -16,16 +16,16 @@ from typing import Final
 
 import numpy as np
 
-from .series import DAY_STEPS, POINTS, STEPS_AN_HOUR, WEEK_STEPS, WEEKS, Floats, Ints, Series
+from .series import DAY_STEPS, POINTS, STEPS_AN_HOUR, WEEK_STEPS, WEEKS, DepthSeries, Floats, Ints
 
-Method = Callable[[Series, Ints], Floats]
+Method = Callable[[DepthSeries, Ints], Floats]
 
 _AHEAD: Final = np.arange(1, POINTS + 1)
 _DAMPING: Final = 0.9
 _FADING: Final = 0.85  # Half of a deviation is left after 21 minutes.
 
 
-def repeat_last(series: Series, origins: Ints) -> Floats:
+def repeat_last(series: DepthSeries, origins: Ints) -> Floats:
     """Forecasts that the depth stays as it is. Every other method has to beat this forecast."""
     return np.repeat(series.ago(origins)[:, None], POINTS, axis=1)
 
@@ -34,7 +34,7 @@ def trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
     """Continues the slope of the last `steps`. For more than an hour it skips some steps."""
     growth = np.cumsum(damping ** (_AHEAD - 1)) / every
 
-    def predict(series: Series, origins: Ints) -> Floats:
+    def predict(series: DepthSeries, origins: Ints) -> Floats:
         recent = series.ago(origins[:, None] + np.arange(steps, -1, -every))
         return np.maximum(recent[:, -1:] + slopes(recent)[:, None] * growth, 0)
 
@@ -44,7 +44,7 @@ def trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
 def usual(steps: int, fading: float) -> Method:
     """Returns the depth to its mean of the last `steps`."""
 
-    def predict(series: Series, origins: Ints) -> Floats:
+    def predict(series: DepthSeries, origins: Ints) -> Floats:
         recent = series.ago(origins[:, None] + np.arange(steps, -1, -1))
         mean = recent.mean(axis=1, keepdims=True)
         return np.asarray(mean + (recent[:, -1:] - mean) * fading**_AHEAD)
@@ -55,7 +55,7 @@ def usual(steps: int, fading: float) -> Method:
 def season(period: int, seasons: int, fading: float = 1.0) -> Method:
     """Repeats the values after the same time, `period` steps ago and up to `seasons` periods ago."""
 
-    def predict(series: Series, origins: Ints) -> Floats:
+    def predict(series: DepthSeries, origins: Ints) -> Floats:
         back = origins[:, None, None] + period * np.arange(1, seasons + 1)[:, None]
         then = series.ago(back - np.arange(POINTS + 1))
         known = np.isfinite(then).all(axis=2, keepdims=True)

@@ -11,11 +11,11 @@ import numpy as np
 from penstock_metrics.span import HOUR, MINUTE
 
 from .backtest import LEAST_ORIGINS, Backtest, best, list_origins
-from .growth import HOURS_COMPARED, Ages, Hours, Warnings, warnings
+from .growth import HOURS_COMPARED, Ages, GrowthWarnings, Hours, warnings
 from .intervals import LEVEL, Intervals, intervals
 from .methods import METHODS
-from .rates import RATE_MINUTES, Rates, drain_seconds, rates
-from .series import STEP, STEPS_AN_HOUR, Floats, Ints, Points, Series
+from .rates import RATE_MINUTES, MeanRates, drain_seconds, rates
+from .series import STEP, STEPS_AN_HOUR, DepthSeries, Floats, Ints, Points
 
 TOO_LITTLE_PAST: Final = "too_little_past"
 NOTHING_BETTER: Final = "no_method_beats_unchanged"
@@ -25,7 +25,7 @@ _NOW: Final = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class WindowCounts:
     """Holds windows of one length in any order: their ends and their counts."""
 
     ends_us: Ints
@@ -34,18 +34,18 @@ class Windows:
     depth: Ints
     oldest_age_us: Ints  # The value 0 means that the queue was empty.
 
-    def since(self, at_us: int) -> Windows:
+    def since(self, at_us: int) -> WindowCounts:
         """Returns the windows that end after this time."""
         held = self.ends_us > at_us
-        return Windows(*(getattr(self, name)[held] for name in self.__slots__))
+        return WindowCounts(*(getattr(self, name)[held] for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class ForecastQueue:
     """Holds the known facts of a queue. `begins_us` is the first known time. Windows end at `last_us` or earlier."""
 
-    minutes: Windows
-    hours: Windows
+    minutes: WindowCounts
+    hours: WindowCounts
     backlog: int
     begins_us: int
     last_us: int
@@ -62,29 +62,29 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class QueueOutlook:
     """`reason` says why there is no forecast. It is None if there is a forecast."""
 
-    rates: Rates
+    rates: MeanRates
     drain_seconds: float | None
     forecast: Forecast | None
     reason: str | None
-    warnings: Warnings
+    warnings: GrowthWarnings
 
 
-def outlook(queue: Queue) -> Outlook:
+def outlook(queue: ForecastQueue) -> QueueOutlook:
     """Returns the outlook of a queue that holds messages or had an event in the last hour."""
     recent = queue.minutes.since(queue.last_us - RATE_MINUTES * MINUTE)
     rate = rates(int(recent.arrivals.sum()), int(recent.drained.sum()), queue.last_us, queue.begins_us)
-    series = Series.of(_depths(queue.minutes), _depths(queue.hours), queue.last_us, queue.begins_us)
+    series = DepthSeries.of(_depths(queue.minutes), _depths(queue.hours), queue.last_us, queue.begins_us)
     forecast = choose_forecast(series)
     drained_in = drain_seconds(queue.backlog, rate)
     if isinstance(forecast, str):
-        return Outlook(rate, drained_in, None, forecast, _warnings(queue))
-    return Outlook(rate, drained_in, forecast, None, _warnings(queue))
+        return QueueOutlook(rate, drained_in, None, forecast, _warnings(queue))
+    return QueueOutlook(rate, drained_in, forecast, None, _warnings(queue))
 
 
-def choose_forecast(series: Series) -> Forecast | str:
+def choose_forecast(series: DepthSeries) -> Forecast | str:
     """Returns the forecast of the best method, or the reason why there is no forecast."""
     if len(list_origins(series)) < LEAST_ORIGINS:
         return TOO_LITTLE_PAST
@@ -97,11 +97,11 @@ def choose_forecast(series: Series) -> Forecast | str:
     return Forecast(expected, around, test) if sure else UNSURE
 
 
-def _depths(windows: Windows) -> Points:
+def _depths(windows: WindowCounts) -> Points:
     return Points(windows.ends_us, windows.depth.astype(np.float64))
 
 
-def _warnings(queue: Queue) -> Warnings:
+def _warnings(queue: ForecastQueue) -> GrowthWarnings:
     hour_us = queue.last_us // HOUR * HOUR
     known = min((hour_us - queue.begins_us) // HOUR, HOURS_COMPARED)
     ends = hour_us - np.arange(known)[::-1] * HOUR
@@ -114,7 +114,7 @@ def _warnings(queue: Queue) -> Warnings:
     return warnings(queue.backlog, ages, hours, queue.retention_seconds)
 
 
-def _at(windows: Windows, ends: Ints, name: str) -> Floats:
+def _at(windows: WindowCounts, ends: Ints, name: str) -> Floats:
     """Returns the values of the windows that end at these times. The value is 0 if no window is stored."""
     found = dict(zip(windows.ends_us.tolist(), getattr(windows, name).tolist(), strict=True))
     return np.asarray([found.get(end, 0) for end in ends.tolist()], np.float64)

@@ -16,21 +16,21 @@ _LEAST_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class MeanRates:
     """The rates are in messages per second."""
 
     arrivals: float
     drained: float
 
 
-def rates(arrived: int, drained: int, last_us: int, begins_us: int) -> Rates:
+def rates(arrived: int, drained: int, last_us: int, begins_us: int) -> MeanRates:
     """Returns the rates over the last RATE_MINUTES before `last_us`, for a queue that exists since `begins_us`."""
     lived = (last_us - max(begins_us, last_us - RATE_MINUTES * MINUTE)) / 1_000_000
     seconds = max(lived, _LEAST_SECONDS)
-    return Rates(arrived / seconds, drained / seconds)
+    return MeanRates(arrived / seconds, drained / seconds)
 
 
-def drain_seconds(backlog: int, rate: Rates) -> float | None:
+def drain_seconds(backlog: int, rate: MeanRates) -> float | None:
     """Returns the seconds until the queue is empty at these rates, or None if it never becomes empty."""
     if backlog == 0:
         return 0.0

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .intervals import LEVEL
-from .outlook import Outlook, Queue, Windows, outlook
+from .outlook import ForecastQueue, QueueOutlook, WindowCounts, outlook
 from .series import POINTS, STEP
 
 WINDOWS: Final = pa.schema(
@@ -55,7 +55,7 @@ FORECAST: Final = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class QueueFacts:
     """Holds facts about a queue that its windows do not contain. `created_us` may be before its first window."""
 
     created_us: int
@@ -63,7 +63,7 @@ class Facts:
     backlog: int
 
 
-def forecasts(facts: Mapping[int, Facts], last_us: int) -> Callable[[pa.Table], pa.Table]:
+def forecasts(facts: Mapping[int, QueueFacts], last_us: int) -> Callable[[pa.Table], pa.Table]:
     """Returns the function that turns the windows (WINDOWS) of a queue in `facts`, up to `last_us`, into its row
     (FORECAST)."""
 
@@ -74,13 +74,13 @@ def forecasts(facts: Mapping[int, Facts], last_us: int) -> Callable[[pa.Table], 
     return forecast_queue
 
 
-def forecast_row(queue_id: int, windows: pa.Table, facts: Facts, last_us: int) -> dict[str, Any]:
+def forecast_row(queue_id: int, windows: pa.Table, facts: QueueFacts, last_us: int) -> dict[str, Any]:
     """Returns the row of a queue with the names of FORECAST."""
     queue = read_queue(windows, facts, last_us)
     return {"queue_id": queue_id, "backlog": facts.backlog, **_columns(outlook(queue), last_us)}
 
 
-def read_queue(windows: pa.Table, facts: Facts, last_us: int) -> Queue:
+def read_queue(windows: pa.Table, facts: QueueFacts, last_us: int) -> ForecastQueue:
     """Returns a queue. It begins when it was created, or with its first window if that is later."""
     minutes, hours = (_windows(windows, seconds) for seconds in (60, 3600))
     starts = [
@@ -89,15 +89,15 @@ def read_queue(windows: pa.Table, facts: Facts, last_us: int) -> Queue:
         if len(held.ends_us)
     ]
     begins_us = max(facts.created_us, min(starts, default=facts.created_us))
-    return Queue(minutes, hours, facts.backlog, begins_us, last_us, facts.retention_seconds)
+    return ForecastQueue(minutes, hours, facts.backlog, begins_us, last_us, facts.retention_seconds)
 
 
-def _windows(windows: pa.Table, seconds: int) -> Windows:
+def _windows(windows: pa.Table, seconds: int) -> WindowCounts:
     held = windows.filter(pc.equal(windows["window_seconds"], seconds))
-    return Windows(*(held[name].to_numpy().astype(np.int64) for name in WINDOWS.names[2:]))
+    return WindowCounts(*(held[name].to_numpy().astype(np.int64) for name in WINDOWS.names[2:]))
 
 
-def _columns(outlook: Outlook, last_us: int) -> dict[str, Any]:
+def _columns(outlook: QueueOutlook, last_us: int) -> dict[str, Any]:
     columns: dict[str, Any] = {
         "arrival_rate": outlook.rates.arrivals,
         "drain_rate": outlook.rates.drained,

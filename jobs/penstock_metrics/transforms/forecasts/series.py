@@ -30,7 +30,7 @@ HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_AN_HOUR + 3
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class DepthSeries:
     """`fine[k]` is the depth k steps ago. `hourly[k]` is the depth at the end of the k-th last hour of the clock.
 
     `hour_lag` is the number of steps since the last hour of the clock ended. It is usually a fraction.
@@ -57,7 +57,7 @@ class Series:
         return np.where(share == 0, newer, newer + (older - newer) * share)
 
     @classmethod
-    def of(cls, fine: Points, hourly: Points, last_us: int, begins_us: int) -> Series:
+    def of(cls, fine: Points, hourly: Points, last_us: int, begins_us: int) -> DepthSeries:
         """Makes a series of depths at times, as lags before `last_us`. Depths before `begins_us` are unknown."""
         hour_us = last_us // HOUR * HOUR
         return cls(

@@ -45,13 +45,13 @@ from .public_links import PUBLIC_ACTIONS, is_public_link
 from .request_rate import check_rate
 from .resources import NO_TOKENS
 from .secret_encryption import DecryptionError, SecretCipher
-from .sigv4 import SignatureClaim
+from .sigv4 import CredentialScope, SignatureClaim
 from .users import User, caller
 
 V = TypeVar("V")
 RowT = TypeVar("RowT", bound=Row)
 AnyOperation = Operation[Struct | None]
-GuardedOperation = Callable[["GuardedActionCall"], AnyOperation]
+GuardedOperation = Callable[["GuardedCall"], AnyOperation]
 
 # Our prefixes distinguish these keys from AWS's, and let scanners for leaked keys find them.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
@@ -73,13 +73,6 @@ class GuardedAction(AuthorizedAction, Protocol):
     def operation(self) -> Callable[[Struct, Any], AnyOperation]: ...
 
 
-class CredentialScope(Protocol):
-    """The region of a request."""
-
-    @property
-    def region(self) -> str: ...
-
-
 class GuardedRequest(Protocol):
     """A decoded request: available once its signature has been verified."""
 
@@ -93,7 +86,7 @@ class GuardedRequest(Protocol):
     def scope(self) -> CredentialScope: ...
 
 
-class GuardedActionCall(Protocol):
+class GuardedCall(Protocol):
     """A request that is decoded after its signature has been verified (`gateway.GuardedActionCall`)."""
 
     @property
@@ -122,7 +115,7 @@ def access_rule(settings: Settings) -> AccessRule | None:
     return RequireCredentials() if settings.queue_access == "presence" else RequireSignature(settings)
 
 
-def run_public_link(call: "GuardedActionCall") -> AnyOperation:
+def run_public_link(call: "GuardedCall") -> AnyOperation:
     """Returns the operation of a public link. Raises MissingAuthenticationToken for any other action."""
     check_rate(call.context, len(call.context.http.body))
     decoded = call.read()
@@ -228,7 +221,7 @@ class RequireSignature:
             raise AccessDenied(NO_TOKENS)
         return partial(self._verify_and_run, sigv4.parse(http))
 
-    def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> AnyOperation:
+    def _verify_and_run(self, claim: SignatureClaim, call: "GuardedCall") -> AnyOperation:
         """Verifies the signature, decodes the request, evaluates the policies, then runs the operation.
 
         The account is the key's. It reads only the signature of the request before it has verified it. Raises

@@ -20,7 +20,7 @@ def new_key_id(prefix: str) -> str:
     return prefix + b32encode(secrets.token_bytes(10)).decode()
 
 
-class NewKey(NamedTuple):
+class CreatedKey(NamedTuple):
     """A new key. `stored`: its encrypted secret, or the hash of a bearer key's secret."""
 
     key_id: str
@@ -28,15 +28,15 @@ class NewKey(NamedTuple):
     stored: bytes
 
 
-def new_key(*, bearer: bool, account_id: str, encryption_key: str) -> NewKey:
+def new_key(*, bearer: bool, account_id: str, encryption_key: str) -> CreatedKey:
     """Raises SettingError without an encryption key, which bearer keys do not need."""
     key_id, secret = (
         new_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX),
         secrets.token_urlsafe(_SECRET_BYTES),
     )
     if bearer:
-        return NewKey(key_id, secret, hash_of_secret(secret))
-    return NewKey(key_id, secret, SecretCipher(encryption_key).encrypt(secret, key_id, account_id))
+        return CreatedKey(key_id, secret, hash_of_secret(secret))
+    return CreatedKey(key_id, secret, SecretCipher(encryption_key).encrypt(secret, key_id, account_id))
 
 
 def policy_problem(text: str) -> str | None:

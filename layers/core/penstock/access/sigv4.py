@@ -45,6 +45,14 @@ _QUERY_PARTS = ("Algorithm", "Credential", "Date", "Expires", "SignedHeaders", "
 Pairs = list[tuple[bytes, bytes]]
 
 
+class CredentialScope(NamedTuple):
+    """Account, region and service of a request's credential scope."""
+
+    account_id: str
+    region: str
+    service: str
+
+
 class SignatureClaim(NamedTuple):
     """The signature that a request claims. `expires_seconds`: of a presigned URL, else None.
 

@@ -30,7 +30,7 @@ CONCURRENCY = 5
 https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html)."""
 
 
-class Mapping(msgspec.Struct, kw_only=True):
+class StoredMapping(msgspec.Struct, kw_only=True):
     """A stored mapping."""
 
     mapping_id: UUID
@@ -78,18 +78,18 @@ class Mapping(msgspec.Struct, kw_only=True):
         return bool(self.options.function_response_types)
 
 
-def read_mapping(row: JsonObject) -> Mapping:
+def read_mapping(row: JsonObject) -> StoredMapping:
     """Returns the mapping of a row."""
-    return msgspec.convert(row, Mapping)
+    return msgspec.convert(row, StoredMapping)
 
 
-def make_context(mapping: Mapping, environment: Environment) -> Context:
+def make_context(mapping: StoredMapping, environment: Environment) -> Context:
     """Returns the context of a mapping's receives and deletes: like that of a request of its account."""
     http = HttpRequest("POST", "/", b"", {}, b"")
     return Context(mapping.account_id, mapping.region, environment.request_ids(), environment, http)
 
 
-def check_rights(mapping: Mapping, context: Context) -> Operation[None]:
+def check_rights(mapping: StoredMapping, context: Context) -> Operation[None]:
     """Raises AccessDenied unless the mapping's creator may still receive and delete.
 
     AWS asks the execution role for these permissions ("Configuring queue permissions").
@@ -108,14 +108,16 @@ def check_rights(mapping: Mapping, context: Context) -> Operation[None]:
 
 
 def receive(
-    mapping: Mapping, count: int, wait_seconds: float, context: Context
+    mapping: StoredMapping, count: int, wait_seconds: float, context: Context
 ) -> Operation[list[ReceivedRow]]:
     """Waits for messages and returns up to `count`. Raises QueueDoesNotExist."""
     effect = build_receive(mapping.queue, min(count, MOST_A_RECEIVE), None, wait_seconds, context)
     return (yield from receive_messages(effect))
 
 
-def build_records(mapping: Mapping, rows: Sequence[ReceivedRow], context: Context) -> Operation[list[Record]]:
+def build_records(
+    mapping: StoredMapping, rows: Sequence[ReceivedRow], context: Context
+) -> Operation[list[Record]]:
     """Makes records of the messages that pass the filter. Deletes the other messages, as AWS does."""
     receipts = context.environment.receipts
     records = [build_record(row, mapping.queue, receipts) for row in rows]
@@ -134,7 +136,7 @@ def _facts(records: Sequence[JsonObject]) -> list[str | None]:
     return [None if one is None else msgspec.json.encode(one).decode() for one in filters.read_facts(records)]
 
 
-def delete_messages(mapping: Mapping, rows: Sequence[ReceivedRow]) -> Operation[None]:
+def delete_messages(mapping: StoredMapping, rows: Sequence[ReceivedRow]) -> Operation[None]:
     """Deletes messages, except those that other consumers have received meanwhile."""
     if rows:
         yield from delete(mapping.queue, [ReceiptHandle._make(row.handle) for row in rows])

@@ -24,7 +24,7 @@ class Failure(Exception):  # noqa: N818 - named for the event
     """The target did not take the batch. The text is for readers of LastProcessingResult."""
 
 
-class Throttled(Failure):
+class FunctionThrottled(Failure):
     """The function has no room for another invocation, or cannot be reached."""
 
 
@@ -58,14 +58,14 @@ class Invoker:
             return await self._invoke(function, event, seconds)
         except TimeoutError as error:
             if error.args:  # no connection within three seconds
-                raise Throttled("the target cannot be reached") from error
+                raise FunctionThrottled("the target cannot be reached") from error
             raise Failure(f"no answer within {seconds:.0f} s") from error
         except EndpointRefused as error:
             if not is_url(target):  # an account must not see the name of QUEUE_LAMBDA_ENDPOINT
-                raise Throttled("the target cannot be reached") from error
+                raise FunctionThrottled("the target cannot be reached") from error
             raise Failure(str(error)) from error
         except OSError as error:
-            raise Throttled("the target cannot be reached") from error
+            raise FunctionThrottled("the target cannot be reached") from error
 
     async def _post(self, url: str, account_id: str, event: bytes, seconds: float) -> bytes:
         endpoint = parse_endpoint(url)
@@ -86,7 +86,7 @@ class Invoker:
 def _check_answer(answer: Answer) -> bytes:
     """Returns the body of a successful answer. Raises Failure if it is truncated: it may name failed messages."""
     if answer.status == THROTTLED:
-        raise Throttled("the target has answered 429: too many requests")
+        raise FunctionThrottled("the target has answered 429: too many requests")
     if not 200 <= answer.status < 300:
         raise Failure(f"the target has answered {answer.status}")
     if not answer.is_complete:

@@ -25,7 +25,7 @@ from penstock.sns.topics import as_json
 
 from . import checks, filters, targets
 from . import types as mappings
-from .batches import Mapping, read_mapping
+from .batches import StoredMapping, read_mapping
 from .errors import (
     InvalidParameterValueException,
     NoSuchQueue,
@@ -47,7 +47,7 @@ def create_event_source_mapping(request: mappings.CreateEventSourceMappingReques
     return describe_mapping((yield from create(request, context)), "Creating")
 
 
-def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[Mapping]:
+def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
     """Creates a mapping; the worker polls for it from now on.
 
     Raises InvalidParameterValueException, ResourceConflictException, and AccessDenied for a caller who may not receive
@@ -96,7 +96,7 @@ def list_event_source_mappings(
 
 def page(
     request: mappings.ListEventSourceMappingsRequest, context: Context
-) -> Operation[tuple[list[Mapping], str | None]]:
+) -> Operation[tuple[list[StoredMapping], str | None]]:
     """Lists the account's mappings in the region, of a queue or a function if the request names one, 100 a page.
 
     Returns them with the marker of the next page. Raises InvalidParameterValueException.
@@ -125,7 +125,7 @@ def update_event_source_mapping(request: mappings.UpdateEventSourceMappingReques
 
 def update(
     request: mappings.UpdateEventSourceMappingRequest, context: Context
-) -> Operation[tuple[Mapping, Mapping]]:
+) -> Operation[tuple[StoredMapping, StoredMapping]]:
     """Changes the members that the request has. From now on the mapping uses the caller's rights.
 
     Returns the old and the new mapping. Raises ResourceNotFoundException, InvalidParameterValueException,
@@ -160,7 +160,7 @@ def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingReques
     return describe_mapping((yield from drop(request, context)), "Deleting")
 
 
-def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Operation[Mapping]:
+def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
     """Deletes a mapping. Current invocations end; messages that they do not delete become visible again.
 
     Raises ResourceNotFoundException.
@@ -215,7 +215,7 @@ def check_receiver(queue_arn: str, context: Context) -> Operation[None]:
             yield from authorize_one("sqs", action, queue_arn, context)
 
 
-def read(uuid: str, context: Context) -> Operation[Mapping]:
+def read(uuid: str, context: Context) -> Operation[StoredMapping]:
     """Returns the mapping of this id. Raises ResourceNotFoundException."""
     mapping_id = parse_uuid(uuid)
     rows = yield from Call(
@@ -246,12 +246,12 @@ def merge_options(old: Options, new: Options) -> Options:
     return Options(**{**asdict(old), **given})
 
 
-def build_arn(mapping: Mapping) -> str:
+def build_arn(mapping: StoredMapping) -> str:
     """Returns the mapping's ARN."""
     return f"{ARN_PREFIX.format(mapping.region, mapping.account_id)}{mapping.mapping_id}"
 
 
-def describe_mapping(mapping: Mapping, state: str | None = None) -> mappings.EventSourceMapping:
+def describe_mapping(mapping: StoredMapping, state: str | None = None) -> mappings.EventSourceMapping:
     """Returns a mapping in the API's form; `state`: replaces the stored state."""
     options = asdict(mapping.options)
     options["batch_size"] = mapping.batch_size
@@ -275,7 +275,7 @@ def _filters(options: Options) -> str | None:
     return None if compiled is None else msgspec.json.encode(compiled).decode()
 
 
-def _read_stored(error: str | None, mapping: JsonObject | None, queue_arn: str, target: str) -> Mapping:
+def _read_stored(error: str | None, mapping: JsonObject | None, queue_arn: str, target: str) -> StoredMapping:
     if error == "QueueDoesNotExist":
         raise NoSuchQueue(
             "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. SQS Error "

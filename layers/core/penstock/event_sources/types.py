@@ -6,14 +6,9 @@ violations as AWS does. Members that have no meaning for a queue are untyped: Pe
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, field
 
-from penstock.aws.codec.names import Unsupported, in_path, in_query
-
-
-class Message(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """Base class of requests, results and parts: it has AWS's PascalCase names and omits absent members."""
-
+from penstock.aws.codec.names import RestMessage, Unsupported, in_path, in_query
 
 Uuid = Annotated[str, Meta(min_length=36, max_length=36)]
 QueueArn = Annotated[str, Meta(max_length=10_000)]
@@ -24,19 +19,19 @@ MOST_PATTERN = 4_096
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
-class Filter(Message):
+class Filter(RestMessage):
     pattern: Annotated[str, Meta(max_length=MOST_PATTERN)] | None = None
 
 
-class FilterCriteria(Message):
+class FilterCriteria(RestMessage):
     filters: list[Filter] | None = None
 
 
-class ScalingConfig(Message):
+class ScalingConfig(RestMessage):
     maximum_concurrency: Annotated[int, Meta(ge=2, le=1000)] | None = None
 
 
-class Options(Message):
+class Options(RestMessage):
     """Members that a client can set when it creates or updates a mapping."""
 
     batch_size: Annotated[int, Meta(ge=1, le=10_000)] | None = None
@@ -83,15 +78,15 @@ class UpdateEventSourceMappingRequest(ChangeRequest, kw_only=True):
     function_name: FunctionName | None = None
 
 
-class GetEventSourceMappingRequest(Message):
+class GetEventSourceMappingRequest(RestMessage):
     uuid: Annotated[Uuid, in_path()] = field(name="UUID")
 
 
-class DeleteEventSourceMappingRequest(Message):
+class DeleteEventSourceMappingRequest(RestMessage):
     uuid: Annotated[Uuid, in_path()] = field(name="UUID")
 
 
-class ListEventSourceMappingsRequest(Message):
+class ListEventSourceMappingsRequest(RestMessage):
     event_source_arn: Annotated[QueueArn | None, in_query("EventSourceArn")] = None
     function_name: Annotated[FunctionName | None, in_query("FunctionName")] = None
     marker: Annotated[str | None, in_query("Marker")] = None
@@ -111,25 +106,25 @@ class EventSourceMapping(Options, kw_only=True):
     event_source_mapping_arn: str
 
 
-class ListEventSourceMappingsResult(Message):
+class ListEventSourceMappingsResult(RestMessage):
     event_source_mappings: list[EventSourceMapping]
     next_marker: str | None = None
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------
-class ListTagsRequest(Message):
+class ListTagsRequest(RestMessage):
     resource: Annotated[Resource, in_path()]
 
 
-class ListTagsResult(Message):
+class ListTagsResult(RestMessage):
     tags: dict[str, str]
 
 
-class TagResourceRequest(Message):
+class TagResourceRequest(RestMessage):
     resource: Annotated[Resource, in_path()]
     tags: dict[str, str]
 
 
-class UntagResourceRequest(Message):
+class UntagResourceRequest(RestMessage):
     resource: Annotated[Resource, in_path()]
     tag_keys: Annotated[list[str], in_query("tagKeys")]

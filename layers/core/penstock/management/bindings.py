@@ -33,7 +33,7 @@ class NewSubscription(msgspec.Struct, forbid_unknown_fields=True):
     filter_policy: dict[str, Any] | None = None
 
 
-class Subscription(msgspec.Struct, kw_only=True, omit_defaults=True):
+class EventSubscription(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A binding of a queue or a URL to a pattern of routing keys."""
 
     id: int
@@ -49,11 +49,11 @@ class Subscription(msgspec.Struct, kw_only=True, omit_defaults=True):
 class BindingPage(msgspec.Struct, omit_defaults=True):
     """Bindings in the order of their ids; `next`, when there is one, is the `after` of the following page."""
 
-    subscriptions: list[Subscription]
+    subscriptions: list[EventSubscription]
     next: int | None = None
 
 
-def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[Subscription]:
+def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[EventSubscription]:
     """Makes the binding, or returns the existing one.
 
     Raises QueueDoesNotExist, AccessDenied, InvalidParameterValue and the errors of filter policies.
@@ -106,17 +106,17 @@ def list_bindings(
     return BindingPage(subscriptions=found, next=found[-1].id if len(rows) > limit else None)
 
 
-def match_bindings(routing_key: str, context: Context) -> Operation[list[Subscription]]:
+def match_bindings(routing_key: str, context: Context) -> Operation[list[EventSubscription]]:
     """Returns the bindings that an event with this key would reach."""
     check_routing_key(routing_key)
     rows = yield from Call(MATCH_EVENT, (context.account_id, context.region, routing_key))
     return [show_binding(row) for row in rows]
 
 
-def show_binding(row: BindingRow | BoundRow) -> Subscription:
+def show_binding(row: BindingRow | BoundRow) -> EventSubscription:
     """Returns a binding as a document."""
     arn = parse_queue_arn(row.endpoint) if row.protocol == "queue" else None
-    return Subscription(
+    return EventSubscription(
         id=row.binding_id,
         pattern=row.pattern,
         protocol=row.protocol,

@@ -13,7 +13,7 @@ from penstock.effects import Operation
 from penstock.event_sources import checks
 from penstock.event_sources import operations as mappings
 from penstock.event_sources import types as aws
-from penstock.event_sources.batches import Mapping
+from penstock.event_sources.batches import StoredMapping
 from penstock.event_sources.checks import DEFAULT_BATCH, MOST_FILTERS
 
 Filter = dict[str, msgspec.Raw]
@@ -150,7 +150,7 @@ def delete_mapping(mapping_id: str, context: Context) -> Operation[None]:
     yield from mappings.drop(aws.DeleteEventSourceMappingRequest(uuid=mapping_id), context)
 
 
-def show_mapping(mapping: Mapping) -> ShownMapping:
+def show_mapping(mapping: StoredMapping) -> ShownMapping:
     """Returns a mapping as the REST API shows it."""
     options = mapping.options
     scaling, criteria = options.scaling_config, options.filter_criteria

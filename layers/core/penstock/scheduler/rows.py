@@ -17,7 +17,7 @@ from penstock.scheduler.expressions.expression import Expression, read_stored
 _JUST_BEFORE = timedelta(microseconds=1)
 
 
-class ScheduleRow(Struct):
+class StoredSchedule(Struct):
     """A row of queue.schedule. `target`: Target of EventBridge Scheduler, or that of the REST API."""
 
     account_id: str
@@ -58,12 +58,12 @@ class ScheduleRow(Struct):
         return read_stored(self.expression_kind, self.expression, self.canonical, self.timezone)
 
 
-def read_row(columns: JsonObject) -> ScheduleRow:
+def read_row(columns: JsonObject) -> StoredSchedule:
     """Returns a schedule from the JSON of its columns."""
-    return msgspec.convert(columns, ScheduleRow)
+    return msgspec.convert(columns, StoredSchedule)
 
 
-def read(group: str, name: str, context: Context) -> Operation[tuple[datetime, ScheduleRow | None]]:
+def read(group: str, name: str, context: Context) -> Operation[tuple[datetime, StoredSchedule | None]]:
     """Returns the database's time, and the schedule, if it exists."""
     (found,) = yield from Call(READ_SCHEDULE, (context.account_id, context.region, group, name))
     return found.now, None if found.schedule is None else read_row(found.schedule)
@@ -104,7 +104,7 @@ def first_fire(
     return next_fire(expression, now, period)
 
 
-def next_fires(row: ScheduleRow, count: int) -> list[datetime]:
+def next_fires(row: StoredSchedule, count: int) -> list[datetime]:
     """Returns the next occurrences of an active schedule, the stored one first."""
     period = Period(row.start_at, row.end_at, row.anchor_at)
     found: list[datetime] = []

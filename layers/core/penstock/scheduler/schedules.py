@@ -28,7 +28,7 @@ from .errors import (
     ValidationException,
 )
 from .groups import check_group, make_token
-from .rows import Period, ScheduleRow, read_row
+from .rows import Period, StoredSchedule, read_row
 
 PAGE = 100
 WINDOW = "flexibleTimeWindow.maximumWindowInMinutes"
@@ -91,7 +91,7 @@ def list_schedules(
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
-def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -> Operation[ScheduleRow]:
+def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -> Operation[StoredSchedule]:
     """Creates or replaces a schedule, and returns the stored one.
 
     Raises ValidationException, ConflictException, ResourceNotFoundException.
@@ -180,11 +180,11 @@ def moment(seconds: float | None) -> datetime | None:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def build_arn(row: ScheduleRow) -> str:
+def build_arn(row: StoredSchedule) -> str:
     return schedule_arn.schedule_arn(row.region, row.account_id, row.group_name, row.name)
 
 
-def describe_schedule(row: ScheduleRow) -> scheduler.GetScheduleResult:
+def describe_schedule(row: StoredSchedule) -> scheduler.GetScheduleResult:
     """Returns a schedule in EventBridge Scheduler's form."""
     minutes = row.window_minutes
     window = scheduler.FlexibleTimeWindow("OFF" if minutes is None else "FLEXIBLE", minutes)
@@ -207,7 +207,7 @@ def describe_schedule(row: ScheduleRow) -> scheduler.GetScheduleResult:
     )
 
 
-def summary(row: ScheduleRow) -> scheduler.ScheduleSummary:
+def summary(row: StoredSchedule) -> scheduler.ScheduleSummary:
     """Returns a schedule of a list."""
     return scheduler.ScheduleSummary(
         arn=build_arn(row),
@@ -220,7 +220,7 @@ def summary(row: ScheduleRow) -> scheduler.ScheduleSummary:
     )
 
 
-def expression_text(row: ScheduleRow) -> str:
+def expression_text(row: StoredSchedule) -> str:
     """Returns the expression in AWS's form. An expression of the REST API becomes `at()` or `cron()`."""
     if row.api == "aws":
         return row.expression
@@ -229,7 +229,7 @@ def expression_text(row: ScheduleRow) -> str:
     return f"cron({row.canonical})"
 
 
-def describe_target(row: ScheduleRow) -> scheduler.Target:
+def describe_target(row: StoredSchedule) -> scheduler.Target:
     """Returns the target. A target of the REST API gets the ARN of its queue or topic, and no role."""
     if row.api == "aws":
         return msgspec.convert(row.target, scheduler.Target)

@@ -6,14 +6,9 @@ violations as AWS does. Times are seconds since 1970, with fractions.
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from penstock.aws.codec.names import Unsupported, in_path, in_query
-
-
-class Message(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """What every request, result and part shares: AWS's PascalCase names; absent members are left out."""
-
+from penstock.aws.codec.names import RestMessage, Unsupported, in_path, in_query
 
 # --- texts and numbers -----------------------------------------------------------------------------------------------
 _NAME = r"[0-9a-zA-Z-_.]+"
@@ -55,25 +50,25 @@ Completion = Literal["NONE", "DELETE"]
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
-class FlexibleTimeWindow(Message):
+class FlexibleTimeWindow(RestMessage):
     mode: Literal["OFF", "FLEXIBLE"]
     maximum_window_in_minutes: Annotated[int, Meta(ge=1, le=1440)] | None = None
 
 
-class DeadLetterConfig(Message):
+class DeadLetterConfig(RestMessage):
     arn: DeadLetterArn | None = None
 
 
-class RetryPolicy(Message):
+class RetryPolicy(RestMessage):
     maximum_event_age_in_seconds: Annotated[int, Meta(ge=60, le=86_400)] | None = None
     maximum_retry_attempts: Annotated[int, Meta(ge=0, le=185)] | None = None
 
 
-class SqsParameters(Message):
+class SqsParameters(RestMessage):
     message_group_id: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
 
 
-class Target(Message):
+class Target(RestMessage):
     """What a schedule invokes. Penstock refuses other targets than queues and topics: their parameters are untyped."""
 
     arn: TargetArn
@@ -90,11 +85,11 @@ class Target(Message):
     sqs_parameters: SqsParameters | None = None
 
 
-class TargetSummary(Message):
+class TargetSummary(RestMessage):
     arn: TargetArn
 
 
-class Tag(Message):
+class Tag(RestMessage):
     key: TagKey
     value: TagValue
 
@@ -103,7 +98,7 @@ Tags = Annotated[list[Tag], Meta(min_length=0, max_length=200)]
 
 
 # --- schedules -------------------------------------------------------------------------------------------------------
-class CreateScheduleRequest(Message):
+class CreateScheduleRequest(RestMessage):
     name: Annotated[Name, in_path()]
     schedule_expression: Expression
     target: Target
@@ -119,7 +114,7 @@ class CreateScheduleRequest(Message):
     action_after_completion: Completion | None = None
 
 
-class CreateScheduleResult(Message):
+class CreateScheduleResult(RestMessage):
     schedule_arn: str
 
 
@@ -127,16 +122,16 @@ class UpdateScheduleRequest(CreateScheduleRequest):
     pass
 
 
-class UpdateScheduleResult(Message):
+class UpdateScheduleResult(RestMessage):
     schedule_arn: str
 
 
-class GetScheduleRequest(Message):
+class GetScheduleRequest(RestMessage):
     name: Annotated[Name, in_path()]
     group_name: Annotated[Name | None, in_query("groupName")] = None
 
 
-class GetScheduleResult(Message):
+class GetScheduleResult(RestMessage):
     arn: str | None = None
     group_name: str | None = None
     name: str | None = None
@@ -154,13 +149,13 @@ class GetScheduleResult(Message):
     action_after_completion: str | None = None
 
 
-class DeleteScheduleRequest(Message):
+class DeleteScheduleRequest(RestMessage):
     name: Annotated[Name, in_path()]
     group_name: Annotated[Name | None, in_query("groupName")] = None
     client_token: Annotated[ClientToken | None, in_query("clientToken")] = None
 
 
-class ListSchedulesRequest(Message):
+class ListSchedulesRequest(RestMessage):
     group_name: Annotated[Name | None, in_query("ScheduleGroup")] = None
     name_prefix: Annotated[Name | None, in_query("NamePrefix")] = None
     state: Annotated[State | None, in_query("State")] = None
@@ -168,7 +163,7 @@ class ListSchedulesRequest(Message):
     max_results: Annotated[MaxResults | None, in_query("MaxResults")] = None
 
 
-class ScheduleSummary(Message):
+class ScheduleSummary(RestMessage):
     arn: str | None = None
     name: str | None = None
     group_name: str | None = None
@@ -178,27 +173,27 @@ class ScheduleSummary(Message):
     target: TargetSummary | None = None
 
 
-class ListSchedulesResult(Message):
+class ListSchedulesResult(RestMessage):
     schedules: list[ScheduleSummary]
     next_token: str | None = None
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
-class CreateScheduleGroupRequest(Message):
+class CreateScheduleGroupRequest(RestMessage):
     name: Annotated[Name, in_path()]
     tags: Tags | None = None
     client_token: ClientToken | None = None
 
 
-class CreateScheduleGroupResult(Message):
+class CreateScheduleGroupResult(RestMessage):
     schedule_group_arn: str
 
 
-class GetScheduleGroupRequest(Message):
+class GetScheduleGroupRequest(RestMessage):
     name: Annotated[Name, in_path()]
 
 
-class ScheduleGroupSummary(Message):
+class ScheduleGroupSummary(RestMessage):
     arn: str | None = None
     name: str | None = None
     state: str | None = None
@@ -210,36 +205,36 @@ class GetScheduleGroupResult(ScheduleGroupSummary):
     pass
 
 
-class DeleteScheduleGroupRequest(Message):
+class DeleteScheduleGroupRequest(RestMessage):
     name: Annotated[Name, in_path()]
     client_token: Annotated[ClientToken | None, in_query("clientToken")] = None
 
 
-class ListScheduleGroupsRequest(Message):
+class ListScheduleGroupsRequest(RestMessage):
     name_prefix: Annotated[Name | None, in_query("NamePrefix")] = None
     next_token: Annotated[NextToken | None, in_query("NextToken")] = None
     max_results: Annotated[MaxResults | None, in_query("MaxResults")] = None
 
 
-class ListScheduleGroupsResult(Message):
+class ListScheduleGroupsResult(RestMessage):
     schedule_groups: list[ScheduleGroupSummary]
     next_token: str | None = None
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------
-class TagResourceRequest(Message):
+class TagResourceRequest(RestMessage):
     resource_arn: Annotated[GroupArn, in_path()]
     tags: Tags
 
 
-class UntagResourceRequest(Message):
+class UntagResourceRequest(RestMessage):
     resource_arn: Annotated[GroupArn, in_path()]
     tag_keys: Annotated[list[TagKey], Meta(min_length=0, max_length=200), in_query("TagKeys")]
 
 
-class ListTagsForResourceRequest(Message):
+class ListTagsForResourceRequest(RestMessage):
     resource_arn: Annotated[GroupArn, in_path()]
 
 
-class ListTagsForResourceResult(Message):
+class ListTagsForResourceResult(RestMessage):
     tags: list[Tag] | None = None

@@ -23,7 +23,7 @@ class Search(NamedTuple):
     scan: int = SCANNED
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The messages, and how many the search has looked at; `of`: how many there are, None when that is not known.
 
     `next`: where the next search goes on; None at the end of the queue.
@@ -35,7 +35,7 @@ class Found(NamedTuple):
     next: str | None
 
 
-def search_messages(search: Search, most_bytes: int, context: Context) -> Operation[Found]:
+def search_messages(search: Search, most_bytes: int, context: Context) -> Operation[SearchResult]:
     """Looks at messages until `limit` or `most_bytes` of them pass, or `scan` (or 64 MiB) have been looked at.
 
     The messages come in the order in which the queue keeps them, not in that of their age. Raises QueueDoesNotExist.
@@ -48,7 +48,7 @@ def search_messages(search: Search, most_bytes: int, context: Context) -> Operat
         raise errors.QueueDoesNotExist
     *found, end = rows
     looked_at = end.looked_at or 0
-    return Found(found, looked_at, estimate(end.messages, looked_at, search.after, end.next), end.next)
+    return SearchResult(found, looked_at, estimate(end.messages, looked_at, search.after, end.next), end.next)
 
 
 def estimate(measured: int | None, looked_at: int, after: str | None, following: str | None) -> int | None:

@@ -24,7 +24,7 @@ CONFIRMATION_SIGNED = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Tok
 NOTIFICATION_SIGNED = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
 
 
-class Signer(Protocol):
+class TextSigner(Protocol):
     """An object that signs, such as `signatures.Signer`."""
 
     def sign(self, text: str, version: str) -> str:
@@ -34,7 +34,7 @@ class Signer(Protocol):
 class SigningContext(NamedTuple):
     """The facts common to one request's messages: signer, signature version, base of links, the certificate's URL."""
 
-    signer: Signer
+    signer: TextSigner
     version: str
     base_url: str
     certificate_url: str

@@ -20,7 +20,7 @@ CERTIFICATE_DAYS = 3650
 COMMON_NAME = "sns.amazonaws.com"  # AWS's name in most regions; its SDK for Java 2 requires it
 
 
-class NewKey(NamedTuple):
+class NewSigningKey(NamedTuple):
     """A new key in its stored form: an id of 32 hex digits, and two PEM texts."""
 
     key_id: str
@@ -59,7 +59,7 @@ class SigningKeyCache:
     def __init__(self) -> None:
         self.signer: Signer | None = None
         self._until = 0.0
-        self._offer: NewKey | None = None
+        self._offer: NewSigningKey | None = None
 
     def fresh(self, now: float) -> Signer | None:
         """Returns the key, until the next check for another one is due."""
@@ -68,7 +68,7 @@ class SigningKeyCache:
     def keep(self, signer: Signer, until: float) -> None:
         self.signer, self._until, self._offer = signer, until, None
 
-    def offer(self) -> NewKey:
+    def offer(self) -> NewSigningKey:
         """Returns a new key; concurrent requests of the process offer the same one, since creating it takes 50 ms."""
         if self._offer is None:
             self._offer = new_key()
@@ -80,7 +80,7 @@ def certificate_path(key_id: str) -> str:
     return f"/SimpleNotificationService-{key_id}.pem"
 
 
-def new_key() -> NewKey:
+def new_key() -> NewSigningKey:
     """Returns a key with its certificate: one PEM block, line feeds only."""
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
@@ -103,4 +103,6 @@ def new_key() -> NewKey:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return NewKey(token_hex(16), private, certificate.public_bytes(serialization.Encoding.PEM).decode())
+    return NewSigningKey(
+        token_hex(16), private, certificate.public_bytes(serialization.Encoding.PEM).decode()
+    )

@@ -13,7 +13,7 @@ from penstock.errors import InternalFailure
 from penstock.postgres.statements.access import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY, SigningKeyRow
 from penstock.settings import SettingError
 
-from .signatures import NewKey, Signer, SigningKeyCache
+from .signatures import NewSigningKey, Signer, SigningKeyCache
 
 KEEP_SECONDS = 60.0
 
@@ -38,7 +38,7 @@ def current_signer(context: Context) -> Operation[Signer]:
     return found
 
 
-def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Operation[list[SigningKeyRow]]:
+def add_key(made: NewSigningKey, encryption_key: str, *, rotate: bool) -> Operation[list[SigningKeyRow]]:
     """Stores the new key if it is the first, or if `rotate` is set. Returns the row of the key that signs."""
     private = made.private_key
     if encryption_key:

@@ -47,14 +47,14 @@ PENDING = "pending confirmation"
 PENDING_IN_LISTS = "PendingConfirmation"
 
 
-class RedrivePolicy(msgspec.Struct):
+class SubscriptionRedrivePolicy(msgspec.Struct):
     """The RedrivePolicy of a subscription."""
 
     dead_letter_target_arn: str = msgspec.field(name="deadLetterTargetArn")
 
 
 _text = msgspec.json.Decoder(dict[str, str])
-_redrive_policy = msgspec.json.Decoder(RedrivePolicy)
+_redrive_policy = msgspec.json.Decoder(SubscriptionRedrivePolicy)
 _FUNCTION = re.compile(
     r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]{1,140}(?::[A-Za-z0-9$_-]{1,128})?"
 ).fullmatch

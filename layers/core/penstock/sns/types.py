@@ -7,18 +7,9 @@ text in requests and in these types.
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, field
 
-from penstock.aws.codec.names import name_map_entries
-
-
-class Request(Struct, rename="pascal", gc=False):
-    """Base class of SNS requests, with AWS's PascalCase names."""
-
-
-class Result(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """Base class of SNS results: it omits members at their default; lists have no default and always appear."""
-
+from penstock.aws.codec.names import Request, Result, name_map_entries
 
 # --- texts and numbers -----------------------------------------------------------------------------------------------
 ResourceArn = Annotated[str, Meta(min_length=1, max_length=1011)]

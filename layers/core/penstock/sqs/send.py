@@ -41,7 +41,7 @@ WHOLE_CALL = ("QueueDoesNotExist", "DeduplicationIdRequired")  # errors of rows 
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
 
 
-class OutgoingMessage(NamedTuple):
+class AcceptedMessage(NamedTuple):
     """A message that passed its checks: the stored parts, and the digests of the answer."""
 
     stored: SendEntry
@@ -90,10 +90,10 @@ def send_message_batch(
     trace = context.trace_header
     checked = [(entry, check_entry(entry, queue.arn, trace)) for entry in request.entries]
     validation.check_batch_size(
-        sum(message.stored.size_bytes for _, message in checked if isinstance(message, OutgoingMessage))
+        sum(message.stored.size_bytes for _, message in checked if isinstance(message, AcceptedMessage))
     )
     result = SendMessageBatchResult()
-    accepted = [(e, m) for e, m in checked if isinstance(m, OutgoingMessage)]
+    accepted = [(e, m) for e, m in checked if isinstance(m, AcceptedMessage)]
     if not accepted:
         yield from handles.check_queue(queue.arn)
     if queue.is_fifo:
@@ -124,7 +124,7 @@ def check_deduplication_ids(
 
 
 def store(
-    queue: ResolvedQueue, messages: Sequence[OutgoingMessage], async_commit: bool = False
+    queue: ResolvedQueue, messages: Sequence[AcceptedMessage], async_commit: bool = False
 ) -> Operation[list[SentRow]]:
     """Appends messages in order to one queue; returns a row each. It raises no errors: the rows have them."""
     entries = [message.stored for message in messages]
@@ -152,7 +152,7 @@ def minimum_bytes(entry: Entry) -> int:
     return size - 2 * validation.MAXIMUM_ATTRIBUTES  # a base64 text may have two characters of padding
 
 
-def check_entry(entry: Entry, arn: str, trace_header: str | None) -> OutgoingMessage | errors.AwsError:
+def check_entry(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMessage | errors.AwsError:
     """Returns the message, or the error that refuses it."""
     try:
         return outgoing_message(entry, arn, trace_header)
@@ -160,7 +160,7 @@ def check_entry(entry: Entry, arn: str, trace_header: str | None) -> OutgoingMes
         return error
 
 
-def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) -> OutgoingMessage:
+def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) -> AcceptedMessage:
     """Returns a message of a request to the queue `arn`, checked and measured. Raises the typed errors of `validation`.
 
     It does not check the size: in a batch, one long message makes the whole batch too long. `trace_header`: the
@@ -191,7 +191,7 @@ def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) ->
         arn, new_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
         entry.message_deduplication_id,
     )  # fmt: skip
-    return OutgoingMessage(stored, md5(body, usedforsecurity=False).hexdigest(), attributes_md5, system_md5)
+    return AcceptedMessage(stored, md5(body, usedforsecurity=False).hexdigest(), attributes_md5, system_md5)
 
 
 def system_attributes(entry: Entry, trace_header: str | None) -> bytes:
@@ -235,7 +235,7 @@ def sequence_number(stored: SentRow) -> str | None:
 
 
 def report_entry(
-    result: SendMessageBatchResult, entry_id: str, message: OutgoingMessage, row: SentRow
+    result: SendMessageBatchResult, entry_id: str, message: AcceptedMessage, row: SentRow
 ) -> None:
     """Adds the outcome of an entry to the batch's result."""
     if row.error is not None:

@@ -9,15 +9,7 @@ from typing import Annotated
 
 from msgspec import Struct, field
 
-from penstock.aws.codec.names import flat_list, flat_map
-
-
-class Request(Struct, rename="pascal", gc=False):
-    """Base of all SQS requests: AWS's PascalCase names. They hold no cycles, so garbage collection may skip them."""
-
-
-class Result(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """Base of all SQS results, which omit members at their default."""
+from penstock.aws.codec.names import Request, Result, flat_list, flat_map
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------

@@ -261,13 +261,13 @@ def check_range(parameter: str, value: int | None) -> None:
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
-class Entry(Protocol):
+class BatchEntry(Protocol):
     """Anything with the Id of a batch entry."""
 
     id: str
 
 
-def check_batch(entries: Sequence[Entry], kind: str = "entry") -> None:
+def check_batch(entries: Sequence[BatchEntry], kind: str = "entry") -> None:
     """1-10 entries with well-formed, distinct ids; these errors refuse the whole batch, in AWS's order.
 
     `kind` is the name of the entries' type, which SQS puts into its text: `SendMessageBatchRequestEntry`.

@@ -5,7 +5,9 @@ Members of requests that say nothing here (policies, tags, MFA) are not read.
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
+
+from penstock.aws.codec.names import Request, Result
 
 # The limits of the model; the patterns are in its words, which the texts of errors repeat.
 _TEXT = r"[\u0009\u000A\u000D\u0020-\u007E\u0085\u00A0-\uD7FF\uE000-\uFFFD\u10000-\u10FFFF]+"
@@ -13,14 +15,6 @@ RoleArn = Annotated[str, Meta(min_length=20, max_length=2048, pattern=_TEXT)]
 SessionName = Annotated[str, Meta(min_length=2, max_length=64, pattern=r"[\w+=,.@-]*")]
 SessionSeconds = Annotated[int, Meta(ge=900, le=129_600)]
 RoleSeconds = Annotated[int, Meta(ge=900, le=43_200)]
-
-
-class Request(Struct, rename="pascal", gc=False):
-    """What every STS request shares: AWS's PascalCase names."""
-
-
-class Result(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """What every STS result shares: members at their default are left out."""
 
 
 class Credentials(Result):

@@ -16,7 +16,7 @@ LEAST_DOUBT: Final = 0.05
 """Minimum relative uncertainty of a rate."""
 
 
-class Flow(NamedTuple):
+class ExpectedFlow(NamedTuple):
     """Messages a minute: expected arrivals, completions, and the uncertainty of their difference."""
 
     arrivals: Outlook
@@ -24,17 +24,17 @@ class Flow(NamedTuple):
     doubt: float
 
 
-def measure_flow(series: Series, since: int) -> Flow:
+def measure_flow(series: Series, since: int) -> ExpectedFlow:
     """Returns the flow. Completions are measured since the minute with this index."""
     left = select_settled(series.left[-max(2, len(series) - since) :])
     drain = sum(left) / max(1, len(left))
     arrivals = forecast_arrivals(series)
     coming = max(0.0, arrivals(0))
     spread = sqrt((pstdev(left) ** 2 + coming) / max(1, len(left))) if left else 0.0
-    return Flow(arrivals, drain, 2 * spread + LEAST_DOUBT * (coming + drain))
+    return ExpectedFlow(arrivals, drain, 2 * spread + LEAST_DOUBT * (coming + drain))
 
 
-def emptying(backlog: int, flow: Flow, now: datetime) -> Emptying | None:
+def emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptying | None:
     """Returns when a backlog of this many messages will be gone; None if not within a day."""
     at = minutes_to_empty(backlog, flow, 0)
     if at is None:
@@ -48,7 +48,7 @@ def emptying(backlog: int, flow: Flow, now: datetime) -> Emptying | None:
     )
 
 
-def minutes_to_empty(backlog: float, flow: Flow, more: float) -> float | None:
+def minutes_to_empty(backlog: float, flow: ExpectedFlow, more: float) -> float | None:
     """Minutes until the backlog is gone, with this many more arrivals a minute than expected; None: over a day."""
     rest = backlog
     for start in range(0, HORIZON_MINUTES, STEP_MINUTES):

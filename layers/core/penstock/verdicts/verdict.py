@@ -29,7 +29,7 @@ BATCHES_TO_KNOW: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RuleFinding:
     """What a rule found. `start`: the index of the first minute of it, or a time."""
 
     kind: Kind
@@ -85,7 +85,7 @@ def asks_for_more(verdict: Verdict) -> bool:
     return verdict.kind in (Kind.STALLED, Kind.FALLING_BEHIND, Kind.DRAINING) or verdict.since_or_before
 
 
-def with_start(verdict: Verdict, found: Found, series: Series) -> Verdict:
+def with_start(verdict: Verdict, found: RuleFinding, series: Series) -> Verdict:
     """Returns the verdict with the time since which it holds."""
     if isinstance(found.start, int):
         earlier = found.start <= 0 and len(series) > 0
@@ -101,17 +101,17 @@ def seconds_since_receive(series: Series, now: datetime) -> float | None:
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------
-def find_throttling(case: Case) -> Found | None:
+def find_throttling(case: Case) -> RuleFinding | None:
     """Finds consumers that the in-flight limit holds back."""
     series, limit = case.series, case.facts.in_flight_limit
     if case.facts.paused and case.visible > 0:
-        return Found(Kind.THROTTLED, cause=Cause.QUEUE_PAUSED)
+        return RuleFinding(Kind.THROTTLED, cause=Cause.QUEUE_PAUSED)
     if limit is not None and case.visible > 0 and series.now.in_flight >= LIMIT_SHARE * limit:
         values = series.in_flight
         first = next((i + 1 for i in range(len(values) - 1, -1, -1) if values[i] < LIMIT_SHARE * limit), 0)
-        return Found(Kind.THROTTLED, first, Cause.IN_FLIGHT_LIMIT)
+        return RuleFinding(Kind.THROTTLED, first, Cause.IN_FLIGHT_LIMIT)
     if case.facts.paused_endpoints and any(series.sent[-RECENT_MINUTES:]):
-        return Found(Kind.THROTTLED, start_of_arrivals(series), Cause.ENDPOINT_DOWN)
+        return RuleFinding(Kind.THROTTLED, start_of_arrivals(series), Cause.ENDPOINT_DOWN)
     return None
 
 
@@ -129,7 +129,7 @@ def start_of_arrivals(series: Series) -> int:
     return first
 
 
-def find_stall(case: Case) -> Found | None:
+def find_stall(case: Case) -> RuleFinding | None:
     """Finds messages that wait unusually long without a receive. Dead letters may wait."""
     wait = stalls.waiting(case.series, case.facts, case.now)
     if wait is None or case.now - wait.since < wait.patience:
@@ -137,7 +137,7 @@ def find_stall(case: Case) -> Found | None:
     if case.facts.dead_letters and not any(case.series.received[-DEAD_LETTER_MINUTES:]):
         return None
     cause = Cause.MAPPING_STOPPED if case.facts.stopped_mapping else Cause.NOBODY_RECEIVES
-    return Found(Kind.STALLED, wait.since, cause, wait.before_first_minute)
+    return RuleFinding(Kind.STALLED, wait.since, cause, wait.before_first_minute)
 
 
 DEAD_LETTER_MINUTES: Final = 120
@@ -148,23 +148,25 @@ FAILING: Final = timedelta(minutes=5)
 """How long a function must fail before the queue counts as poisoned: single failures are retried."""
 
 
-def function_fails(case: Case) -> Found | None:
+def function_fails(case: Case) -> RuleFinding | None:
     """Finds a function whose invocations have all failed for minutes while messages wait for it."""
     since, now = case.facts.failing_since, case.series.now
     if since is None or case.now - since < FAILING or not (now.visible or now.in_flight):
         return None
-    return Found(Kind.POISONED, since, Cause.FUNCTION_FAILS)
+    return RuleFinding(Kind.POISONED, since, Cause.FUNCTION_FAILS)
 
 
-def find_poison(case: Case) -> Found | None:
+def find_poison(case: Case) -> RuleFinding | None:
     """Finds messages that are received again and again and never deleted."""
     if not poison.is_poisoned(case.series, case.rates.drain, case.now):
         return None
     cause = Cause.HANDLERS_FAIL if poison.handlers_fail(case.series) else Cause.POISON_GROUP
-    return Found(Kind.POISONED, poison.start_of_redeliveries(case.series), cause, empties=_emptying(case))
+    return RuleFinding(
+        Kind.POISONED, poison.start_of_redeliveries(case.series), cause, empties=_emptying(case)
+    )
 
 
-def behind(case: Case) -> Found | None:
+def behind(case: Case) -> RuleFinding | None:
     """Returns a growing or constant backlog: falling behind. A shrinking one: draining."""
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain) or lies_unread(case):
@@ -173,11 +175,11 @@ def behind(case: Case) -> Found | None:
     if trend == 0 and case.visible < backlog.STANDING_SECONDS * case.rates.drain:
         return None
     if trend < 0:
-        return Found(Kind.DRAINING, backlog.start_of_draining(series), empties=_emptying(case))
+        return RuleFinding(Kind.DRAINING, backlog.start_of_draining(series), empties=_emptying(case))
     if backlog.minutes_of_backlog(series, case.rates.drain) < STANDING_MINUTES or copes_with(series):
         return None
     start = backlog.start_of_growth(series)
-    return Found(
+    return RuleFinding(
         Kind.FALLING_BEHIND, start, cause_of_growth(series, start, case.facts), empties=_emptying(case)
     )
 
@@ -216,7 +218,7 @@ def _emptying(case: Case) -> Emptying | None:
     return emptying(case.visible, measure_flow(series, backlog.start_of_draining(series)), case.now)
 
 
-def idle(case: Case) -> Found | None:
+def idle(case: Case) -> RuleFinding | None:
     """Returns an empty queue without activity for some minutes. Dead letters without consumers are idle, too."""
     series = case.series
     busy = [
@@ -232,16 +234,16 @@ def idle(case: Case) -> Found | None:
     received = series.last_received_at
     if received is not None and case.now - received < IDLE_MINUTES * MINUTE:
         return None
-    return Found(Kind.IDLE, last if busy else None)
+    return RuleFinding(Kind.IDLE, last if busy else None)
 
 
-def ok(case: Case) -> Found:
+def ok(case: Case) -> RuleFinding:
     """Returns the default: consumers keep up, since the last minute with a backlog."""
     values = case.series.visible
     for index in range(len(values) - 1, -1, -1):
         if backlog.has_backlog(values[index], case.rates.drain):
-            return Found(Kind.OK, index + 1)
-    return Found(Kind.OK)
+            return RuleFinding(Kind.OK, index + 1)
+    return RuleFinding(Kind.OK)
 
 
 RULES: Final = (find_throttling, function_fails, find_stall, find_poison, behind, idle, ok)

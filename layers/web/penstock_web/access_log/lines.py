@@ -33,7 +33,7 @@ class Answered(NamedTuple):
     client_address: str
 
 
-class Entry(NamedTuple):
+class AnsweredRequest(NamedTuple):
     """Represents a line that waits to be written. `ended_at` is in seconds since 1970."""
 
     ended_at: float
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
     trace_id: str | None
 
 
-class Line(msgspec.Struct, omit_defaults=True):
+class LogLine(msgspec.Struct, omit_defaults=True):
     """Represents an entry in its written form, with the first keys of all log lines."""
 
     timestamp: str
@@ -70,10 +70,10 @@ def read_caller(context: Context | None) -> tuple[str | None, str | None]:
     return context.account_id, context.caller.principal.user_name
 
 
-def encode(entry: Entry) -> bytes:
+def encode(entry: AnsweredRequest) -> bytes:
     """Returns the line of an entry."""
     answered = entry.answered
-    line = Line(
+    line = LogLine(
         timestamp=as_timestamp(entry.ended_at),
         level="INFO",
         message="request",

@@ -14,7 +14,7 @@ from penstock.http import HttpRequest, HttpResponse
 from penstock.settings import Settings
 from penstock.trace_context import CURRENT_TRACE
 
-from .lines import Answered, Entry, encode, join_lines, read_caller
+from .lines import Answered, AnsweredRequest, encode, join_lines, read_caller
 
 MOST_LINES: Final = 10_000
 """Limits the lines that wait to be written, which take about 5 MB."""
@@ -40,7 +40,7 @@ class AccessLog:
         self._descriptor = descriptor
         self._count_dropped = count_dropped
         self._most_lines = most_lines
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[AnsweredRequest] = deque()
         self._awake = threading.Event()
         self._stopping = False
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class AccessLog:
         account, user = read_caller(context)
         trace = CURRENT_TRACE.get()
         self._entries.append(
-            Entry(time(), answered, account, user, None if trace is None else trace.trace_id)
+            AnsweredRequest(time(), answered, account, user, None if trace is None else trace.trace_id)
         )
         if len(self._entries) == BATCH_LINES:
             self._awake.set()

@@ -57,7 +57,7 @@ from .merge import (
     rows_by_effect,
     rows_by_transaction,
 )
-from .pending_batch import BYTES_PER_ENTRY, LONG_WEIGHT, Entry, PendingBatch, RowsFuture
+from .pending_batch import BYTES_PER_ENTRY, LONG_WEIGHT, PendingBatch, PendingEffect, RowsFuture
 from .queue_shares import QueueShares
 from .write_backpressure import WriteBackpressure
 
@@ -73,7 +73,7 @@ IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset(
 # (408).
 LATEST_REPETITION_SECONDS = 5.0
 
-ExecuteEntries = Callable[[Sequence[Entry]], Awaitable[Sequence[Sequence[Row]]]]
+ExecuteEntries = Callable[[Sequence[PendingEffect]], Awaitable[Sequence[Sequence[Row]]]]
 """Makes the call of a flush. Returns the rows of each entry."""
 
 
@@ -170,7 +170,7 @@ class Batcher:
                     key = (key, LONG_WEIGHT)
         locked_key = self._locked_keys.find(effect) if self._locked_keys else None
         batch = self._batch(effect.statement, key, queue, locked_key)
-        batch.pending.append(Entry(effect, future, weight, monotonic()))
+        batch.pending.append(PendingEffect(effect, future, weight, monotonic()))
         self._pending_entries += 1
         return future
 
@@ -231,7 +231,7 @@ class Batcher:
             self._last_flush_ended_at = loop.time()
             del self._batches[key]
 
-    async def _flush(self, entries: Sequence[Entry], flusher: Flusher, *, retry: bool = True) -> None:
+    async def _flush(self, entries: Sequence[PendingEffect], flusher: Flusher, *, retry: bool = True) -> None:
         statement = entries[0].effect.statement
         WAITING_SINCE.set(entries[0].since)
         try:
@@ -253,7 +253,9 @@ class Batcher:
                 if not entry.future.done():  # The request of this entry still waits.
                     entry.future.set_result(rows)
 
-    async def _flush_apart(self, entries: Sequence[Entry], flusher: Flusher, error: Exception) -> None:
+    async def _flush_apart(
+        self, entries: Sequence[PendingEffect], flusher: Flusher, error: Exception
+    ) -> None:
         """Makes a failed call again, in halves, if one entry may be the cause."""
         if isinstance(error, LongMessageFound):
             self._receive_again(entries)
@@ -266,7 +268,7 @@ class Batcher:
             _log.error("database call failed", exc_info=error, extra={"function": statement.name})
             fail_entries(entries, InternalFailure)
 
-    def _receive_again(self, entries: Sequence[Entry]) -> None:
+    def _receive_again(self, entries: Sequence[PendingEffect]) -> None:
         """Receives for these entries before all others, with fewer entries in a call, because the messages are longer
         than expected."""
         effect = cast("Receive[ReceivedRow]", entries[0].effect)
@@ -275,7 +277,7 @@ class Batcher:
         batch.pending.extendleft(reversed(entries))
         self._pending_entries += len(entries)
 
-    def _isolate(self, entries: Sequence[Entry], lock_wait: LockWait) -> None:
+    def _isolate(self, entries: Sequence[PendingEffect], lock_wait: LockWait) -> None:
         """Repeats a call that met a lock, in halves, until only the locked entries are left. Other entries are not
         delayed."""
         if lock_wait is LockWait.LONG:  # All of them need the lock.
@@ -294,7 +296,9 @@ class Batcher:
         else:
             fail_entries(entries, ServiceUnavailable)
 
-    async def _call(self, execute: ExecuteStatement, entries: Sequence[Entry]) -> Sequence[Sequence[Row]]:
+    async def _call(
+        self, execute: ExecuteStatement, entries: Sequence[PendingEffect]
+    ) -> Sequence[Sequence[Row]]:
         effects = [entry.effect for entry in entries]
         first = effects[0]
         if isinstance(first, Transact):
@@ -329,7 +333,7 @@ class Batcher:
         return rows_by_transaction(transactions, rows)
 
     async def _call_and_wake(
-        self, execute: ExecuteStatement, entries: Sequence[Entry]
+        self, execute: ExecuteStatement, entries: Sequence[PendingEffect]
     ) -> Sequence[Sequence[Row]]:
         results = await self._call(execute, entries)
         if self._direct_handoff is not None and entries[0].effect.statement is SEND_MESSAGES:
@@ -362,7 +366,7 @@ def may_be_data_error(error: Exception) -> bool:
     return meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
 
 
-def fail_entries(entries: Sequence[Entry], error: type[AwsError]) -> None:
+def fail_entries(entries: Sequence[PendingEffect], error: type[AwsError]) -> None:
     """Gives each remaining request a separate error object, because a shared one would collect all their tracebacks."""
     for entry in entries:
         if not entry.future.done():

@@ -22,7 +22,7 @@ from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import Waiter
 
 from .merge import Batch, distribute_messages, merge_calls, rows_by_effect
-from .pending_batch import Entry
+from .pending_batch import PendingEffect
 from .write_backpressure import WriteBackpressure
 
 # A flush serves the waiting receives of at most this many queues. Each queue adds a receive to a transaction that locks
@@ -97,7 +97,9 @@ class DirectHandoff:
         self._long_polls = long_polls
         self._write_backpressure = write_backpressure
 
-    async def send(self, entries: Sequence[Entry], return_messages: ReturnMessages) -> list[list[Row]]:
+    async def send(
+        self, entries: Sequence[PendingEffect], return_messages: ReturnMessages
+    ) -> list[list[Row]]:
         """Stores the messages of all these entries in one call. Returns the rows of each entry.
 
         Raises the pool's errors. In that case no waiter got a message.

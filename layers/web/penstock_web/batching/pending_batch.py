@@ -33,7 +33,7 @@ RowsFuture = asyncio.Future[Sequence[Row]]
 """Holds the rows of one request's effect. Only its operation knows their type."""
 
 
-class Entry(Struct, eq=False):
+class PendingEffect(Struct, eq=False):
     """Holds one request's effect and the future of its rows.
 
     `weight` is the part of a flush that it fills. `since` is the time when it began to wait, by the monotonic clock.
@@ -61,7 +61,7 @@ class PendingBatch:
     __slots__ = ("_lengths", "linger_seconds", "pending", "queue")
 
     def __init__(self, queue: ResolvedQueue | None, linger_seconds: float, lengths: MessageLengths) -> None:
-        self.pending: deque[Entry] = deque()
+        self.pending: deque[PendingEffect] = deque()
         self._lengths = lengths
         self.queue = queue
         self.linger_seconds = linger_seconds
@@ -90,9 +90,9 @@ class PendingBatch:
         """Returns whether its messages are so long that one request must get fewer than it may request."""
         return self.queue is not None and self._lengths.most_for_one(self.queue) < LARGEST_RECEIVE
 
-    def next_flush(self) -> list[Entry]:
+    def next_flush(self) -> list[PendingEffect]:
         """Returns the entries of the next flush, without those whose request has ended."""
-        entries: list[Entry] = []
+        entries: list[PendingEffect] = []
         weight = 0
         max_weight = MAX_FLUSH_WEIGHT if self.queue is None else self._lengths.largest_receive(self.queue)
         while self.pending and weight < max_weight:

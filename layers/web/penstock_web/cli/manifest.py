@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
     from penstock_web.manifest.model import Manifest
     from penstock_web.manifest.plan import Change
-    from penstock_web.manifest.users import Users
+    from penstock_web.manifest.users import UserStore
 
 app = typer.Typer()
 
@@ -154,11 +154,11 @@ def usual_region() -> str:
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
-def _users(stack: ExitStack, service: Service, settings: Settings | None = None) -> Users | None:
+def _users(stack: ExitStack, service: Service, settings: Settings | None = None) -> UserStore | None:
     """Returns the users in the configured database, or in the service's database if the service was started here."""
     from penstock_web.local.announced import running_services
     from penstock_web.local.chosen_database import choose_database
-    from penstock_web.manifest.users import Users
+    from penstock_web.manifest.users import UserStore
 
     from .database import service_database
 
@@ -168,7 +168,7 @@ def _users(stack: ExitStack, service: Service, settings: Settings | None = None)
         if folder is None:
             return None
         settings = settings.replace(database_url=choose_database(settings, folder))
-    return Users(stack.enter_context(service_database(settings, direct=True)), service.references.account)
+    return UserStore(stack.enter_context(service_database(settings, direct=True)), service.references.account)
 
 
 def _may(changes: list[Change]) -> bool:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from penstock.postgres.statements.metrics import QueueHistoryRow
 from penstock.verdicts import Minute
-from penstock_web.report.charts import Period, Series, count_chart, duration_chart
+from penstock_web.report.charts import ChartPeriod, Series, count_chart, duration_chart
 from penstock_web.report.svg import Scale, area, element, line
 from penstock_web.report.svg import picture as draw_picture
 
@@ -42,7 +42,7 @@ class Gathered(NamedTuple):
 
 def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> list[Chart]:
     """Returns charts of depth, messages per minute and the age of the oldest message. Unknown values are not drawn."""
-    period, found = Period(start, end, 2 * MINUTE), gather_series(minutes, start, end)
+    period, found = ChartPeriod(start, end, 2 * MINUTE), gather_series(minutes, start, end)
     charts = []
     if found.visible:
         lines: dict[str, Series] = {"first": found.visible, "second": found.in_flight}
@@ -80,11 +80,11 @@ def build_history(rows: Sequence[QueueHistoryRow], start: datetime, end: datetim
     if not rows:
         return History((), None, is_kept=False)
     first, *hours = rows
-    charts = [*history_charts(hours, Period(start, end, 1.5 * HOUR))]
+    charts = [*history_charts(hours, ChartPeriod(start, end, 1.5 * HOUR))]
     return History(charts, first.ends_at, is_kept=bool(first.depth))
 
 
-def history_charts(hours: Sequence[QueueHistoryRow], period: Period) -> Iterator[Chart]:
+def history_charts(hours: Sequence[QueueHistoryRow], period: ChartPeriod) -> Iterator[Chart]:
     """Yields charts of depth, messages per hour, age and lag. An hour that was not stored is a gap, and so is an
     unknown value."""
     rows = [(row.ends_at, row) for row in hours if row.ends_at is not None]

@@ -13,7 +13,7 @@ from penstock.postgres.network import CALL_SECONDS
 from penstock.postgres.session_settings import SessionState, apply_settings_query
 
 
-class LimitedConnection(psycopg.AsyncConnection[Row]):
+class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
     """A connection whose calls have a deadline of `call_seconds`; it is closed by a call that misses it."""
 
     call_seconds = CALL_SECONDS
@@ -41,7 +41,7 @@ class LimitedConnection(psycopg.AsyncConnection[Row]):
         self.session = SessionState(*state)
 
 
-async def connect(url: str, call_seconds: float, name: str = "") -> LimitedConnection:
+async def connect(url: str, call_seconds: float, name: str = "") -> LimitedAsyncConnection:
     """An asynchronous connection outside of the pool. Raises psycopg's errors.
 
     `name`: what pg_stat_activity shows as application_name, unless the address has one.
@@ -49,7 +49,7 @@ async def connect(url: str, call_seconds: float, name: str = "") -> LimitedConne
     options = connection_options(url)
     if name:
         options.setdefault("fallback_application_name", name)
-    connection = await LimitedConnection.connect(**options)
+    connection = await LimitedAsyncConnection.connect(**options)
     connection.call_seconds = call_seconds
     try:
         await connection.apply_settings()

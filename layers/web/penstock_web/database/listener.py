@@ -17,7 +17,7 @@ from penstock.postgres.statements.installation import DUE_WORK
 from penstock_web.database.activity import Activity
 from penstock_web.database.outage import Outage
 
-from .connect import LimitedConnection, connect
+from .connect import LimitedAsyncConnection, connect
 
 CHANNEL = "penstock"
 NAME = "listen"
@@ -93,7 +93,9 @@ async def _listen_once(
             handler.wake_workers()
 
 
-async def _check(connection: LimitedConnection, handler: NotificationHandler, activity: Activity) -> None:
+async def _check(
+    connection: LimitedAsyncConnection, handler: NotificationHandler, activity: Activity
+) -> None:
     """Asks what is due. Raises OperationalError when the server does not answer any more."""
     cursor = await connection.execute(DUE_WORK.text)
     (work,) = DUE_WORK.make_rows(await cursor.fetchall())
@@ -103,7 +105,7 @@ async def _check(connection: LimitedConnection, handler: NotificationHandler, ac
 
 
 async def _forward_notifications(
-    connection: LimitedConnection, handler: NotificationHandler, seconds: float
+    connection: LimitedAsyncConnection, handler: NotificationHandler, seconds: float
 ) -> None:
     """Passes notifications to the handler for so long."""
     with suppress(TimeoutError):

@@ -30,7 +30,7 @@ from penstock.postgres.network import CALL_SECONDS, CONNECT_SECONDS
 from penstock.postgres.sqlstates import Meaning, meaning
 
 from .calls import RowT
-from .connect import LimitedConnection, connect, connection_options, is_stale
+from .connect import LimitedAsyncConnection, connect, connection_options, is_stale
 from .pipeline_connection import PipelineConnection
 from .pipeline_pool import PipelinePool
 
@@ -105,14 +105,14 @@ class Pool:
         self._url = url
         self._call_seconds = call_seconds
         # Under way on pooled connections, and when they began.
-        self._calls: dict[LimitedConnection, float] = {}
+        self._calls: dict[LimitedAsyncConnection, float] = {}
         self._renewed_at = 0.0  # no older connection is used
         self._timeout_seconds = timeout_seconds
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
         self.timeouts = 0
         """Calls that got no connection in time."""
-        self._pool: AsyncConnectionPool[LimitedConnection] = AsyncConnectionPool(
-            connection_class=LimitedConnection,
+        self._pool: AsyncConnectionPool[LimitedAsyncConnection] = AsyncConnectionPool(
+            connection_class=LimitedAsyncConnection,
             kwargs=connection_options(url),
             configure=self._configure,
             min_size=min(MIN_CONNECTIONS, max_connections),
@@ -123,7 +123,7 @@ class Pool:
             name="penstock",
         )
 
-    async def _configure(self, connection: LimitedConnection) -> None:
+    async def _configure(self, connection: LimitedAsyncConnection) -> None:
         connection.call_seconds = self._call_seconds
         connection.opened_at = monotonic()
         await connection.apply_settings()
@@ -223,7 +223,7 @@ class Pool:
             del self._calls[connection]
             await self._pool.putconn(connection)
 
-    async def _acquire(self) -> LimitedConnection:
+    async def _acquire(self) -> LimitedAsyncConnection:
         now = monotonic()
         deadline = max((WAITING_SINCE.get() or now) + self._timeout_seconds, now + SHORTEST_WAIT_SECONDS)
         try:
@@ -235,10 +235,10 @@ class Pool:
             raise ServiceUnavailable from error
         return connection
 
-    def _was_silent(self, connection: LimitedConnection) -> bool:
+    def _was_silent(self, connection: LimitedAsyncConnection) -> bool:
         return connection.closed and monotonic() - self._calls[connection] > SILENCE_SECONDS
 
-    def _is_useless(self, connection: LimitedConnection) -> bool:
+    def _is_useless(self, connection: LimitedAsyncConnection) -> bool:
         return connection.opened_at < self._renewed_at or is_stale(connection)
 
 

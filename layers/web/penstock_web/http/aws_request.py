@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NO_TRACE: Final[AbstractContextManager[object]] = nullcontext()
 
 
-class ResponseWriter(Protocol):
+class ResponseConnection(Protocol):
     """Describes what a request needs of its connection. `peer` is the address of the client."""
 
     @property
@@ -50,7 +50,7 @@ class AwsRequest:
         "_writer", "disconnected", "keep_alive", "may_wait", "response_complete",
     )  # fmt: skip
 
-    def __init__(self, writer: ResponseWriter, application: "AwsApplication") -> None:
+    def __init__(self, writer: ResponseConnection, application: "AwsApplication") -> None:
         self._writer = writer
         self._application = application
         self._started_at = perf_counter()

@@ -22,7 +22,7 @@ from penstock.sns.filter_policy.compile import compile_policy
 from penstock.sqs.attributes import check_queue_attributes
 from penstock_web.system_account import LocalError
 
-from .model import Document, Manifest, Mapping, Queue, Topic
+from .model import Document, Manifest, ManifestMapping, ManifestQueue, ManifestTopic
 from .plan import text
 
 Place = tuple[str, ...]
@@ -52,7 +52,7 @@ def _parts(manifest: Manifest) -> Iterator[Part]:
             yield ("users", name, "policies", str(number)), partial(_check_user_policy, policy)
 
 
-def _queue_parts(place: Place, name: str, queue: Queue) -> Iterator[Part]:
+def _queue_parts(place: Place, name: str, queue: ManifestQueue) -> Iterator[Part]:
     check_attributes = partial(check_queue_attributes, fifo=name.endswith(".fifo"), extensions=True)
     attributes = {key: text(value) for key, value in queue.attributes.items()}
     yield (*place, "attributes"), partial(check_attributes, attributes)
@@ -64,7 +64,7 @@ def _queue_parts(place: Place, name: str, queue: Queue) -> Iterator[Part]:
         yield (*place, "mappings", str(number)), partial(_check_mapping, name, mapping)
 
 
-def _topic_parts(place: Place, name: str, topic: Topic) -> Iterator[Part]:
+def _topic_parts(place: Place, name: str, topic: ManifestTopic) -> Iterator[Part]:
     attributes = {key: text(value) for key, value in topic.attributes.items()}
     yield (*place, "attributes"), partial(check_topic_attributes, attributes, name.endswith(".fifo"))
     for number, row in enumerate(topic.subscriptions or ()):
@@ -75,7 +75,7 @@ def _topic_parts(place: Place, name: str, topic: Topic) -> Iterator[Part]:
         yield (*here, "filter"), partial(_check_filter, row.filter, scope)
 
 
-def _check_mapping(queue: str, mapping: Mapping) -> None:
+def _check_mapping(queue: str, mapping: ManifestMapping) -> None:
     body = msgspec.json.encode({"queue": queue, **msgspec.structs.asdict(mapping)})
     request = create_request(read_mapping(body), queue)
     options = read_options(request)

@@ -21,13 +21,11 @@ from .model import (
     Document,
     EventBinding,
     Manifest,
-    Queue,
-    Subscription,
-    Topic,
+    ManifestMapping,
+    ManifestQueue,
+    ManifestSubscription,
+    ManifestTopic,
     Value,
-)
-from .model import (
-    Mapping as QueueMapping,
 )
 from .references import References
 
@@ -98,7 +96,7 @@ def read_endpoint(
     no_tags: dict[str, str] = {}
     no_topics: list[str] = []
     for name in endpoint.queue_names():
-        found.manifest.queues[name] = queue = Queue()
+        found.manifest.queues[name] = queue = ManifestQueue()
         attributes = endpoint.queue_attributes(name)
         _read_queue(queue, attributes, endpoint.references)
         queue.tags = tell(partial(endpoint.queue_tags, name), no_tags)
@@ -106,7 +104,7 @@ def read_endpoint(
         if rest:
             _read_extensions(found, name, rest)
     for arn in tell(endpoint.topic_arns, no_topics):
-        topic = found.manifest.topics[arn.rpartition(":")[2]] = Topic()
+        topic = found.manifest.topics[arn.rpartition(":")[2]] = ManifestTopic()
         _read_topic(topic, endpoint.topic_attributes(arn))
         topic.tags = tell(partial(endpoint.topic_tags, arn), no_tags)
         _read_subscriptions(found, arn, topic, endpoint, warn)
@@ -133,7 +131,7 @@ class _Reader:
             return nothing
 
 
-def _read_queue(queue: Queue, attributes: Mapping[str, str], names: References) -> None:
+def _read_queue(queue: ManifestQueue, attributes: Mapping[str, str], names: References) -> None:
     queue.attributes = {key: value for key, value in attributes.items() if key in _QUEUE_ATTRIBUTES and value}
     redrive = _json(attributes.get("RedrivePolicy"))
     target = redrive.get("deadLetterTargetArn")
@@ -166,16 +164,16 @@ def _read_extensions(found: Current, name: str, rest: Rest) -> None:
     found.bindings |= {(name, row.pattern): row.id for row in rows}
 
 
-def _read_topic(topic: Topic, attributes: Mapping[str, str]) -> None:
+def _read_topic(topic: ManifestTopic, attributes: Mapping[str, str]) -> None:
     topic.attributes = {key: value for key, value in attributes.items() if key in _TOPIC_ATTRIBUTES and value}
     policy = _json(attributes.get("Policy"))
     topic.policy = None if not policy or policy.get("Id") == "__default_policy_ID" else policy
 
 
 def _read_subscriptions(
-    found: Current, topic_arn: str, topic: Topic, endpoint: ManifestEndpoint, warn: Warn
+    found: Current, topic_arn: str, topic: ManifestTopic, endpoint: ManifestEndpoint, warn: Warn
 ) -> None:
-    rows: list[Subscription] = []
+    rows: list[ManifestSubscription] = []
     name = topic_arn.rpartition(":")[2]
     for arn, protocol, address in endpoint.subscriptions(topic_arn):
         if protocol not in ("sqs", "http", "https"):
@@ -183,7 +181,7 @@ def _read_subscriptions(
             continue
         attributes = {} if arn in _NOT_MOVED else endpoint.subscription_attributes(arn)
         redrive = _json(attributes.get("RedrivePolicy")).get("deadLetterTargetArn")
-        row = Subscription(
+        row = ManifestSubscription(
             queue=endpoint.references.name(address) if protocol == "sqs" else None,
             url=None if protocol == "sqs" else address,
             filter=_json(attributes.get("FilterPolicy")) or None,
@@ -196,7 +194,7 @@ def _read_subscriptions(
     topic.subscriptions = sorted(rows, key=lambda row: row.destination)
 
 
-class ShownMapping(msgspec.Struct):
+class CurrentMapping(msgspec.Struct):
     """What the file says of a mapping, and its id, of the REST API's answer."""
 
     id: str
@@ -217,13 +215,13 @@ def _read_mappings(found: Current, rest: Rest, names: References) -> None:
     following: object = None
     while True:
         page = rest.call("GET", "/mappings", next=following)
-        for shown in msgspec.convert(page["mappings"], list[ShownMapping]):
+        for shown in msgspec.convert(page["mappings"], list[CurrentMapping]):
             mapped = found.manifest.queues.get(shown.queue)
             if mapped is None:
                 continue  # its queue was deleted since
             function = names.function(shown.function)
             found.mapping_ids[shown.queue, function] = shown.id
-            row = QueueMapping(
+            row = ManifestMapping(
                 function, shown.state == "enabled", shown.batch_size, shown.window_secs, shown.max_concurrency,
                 shown.filters, shown.report_failures, shown.tags,
             )  # fmt: skip
@@ -232,7 +230,7 @@ def _read_mappings(found: Current, rest: Rest, names: References) -> None:
             return
 
 
-class ShownSchedule(msgspec.Struct):
+class CurrentSchedule(msgspec.Struct):
     """What the file says of a schedule, of the REST API's answer."""
 
     name: str
@@ -266,7 +264,7 @@ SCHEDULE_DEFAULTS: Final[Document] = {
 
 
 def _read_schedules(found: Current, rest: Rest, warn: Warn) -> None:
-    for shown in msgspec.convert(rest.call("GET", "/schedules")["schedules"], list[ShownSchedule]):
+    for shown in msgspec.convert(rest.call("GET", "/schedules")["schedules"], list[CurrentSchedule]):
         if "arn" in shown.target or (shown.cron is None and shown.fire_at is None):
             warn(f"left out: the schedule {shown.name}, which was made through EventBridge Scheduler")
             continue
@@ -278,7 +276,7 @@ def _read_schedules(found: Current, rest: Rest, warn: Warn) -> None:
         }
 
 
-def _expression_name(shown: ShownSchedule) -> str:
+def _expression_name(shown: CurrentSchedule) -> str:
     if shown.fire_at is not None:
         return "fire_at"
     if len(shown.expression.split()) in (5, 6) and shown.expression == shown.cron:
@@ -327,7 +325,7 @@ def _plain(value: Value) -> Value:
     return value
 
 
-def _leave_out_empty(part: Queue | Topic, *names: str) -> None:
+def _leave_out_empty(part: ManifestQueue | ManifestTopic, *names: str) -> None:
     for name in names:
         if not getattr(part, name):
             setattr(part, name, msgspec.UNSET)

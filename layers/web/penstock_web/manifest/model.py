@@ -32,7 +32,7 @@ class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
     filter: Document | None = None
 
 
-class Mapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class ManifestMapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A function that the queue triggers: its name or ARN, or a URL. The rest is what `POST /v1/mappings` takes."""
 
     function: Function
@@ -45,7 +45,7 @@ class Mapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
     tags: dict[str, str] = field(default_factory=dict)
 
 
-class Queue(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class ManifestQueue(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A queue. `attributes` have the names of SQS, or are `archive`, `archive_seconds`, `history` and `paused`."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -54,10 +54,10 @@ class Queue(Struct, forbid_unknown_fields=True, omit_defaults=True):
     policy: Document | UnsetType | None = UNSET
     tags: dict[str, str] | UnsetType = UNSET
     events: list[EventBinding] | UnsetType = UNSET
-    mappings: list[Mapping] | UnsetType = UNSET
+    mappings: list[ManifestMapping] | UnsetType = UNSET
 
 
-class Subscription(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The subscriber of a topic: a queue, or a URL of http or https, which has to confirm."""
 
     queue: str | None = None
@@ -78,16 +78,16 @@ class Subscription(Struct, forbid_unknown_fields=True, omit_defaults=True):
         return self.queue or self.url or ""
 
 
-class Topic(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A topic. `attributes` have the names of SNS."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
     policy: Document | UnsetType | None = UNSET
     tags: dict[str, str] | UnsetType = UNSET
-    subscriptions: list[Subscription] | UnsetType = UNSET
+    subscriptions: list[ManifestSubscription] | UnsetType = UNSET
 
 
-class User(Struct, forbid_unknown_fields=True):
+class ManifestUser(Struct, forbid_unknown_fields=True):
     """A user with policies: `read`, `operate`, `admin`, or documents. Keys are made by `penstock keys create`."""
 
     policies: list[str | Document]
@@ -96,13 +96,18 @@ class User(Struct, forbid_unknown_fields=True):
 class Manifest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The file. A schedule is what `POST /v1/schedules` takes, without its name."""
 
-    queues: dict[str, Queue] = field(default_factory=dict)
-    topics: dict[str, Topic] = field(default_factory=dict)
+    queues: dict[str, ManifestQueue] = field(default_factory=dict)
+    topics: dict[str, ManifestTopic] = field(default_factory=dict)
     schedules: dict[str, Document] = field(default_factory=dict)
-    users: dict[str, User] = field(default_factory=dict)
+    users: dict[str, ManifestUser] = field(default_factory=dict)
 
 
-SECTIONS: Final = {"queues": Queue, "topics": Topic, "schedules": Document, "users": User}
+SECTIONS: Final = {
+    "queues": ManifestQueue,
+    "topics": ManifestTopic,
+    "schedules": Document,
+    "users": ManifestUser,
+}
 
 
 def build_schema(kind: object) -> Document:

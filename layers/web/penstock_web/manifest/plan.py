@@ -21,13 +21,11 @@ from .model import (
     Document,
     EventBinding,
     Manifest,
-    Queue,
-    Subscription,
-    Topic,
+    ManifestMapping,
+    ManifestQueue,
+    ManifestSubscription,
+    ManifestTopic,
     Value,
-)
-from .model import (
-    Mapping as QueueMapping,
 )
 from .references import References
 
@@ -137,14 +135,14 @@ class Planner:
                 yield f"the schedule {name}", destination
 
     # --- queues ------------------------------------------------------------------------------------------------------
-    def _queue(self, name: str, wanted: Queue, there: Queue | None) -> Iterator[Change]:
+    def _queue(self, name: str, wanted: ManifestQueue, there: ManifestQueue | None) -> Iterator[Change]:
         changed = differences(self._of_queue(wanted), self._of_queue(there) if there else {})
         if not there:
             yield Change("+", f"queue {name}", self._queue_steps(name, changed, wanted, new=True), changed)
         elif changed:
             yield Change("~", f"queue {name}", self._queue_steps(name, changed, wanted, new=False), changed)
 
-    def _of_queue(self, queue: Queue) -> Document:
+    def _of_queue(self, queue: ManifestQueue) -> Document:
         """Its values by name, those that are given."""
         names = self.endpoint.references
         redrive, sources = queue.dead_letters, queue.dead_letters_from
@@ -160,7 +158,9 @@ class Planner:
             **_include("events", _events(queue.events)),
         }
 
-    def _queue_steps(self, name: str, changed: Differences, wanted: Queue, *, new: bool) -> list[Step]:
+    def _queue_steps(
+        self, name: str, changed: Differences, wanted: ManifestQueue, *, new: bool
+    ) -> list[Step]:
         attributes, references, extensions = self._queue_attributes(changed)
         tags = wanted.tags if isinstance(wanted.tags, dict) else {}
         endpoint, rest, path = self.endpoint, self.rest, f"/queues/{quote(name, safe='')}"
@@ -220,11 +220,11 @@ class Planner:
                 yield Phase.REFERENCES, partial(rest.call, "POST", path, body)
 
     # --- topics ------------------------------------------------------------------------------------------------------
-    def _topic(self, name: str, wanted: Topic, there: Topic | None) -> Iterator[Change]:
+    def _topic(self, name: str, wanted: ManifestTopic, there: ManifestTopic | None) -> Iterator[Change]:
         names, endpoint = self.endpoint.references, self.endpoint
         arn = names.topic_arn(name)
 
-        def values(topic: Topic) -> Document:
+        def values(topic: ManifestTopic) -> Document:
             policy = topic.policy
             return {
                 **{key: text(value) for key, value in topic.attributes.items()},
@@ -267,7 +267,9 @@ class Planner:
             return Change("-", what, [], remark=" (not confirmed yet: it ends by itself)")
         return Change("-", what, [(Phase.SUBSCRIPTIONS_GO, partial(self.endpoint.unsubscribe, arn))])
 
-    def _subscription(self, topic: str, wanted: Subscription, there: Subscription | None) -> Iterator[Change]:
+    def _subscription(
+        self, topic: str, wanted: ManifestSubscription, there: ManifestSubscription | None
+    ) -> Iterator[Change]:
         names, endpoint = self.endpoint.references, self.endpoint
         arn = self.found.subscription_arns.get((topic, wanted.destination), "")
         if there and not arn.startswith("arn:"):
@@ -295,7 +297,7 @@ class Planner:
         yield Change("~", what, steps, changed)
 
     # --- mappings ----------------------------------------------------------------------------------------------------
-    def _mappings(self, name: str, wanted: Queue, there: Queue | None) -> Iterator[Change]:
+    def _mappings(self, name: str, wanted: ManifestQueue, there: ManifestQueue | None) -> Iterator[Change]:
         if wanted.mappings is msgspec.UNSET:
             return
         function = self.endpoint.references.function
@@ -311,12 +313,12 @@ class Planner:
         return Change("-", f"mapping {name} to {target}", [(Phase.MAPPINGS_GO, step)])
 
     def _mapping(
-        self, name: str, target: str, wanted: QueueMapping, there: QueueMapping | None
+        self, name: str, target: str, wanted: ManifestMapping, there: ManifestMapping | None
     ) -> Iterator[Change]:
         values, what = _of_mapping(wanted), f"mapping {name} to {target}"
         if there is None:
             body = {"queue": name, "function": wanted.function, **values}
-            usual = _of_mapping(QueueMapping(target))
+            usual = _of_mapping(ManifestMapping(target))
             step = (Phase.MAPPINGS, partial(self.rest.call, "POST", "/mappings", body))
             yield Change("+", what, [step], differences(values, usual))
         elif changed := differences(values, _of_mapping(there)):
@@ -364,7 +366,7 @@ def text(value: Value) -> str:
 
 
 def _subscription_attributes(
-    wanted: Subscription, changed: Differences, names: References, *, new: bool
+    wanted: ManifestSubscription, changed: Differences, names: References, *, new: bool
 ) -> dict[str, str]:
     """The changed ones, as SNS names them. An empty filter policy removes one."""
     attributes: dict[str, str] = {}
@@ -382,7 +384,7 @@ def _subscription_attributes(
     return attributes
 
 
-def _of_subscription(row: Subscription) -> Document:
+def _of_subscription(row: ManifestSubscription) -> Document:
     return {
         "filter": row.filter,
         "filter_on": row.filter_on,
@@ -391,7 +393,7 @@ def _of_subscription(row: Subscription) -> Document:
     }
 
 
-def _of_mapping(row: QueueMapping) -> Document:
+def _of_mapping(row: ManifestMapping) -> Document:
     return {key: value for key, value in msgspec.structs.asdict(row).items() if key != "function"}
 
 

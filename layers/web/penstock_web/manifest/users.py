@@ -9,27 +9,27 @@ from functools import partial
 from penstock.postgres.database import Database
 from penstock.postgres.statements.access import END_USER, LIST_USERS, SET_USER
 
-from .model import Document, User
+from .model import Document, ManifestUser
 from .plan import Change, Phase, Step
 
 
-class Users:
+class UserStore:
     """Of one account."""
 
     def __init__(self, database: Database, account: str) -> None:
         self._database = database
         self._account = account
 
-    def read(self) -> dict[str, User]:
+    def read(self) -> dict[str, ManifestUser]:
         """All of them."""
         rows = self._database.call(LIST_USERS, ())
         return {
-            row.name: User([_document(policy) for policy in row.policies])
+            row.name: ManifestUser([_document(policy) for policy in row.policies])
             for row in rows
             if row.account_id == self._account
         }
 
-    def changes(self, wanted: dict[str, User], *, prune: bool) -> Iterator[Change]:
+    def changes(self, wanted: dict[str, ManifestUser], *, prune: bool) -> Iterator[Change]:
         """That lead to these users; a user that goes takes the keys along."""
         there = self.read()
         for name, user in wanted.items():

@@ -30,7 +30,7 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 560, 170, 62, 24, 10, 12
 _DURATION_TICKS = [10**n for n in range(1, 8)] + [n * 60_000_000 for n in (1, 10, 60, 600, 1440, 14400)]
 
 
-class Period(NamedTuple):
+class ChartPeriod(NamedTuple):
     """Represents the time that a chart shows. Points that are more than `gap` apart are not joined by a line."""
 
     start: datetime
@@ -48,7 +48,7 @@ class Axis(NamedTuple):
 def count_chart(
     name: str,
     lines: Mapping[str, Series],
-    period: Period,
+    period: ChartPeriod,
     since: datetime | None = None,
     *,
     filled: bool = True,
@@ -63,7 +63,7 @@ def count_chart(
     return _time_chart(text, lines, period, axis, since, filled=filled)
 
 
-def duration_chart(name: str, lines: Mapping[str, Series], period: Period) -> str:
+def duration_chart(name: str, lines: Mapping[str, Series], period: ChartPeriod) -> str:
     """Draws durations over time in microseconds, on a logarithmic axis. `lines` has the series by their CSS class."""
     values = [value for series in lines.values() for _, value in series]
     axis = _duration_axis(min(values), max(values))
@@ -95,7 +95,7 @@ def _tick_position(microseconds: float) -> float:
 def _time_chart(
     text: str,
     lines: Mapping[str, Series],
-    period: Period,
+    period: ChartPeriod,
     axis: Axis,
     since: datetime | None = None,
     *,
@@ -114,7 +114,7 @@ def _time_chart(
     return picture(text, _WIDTH, _HEIGHT, *content)
 
 
-def _mark(period: Period, since: datetime | None, across: Scale, axis: Axis) -> str:
+def _mark(period: ChartPeriod, since: datetime | None, across: Scale, axis: Axis) -> str:
     """Draws a band from a moment to the end, with a line at its beginning. It is empty if the moment is before the
     chart."""
     if since is None or not period.start <= since <= period.end:
@@ -127,7 +127,7 @@ def _mark(period: Period, since: datetime | None, across: Scale, axis: Axis) -> 
     return band + element("path", d=f"M{x:.1f} {_TOP}V{axis.scale.start:.1f}", class_="mark")
 
 
-def _grid(period: Period, axis: Axis, across: Scale) -> str:
+def _grid(period: ChartPeriod, axis: Axis, across: Scale) -> str:
     """Draws the ticks of both axes."""
     bottom = axis.scale.start
     parts: list[str] = []

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from html import escape
 
 from penstock.errors import QueueDoesNotExist
-from penstock.management.metrics.operations import Span
+from penstock.management.metrics.operations import WindowSpan
 from penstock.management.metrics.types import Latency, QueueLag, QueueMetrics
 
-from .charts import Period, count_chart, duration_chart, sparkline
+from .charts import ChartPeriod, count_chart, duration_chart, sparkline
 from .formats import between, clock, count, duration, moment, rate
 from .groups import groups_section
 from .heat import heat_section
@@ -64,17 +64,17 @@ def _over_time(reader: Reader, names: Sequence[str]) -> Iterator[str]:
     yield "</section>"
 
 
-def _charts(reader: Reader, name: str, span: Span) -> str:
+def _charts(reader: Reader, name: str, span: WindowSpan) -> str:
     try:
         return _queue(reader.windows(name), span)
     except QueueDoesNotExist:
         return ""  # The queue was deleted in between.
 
 
-def _queue(metrics: QueueMetrics, span: Span) -> str:
+def _queue(metrics: QueueMetrics, span: WindowSpan) -> str:
     """Draws both charts of a queue if they have two points. A depth is at the end of a window, and a lag is that of the
     window."""
-    period = Period(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
+    period = ChartPeriod(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
     depth = [(window.ends_at, float(window.depth)) for window in metrics.windows]
     lags = [(window.ends_at, window.lag) for window in metrics.windows if window.lag is not None]
     lines = {

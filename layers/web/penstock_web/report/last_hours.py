@@ -8,7 +8,7 @@ from typing import Final
 from penstock.verdicts import Kind
 from penstock.verdicts.series import MINUTE, Series
 
-from .charts import Period, count_chart
+from .charts import ChartPeriod, count_chart
 from .charts import Series as Points
 from .formats import clock
 from .markup import clip_name, figure, key, plural
@@ -39,7 +39,7 @@ def _charts(queue: QueueState) -> str:
     series = queue.series
     if series is None or len(series) < _LEAST_MINUTES:
         return ""
-    period = Period(series.ends_at - SHOWN, queue.facts.read_at, 2 * MINUTE)
+    period = ChartPeriod(series.ends_at - SHOWN, queue.facts.read_at, 2 * MINUTE)
     flow = {"first": _points(series, series.sent), "second": _points(series, series.left)}
     pictures = (
         _chart(queue, period, *_held(queue, series))
@@ -67,7 +67,7 @@ def _points(series: Series, values: Sequence[int]) -> list[tuple[datetime, float
     ]
 
 
-def _chart(queue: QueueState, period: Period, caption: str, lines: Mapping[str, Points]) -> str:
+def _chart(queue: QueueState, period: ChartPeriod, caption: str, lines: Mapping[str, Points]) -> str:
     """Writes a word in place of a chart of zeros."""
     if not any(value for points in lines.values() for _, value in points):
         return figure(caption, "<p>None in this time.</p>")
@@ -76,7 +76,7 @@ def _chart(queue: QueueState, period: Period, caption: str, lines: Mapping[str, 
     return figure(caption, count_chart(text, lines, period, since, filled=len(lines) == 1))
 
 
-def _heading(queue: QueueState, period: Period) -> str:
+def _heading(queue: QueueState, period: ChartPeriod) -> str:
     verdict, text = queue.verdict, words(queue.verdict.kind)
     if verdict.since is not None:
         before = "before " if verdict.since_or_before else ""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from penstock import errors
 from penstock.aws.arn import queue_arn
 from penstock.drivers import run
-from penstock.management.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, Span, read_windows
+from penstock.management.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, WindowSpan, read_windows
 from penstock.management.metrics.types import LagPage, QueueMetrics
 from penstock.management.metrics.views import show_lag_page, to_utc
 from penstock.postgres.database import Database
@@ -35,7 +35,7 @@ class Reader:
     """Reads metrics of one account and region, for one queue or for all. Raises ServiceUnavailable."""
 
     def __init__(
-        self, database: Database, settings: Settings, span: Span, focus: Span, queue: str | None
+        self, database: Database, settings: Settings, span: WindowSpan, focus: WindowSpan, queue: str | None
     ) -> None:
         self._database = database
         self._settings = settings
@@ -123,7 +123,7 @@ class Reader:
         )
 
 
-def coarse_span(span: Span) -> tuple[int, datetime, datetime]:
+def coarse_span(span: WindowSpan) -> tuple[int, datetime, datetime]:
     """Returns window, start and end for sums over all queues. A span of more than six hours has hours instead of
     minutes."""
     if span.window == "1m" and span.end - span.start > 6 * HOUR:
@@ -131,12 +131,12 @@ def coarse_span(span: Span) -> tuple[int, datetime, datetime]:
     return span.seconds, span.start, span.end
 
 
-def choose_focus(span: Span, start: datetime | None) -> Span:
+def choose_focus(span: WindowSpan, start: datetime | None) -> WindowSpan:
     """Returns the span of the charts over time: the last hours of the default day, or else the requested span."""
     return span._replace(start=span.end - FOCUS) if start is None else span
 
 
-def span_of_report(start: datetime | None, end: datetime | None) -> Span:
+def span_of_report(start: datetime | None, end: datetime | None) -> WindowSpan:
     """Returns the span of a report, by default the last day, with the shortest windows that are not too many.
 
     Raises ValueError.
@@ -147,5 +147,5 @@ def span_of_report(start: datetime | None, end: datetime | None) -> Span:
         raise ValueError("--from must be before --to")
     for window, seconds in WINDOW_SECONDS.items():
         if (last - first).total_seconds() <= MAX_WINDOWS * seconds:
-            return Span(window, first, last)
+            return WindowSpan(window, first, last)
     raise ValueError(f"a report covers at most {MAX_WINDOWS} days")

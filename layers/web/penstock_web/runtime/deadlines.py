@@ -70,7 +70,7 @@ class DisconnectWatch:
             del self._on_done
 
 
-class AsgiRequest:
+class AsgiTask:
     """A request under way that an ASGI application answers in a task."""
 
     __slots__ = (
@@ -123,9 +123,9 @@ class Deadlines:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.due: dict[PendingRequest, float] = {}  # soonest first, since all requests have equally long
 
-    def start_request(self, receive: Receive) -> AsgiRequest:
+    def start_request(self, receive: Receive) -> AsgiTask:
         """Begins a request in the current task. `receive`: the ASGI callable, which reports a disconnect."""
-        request = AsgiRequest(self, receive)
+        request = AsgiTask(self, receive)
         self.add(request)
         return request
 

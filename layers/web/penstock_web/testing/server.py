@@ -19,7 +19,7 @@ from penstock_web.local.state import ephemeral_state
 from penstock_web.server import serve
 from penstock_web.system_account import SystemAccount
 
-from .users import Users
+from .users import ServerUsers
 
 HOST: Final = "127.0.0.1"
 # Data of tests need not survive a power cut.
@@ -46,7 +46,7 @@ rm -rf "$0"
 def run(folder: Path, socket_number: int) -> None:
     """Serve until the last connection to this socket is closed, which listens in `folder`, or until SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    users = Users(folder, socket.socket(fileno=socket_number))
+    users = ServerUsers(folder, socket.socket(fileno=socket_number))
     with running_database() as database:
         settings = test_settings(database.socket_dsn())
         configure_logging(settings.log_level)

@@ -14,7 +14,7 @@ from pathlib import Path
 from penstock.testing.servers import lock_folder
 
 
-class Users:
+class ServerUsers:
     """Answers each user with the server's address and its own number, and waits for the last one to leave."""
 
     def __init__(self, folder: Path, listener: socket.socket) -> None:

@@ -52,7 +52,7 @@ class CallerTrace(NamedTuple):
     decided: bool
 
 
-class RequestTrace:
+class SpanOfRequest:
     """The trace of one request: with a span, which is recorded, or the caller's, of which nothing is recorded here."""
 
     __slots__ = ("_context", "_span", "_tokens", "notes")
@@ -86,7 +86,7 @@ class RequestTrace:
             end_span(self._span, method, status, request_id, route)
 
 
-class RequestTracer:
+class OpenTelemetryTracer:
     """Begins the traces of requests; implements that of `http.request_notes`."""
 
     def __init__(self, tracing: Tracing) -> None:
@@ -94,7 +94,7 @@ class RequestTracer:
 
     def begin(
         self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
-    ) -> RequestTrace | None:
+    ) -> SpanOfRequest | None:
         """The trace of a request. None: it is not recorded, and what it sends has no trace from it.
 
         Where the caller does not record, its messages get a trace header that is not sampled; X-Amzn-Trace-Id is passed
@@ -105,17 +105,17 @@ class RequestTracer:
             if path in PROBE_PATHS or not self._tracing.should_record():
                 return None
         elif not (caller.context.sampled if caller.decided else self._tracing.should_record()):
-            return RequestTrace(caller.context, None) if caller.by_w3c else None
+            return SpanOfRequest(caller.context, None) if caller.by_w3c else None
         parent, state = (None, "") if caller is None else (caller.context, caller.state)
         attributes = request_attributes(method, path, headers, peer)
         span = self._tracing.start_request_span(initial_span_name(method, headers), attributes, parent, state)
-        return RequestTrace(span.context, span)
+        return SpanOfRequest(span.context, span)
 
 
 class TracedApplication:
     """An ASGI application whose requests become spans."""
 
-    def __init__(self, application: ASGIApp, tracer: RequestTracer) -> None:
+    def __init__(self, application: ASGIApp, tracer: OpenTelemetryTracer) -> None:
         self._application = application
         self._tracer = tracer
 

@@ -21,7 +21,7 @@ from penstock.delivery.http.connection import Answer
 from penstock.delivery.http.endpoint import EndpointRefused, parse_endpoint
 from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.http.sender import Sender
-from penstock.event_sources.invocation import Failure, Invoker, Throttled
+from penstock.event_sources.invocation import Failure, FunctionThrottled, Invoker
 from penstock.settings import Settings
 from tests.support.mappings.harness import Harness
 from tests.support.sql.calls import ACCOUNT, Connection, create, receive
@@ -149,7 +149,7 @@ async def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(
         await asyncio.sleep(30)
 
     monkeypatch.setattr(Sender, "_dial", dial)
-    with pytest.raises(Throttled, match="cannot be reached"):
+    with pytest.raises(FunctionThrottled, match="cannot be reached"):
         await invoker.invoke(FUNCTION, "000000000000", "us-east-1", b"{}", 30.0)
 
 
@@ -161,7 +161,7 @@ async def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyP
 
     invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://lambda.internal.example"}))
     monkeypatch.setattr(Sender, "_addresses", refuse)
-    with pytest.raises(Throttled, match=r"^the target cannot be reached$"):
+    with pytest.raises(FunctionThrottled, match=r"^the target cannot be reached$"):
         await invoker.invoke(FUNCTION, "000000000000", "us-east-1", b"{}", 30.0)
 
 

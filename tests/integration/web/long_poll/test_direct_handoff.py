@@ -17,7 +17,7 @@ from penstock.message_lengths import LARGEST_RECEIVE
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES, ReceivedRow, SendEntry
 from penstock_web.batching.direct_handoff import MAX_WAITER_GROUPS, DirectHandoff
 from penstock_web.batching.merge import Batch
-from penstock_web.batching.pending_batch import Entry
+from penstock_web.batching.pending_batch import PendingEffect
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.calls import StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
@@ -91,7 +91,7 @@ class Waiters:
         return self.send_effects([sent(arn, number, first_id) for number in numbers])
 
     def send_effects(self, effects: Sequence[Batch]) -> Awaitable[list[list[Row]]]:
-        entries = [Entry(effect, asyncio.Future(), len(effect), 0.0) for effect in effects]
+        entries = [PendingEffect(effect, asyncio.Future(), len(effect), 0.0) for effect in effects]
         return self.direct_handoff.send(entries, self._give_back)
 
     def _give_back(self, queue: ResolvedQueue, rows: Sequence[Row]) -> None:

@@ -13,7 +13,7 @@ from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Row, Statement, Woken
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry
 from penstock_web.batching.direct_handoff import DirectHandoff
-from penstock_web.batching.pending_batch import Entry
+from penstock_web.batching.pending_batch import PendingEffect
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.calls import StatementCall
 from penstock_web.database.pipeline_connection import PipelineConnection
@@ -55,7 +55,7 @@ async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
     entry = SendEntry(ORDERS, uuid4().bytes, b"new", 3, None, None, None, None, None)
     effect = BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS)
     with pytest.raises(OutcomeUnknown):
-        await handoff.send([Entry(effect, asyncio.Future(), 1, 0.0)], lambda *_: None)
+        await handoff.send([PendingEffect(effect, asyncio.Future(), 1, 0.0)], lambda *_: None)
     pipeline.close()
     return await waiting
 

@@ -24,7 +24,7 @@ from penstock.delivery.functions.configuration import read_timeout
 from penstock.delivery.functions.outcome import judge_answer, judge_failure, sns_delay
 from penstock.delivery.http.connection import Answer
 from penstock.delivery.http.sender import Sender
-from penstock.event_sources.invocation import Invoker, Throttled
+from penstock.event_sources.invocation import FunctionThrottled, Invoker
 from penstock.settings import Settings
 from penstock.sns.delivery_policy import Policy
 
@@ -100,7 +100,7 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_credentials")
 async def test_an_invocation_fails_as_if_lambda_could_not_be_reached() -> None:
     invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": ADDRESS}))
-    with pytest.raises(Throttled, match="cannot be reached"):
+    with pytest.raises(FunctionThrottled, match="cannot be reached"):
         await invoker.invoke("f", "000000000000", "us-east-1", b"{}", 5)
     await invoker.close()
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from penstock_metrics.span import HOUR, MINUTE
-from penstock_metrics.transforms.forecasts.growth import Ages, Hours, Warnings, warnings
+from penstock_metrics.transforms.forecasts.growth import Ages, GrowthWarnings, Hours, warnings
 from penstock_metrics.transforms.forecasts.methods import slopes
-from penstock_metrics.transforms.forecasts.rates import Rates, drain_seconds, rates
-from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, Facts, forecasts
+from penstock_metrics.transforms.forecasts.rates import MeanRates, drain_seconds, rates
+from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, forecasts
 
 DAY_SECONDS = 86_400.0
 LAST = 500_000 * HOUR + 7 * MINUTE
@@ -25,14 +25,14 @@ NEVER = Hours(np.zeros(0), np.zeros(0))
     [(120, 1.0, 3.0, 60.0), (120, 3.0, 3.0, None), (120, 3.0, 1.0, None), (0, 3.0, 1.0, 0.0)],
 )
 def test_time_to_drain(backlog: int, arrivals: float, drained: float, seconds: float | None) -> None:
-    assert drain_seconds(backlog, Rates(arrivals, drained)) == seconds
+    assert drain_seconds(backlog, MeanRates(arrivals, drained)) == seconds
 
 
 def test_rates_of_a_young_queue_are_those_of_its_life() -> None:
     """720 messages in six minutes are two a second, though a quarter of an hour is looked at."""
-    assert rates(720, 360, LAST, LAST - 6 * MINUTE) == Rates(2.0, 1.0)
-    assert rates(720, 360, LAST, LAST - 90 * MINUTE) == Rates(0.8, 0.4)
-    assert rates(0, 0, LAST, LAST + 30_000_000) == Rates(0, 0)
+    assert rates(720, 360, LAST, LAST - 6 * MINUTE) == MeanRates(2.0, 1.0)
+    assert rates(720, 360, LAST, LAST - 90 * MINUTE) == MeanRates(0.8, 0.4)
+    assert rates(0, 0, LAST, LAST + 30_000_000) == MeanRates(0, 0)
 
 
 def test_a_burst_does_not_bend_the_trend() -> None:
@@ -68,11 +68,11 @@ def test_consumers_that_never_catch_up() -> None:
     """In their best hour they drain 0.5 a second; 1 a second arrives."""
     arrivals, drained = np.full(24, 3600.0), np.linspace(900.0, 1800.0, 24)
     quiet = ages(0, 0)
-    assert warnings(10, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == Warnings(None, 0.5, 1.0)
-    assert warnings(10, quiet, Hours(arrivals, drained * 2), 4 * DAY_SECONDS) == Warnings()
-    assert warnings(10, quiet, Hours(arrivals, drained * 0), 4 * DAY_SECONDS) == Warnings()
-    assert warnings(0, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == Warnings()
-    assert warnings(10, quiet, Hours(arrivals[:5], drained[:5]), 4 * DAY_SECONDS) == Warnings()
+    assert warnings(10, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings(None, 0.5, 1.0)
+    assert warnings(10, quiet, Hours(arrivals, drained * 2), 4 * DAY_SECONDS) == GrowthWarnings()
+    assert warnings(10, quiet, Hours(arrivals, drained * 0), 4 * DAY_SECONDS) == GrowthWarnings()
+    assert warnings(0, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings()
+    assert warnings(10, quiet, Hours(arrivals[:5], drained[:5]), 4 * DAY_SECONDS) == GrowthWarnings()
 
 
 def windows(rows: list[tuple[int, int, int, int, int, int]]) -> pa.Table:
@@ -81,7 +81,7 @@ def windows(rows: list[tuple[int, int, int, int, int, int]]) -> pa.Table:
     return pa.table([pa.array(column) for column in columns], names=WINDOWS.names).cast(WINDOWS)
 
 
-def told(rows: list[tuple[int, int, int, int, int, int]], facts: Facts) -> dict[str, Any]:
+def told(rows: list[tuple[int, int, int, int, int, int]], facts: QueueFacts) -> dict[str, Any]:
     (row,) = forecasts({7: facts}, LAST)(windows(rows)).to_pylist()
     return dict(row)
 
@@ -89,7 +89,7 @@ def told(rows: list[tuple[int, int, int, int, int, int]], facts: Facts) -> dict[
 def test_the_row_of_a_queue_of_six_minutes() -> None:
     """Two a second arrive; it has no forecast, and the reason is said."""
     minutes = [(60, LAST - ago * MINUTE, 120, 0, 120 * (6 - ago), 60_000_000) for ago in range(6)]
-    row = told(minutes, Facts(LAST - 6 * MINUTE, 345_600, 730))
+    row = told(minutes, QueueFacts(LAST - 6 * MINUTE, 345_600, 730))
     assert (row["queue_id"], row["backlog"], row["arrival_rate"], row["drain_rate"]) == (7, 730, 2.0, 0.0)
     assert (row["drain_seconds"], row["forecast"], row["method"]) == (None, None, None)
     assert (row["reason"], json.loads(row["warnings"])) == ("too_little_past", {})
@@ -100,7 +100,7 @@ def test_the_row_of_a_queue_that_drains() -> None:
     minutes = [(60, LAST - ago * MINUTE, 0, 10, 100_000 + 10 * ago, 0) for ago in range(50 * 60)]
     hour = LAST // HOUR * HOUR
     hours = [(3600, hour - ago * HOUR, 0, 600, 100_070 + 600 * ago, 0) for ago in range(50)]
-    row = told(minutes + hours, Facts(0, 345_600, 100_000))
+    row = told(minutes + hours, QueueFacts(0, 345_600, 100_000))
     assert list(row) == FORECAST.names
     assert (row["reason"], row["drain_seconds"]) == (None, pytest.approx(600_000))
     assert row["forecast"] == pytest.approx([100_000 - 50 * point for point in range(1, 13)])

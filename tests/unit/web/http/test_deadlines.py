@@ -19,7 +19,7 @@ from penstock_web.batching.write_backpressure import (
 )
 from penstock_web.http.limits import HttpLimits
 from penstock_web.http.lingering_close import LingeringClose
-from penstock_web.runtime.deadlines import SWEEP_SECONDS, AsgiRequest, Deadlines, EndReason
+from penstock_web.runtime.deadlines import SWEEP_SECONDS, AsgiTask, Deadlines, EndReason
 from tests.support.web.http_connection import SlowClient, Transport
 from tests.support.web.virtual_clock import settle
 
@@ -39,7 +39,7 @@ class Client:
 
 async def request_that_waits(
     deadlines: Deadlines, client: Client, wait_seconds: float, seconds: float
-) -> AsgiRequest:
+) -> AsgiTask:
     """A request that waits (not counted) and then works (counted)."""
     request = deadlines.start_request(client.receive)
     try:

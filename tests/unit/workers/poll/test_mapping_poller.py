@@ -14,7 +14,7 @@ from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Operation, Receive, Row, Statement
 from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
-from penstock.event_sources.batches import Mapping
+from penstock.event_sources.batches import StoredMapping
 from penstock.event_sources.invocation import Invoker
 from penstock.event_sources.types import Options, ScalingConfig
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ChangedRow, DeletedRow, ReceivedRow
@@ -130,7 +130,7 @@ class Harness:
         self.results: list[str] = []
         self.lost_reports = 0
         settings = Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"})
-        mapping = Mapping(
+        mapping = StoredMapping(
             mapping_id=UUID(int=number), account_id="000000000000", region="us-east-1", queue_arn=QUEUE,
             function_arn=function, user_name=None, options=options, filters=None, enabled=True, reason="",
             last_result="", tags={}, updated_at=0.0, revision=1, invocations=0, failed_invocations=0,

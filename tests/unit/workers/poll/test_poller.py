@@ -18,7 +18,7 @@ from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock.workers.poll.invocation_slots import InvocationSlots
 from penstock.workers.poll.poller import Poller, most_invocations
-from penstock.workers.poll.service import Service
+from penstock.workers.poll.service import PollService
 from tests.support.web.virtual_clock import settle
 
 pytestmark = pytest.mark.virtual_time
@@ -45,7 +45,7 @@ async def looks(away_until: float, seconds: float) -> list[float]:
     database = Database(away_until)
     settings = Settings.read({})
     environment = Environment(settings, ReceiptHandles(bytes(32)))
-    poller = Poller(environment, cast("Service", database))
+    poller = Poller(environment, cast("PollService", database))
     await asyncio.sleep(seconds)
     found = list(database.looks)
     await poller.close(0)

@@ -18,6 +18,18 @@ Unsupported = Any
 """A member of AWS's model that Penstock refuses with any value."""
 
 
+class Request(msgspec.Struct, rename="pascal", gc=False):
+    """Base class of requests, with AWS's PascalCase names. They hold no cycles, so garbage collection may skip them."""
+
+
+class Result(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
+    """Base class of results and their parts, which omit members at their default."""
+
+
+class RestMessage(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
+    """Base class of the requests, results and parts of REST-JSON. It omits absent members."""
+
+
 class Naming(msgspec.Struct, frozen=True):
     """Names of one list or map: `tag` is the repeated element; maps name their `key` and `value` too."""
 

@@ -60,7 +60,7 @@ def send(
     return [row.id for row in stored if row.id is not None]
 
 
-def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Operation[None]:
+def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Operation[None]:
     """Raises the error that storing any of the messages would cause.
 
     These are: the message is too long for the queue, it has no deduplication id, the queue does not exist.

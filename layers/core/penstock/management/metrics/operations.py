@@ -33,7 +33,7 @@ WINDOW_SECONDS = {"1m": 60, "1h": 3_600, "1d": 86_400}
 DEFAULT_SPANS = {"1m": timedelta(hours=1), "1h": timedelta(days=1), "1d": timedelta(days=30)}
 
 
-class Span(NamedTuple):
+class WindowSpan(NamedTuple):
     """The windows of one length that begin in [start, end)."""
 
     window: str
@@ -46,14 +46,14 @@ class Span(NamedTuple):
         return WINDOW_SECONDS[self.window]
 
 
-def parse_span(window: str, start: str | None, end: str | None) -> Span:
+def parse_span(window: str, start: str | None, end: str | None) -> WindowSpan:
     """Returns the requested span; by default it ends now, and is an hour, a day or 30 days long.
 
     Raises InvalidParameterValue.
     """
     last = datetime.now(UTC) if end is None else _parse_time("to", end)
     first = last - DEFAULT_SPANS[window] if start is None else _parse_time("from", start)
-    span = Span(window, first, last)
+    span = WindowSpan(window, first, last)
     if first >= last:
         raise errors.InvalidParameterValue("from: must be before to")
     if (last - first).total_seconds() > MAX_WINDOWS * span.seconds:
@@ -71,7 +71,9 @@ def _parse_time(name: str, text: str) -> datetime:
     return moment
 
 
-def read_queue_metrics(name: str, span: Span, group: str | None, context: Context) -> Operation[QueueMetrics]:
+def read_queue_metrics(
+    name: str, span: WindowSpan, group: str | None, context: Context
+) -> Operation[QueueMetrics]:
     """Returns the metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue for an unknown group."""
     if group is not None:
         validation.check_group_id(group, "group")
@@ -79,7 +81,9 @@ def read_queue_metrics(name: str, span: Span, group: str | None, context: Contex
     return (yield from read_windows(build_queue_arn(name, context), name, span, group, zone))
 
 
-def read_windows(arn: str, name: str, span: Span, group: str | None, zone: str) -> Operation[QueueMetrics]:
+def read_windows(
+    arn: str, name: str, span: WindowSpan, group: str | None, zone: str
+) -> Operation[QueueMetrics]:
     """Returns the metrics of the queue with this ARN. `zone`: whose days. Raises QueueDoesNotExist."""
     rows = yield from Call(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end, zone))
     if not rows:

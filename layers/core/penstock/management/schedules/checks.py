@@ -15,7 +15,7 @@ from penstock.documents.times import parse_timestamp
 from penstock.management.errors import ScheduleConflict, ScheduleUnusable
 from penstock.management.messages.conversion import format_body
 from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse, read_stored
-from penstock.scheduler.rows import Period, ScheduleRow
+from penstock.scheduler.rows import Period, StoredSchedule
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sqs import validation
 
@@ -62,7 +62,7 @@ def new_schedule_fields(new: NewSchedule) -> tuple[Expression, Fields]:
     return expression, fields
 
 
-def change_fields(row: ScheduleRow, changes: SchedulePatch) -> Fields:
+def change_fields(row: StoredSchedule, changes: SchedulePatch) -> Fields:
     """Returns the fields that a change writes. Raises ScheduleConflict if only EventBridge Scheduler may write them."""
     given = {name for name in changes.__struct_fields__ if getattr(changes, name) not in (None, UNSET)}
     given |= {name for name in ("start_at", "end_at") if getattr(changes, name) is None}
@@ -81,7 +81,7 @@ def change_fields(row: ScheduleRow, changes: SchedulePatch) -> Fields:
     return fields
 
 
-def period_columns(row: ScheduleRow) -> Fields:
+def period_columns(row: StoredSchedule) -> Fields:
     """Returns the columns of a row that limit the period in which its expression is valid."""
     return {"start_at": row.start_at, "end_at": row.end_at, "anchor_at": row.anchor_at}
 
@@ -124,7 +124,7 @@ def to_schedule_unusable(invalid: ScheduleInvalid) -> ScheduleUnusable:
     return ScheduleUnusable(invalid.message, details)
 
 
-def change_expression(row: ScheduleRow, changes: SchedulePatch) -> Expression:
+def change_expression(row: StoredSchedule, changes: SchedulePatch) -> Expression:
     """Returns the new expression, or the row's expression in another time zone."""
     timezone = changes.timezone if isinstance(changes.timezone, str) else row.timezone
     if any(getattr(changes, form) is not None for form in EXPRESSION_FORMS):
@@ -142,7 +142,7 @@ def expression_columns(expression: Expression) -> Fields:
     }
 
 
-def expression_after(row: ScheduleRow, fields: Fields) -> Expression:
+def expression_after(row: StoredSchedule, fields: Fields) -> Expression:
     """The expression of a schedule once these columns are written."""
     return read_stored(*(fields.get(name, getattr(row, name)) for name in expression_columns(row.when)))
 

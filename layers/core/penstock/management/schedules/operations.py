@@ -31,7 +31,7 @@ from penstock.postgres.statements.schedules import (
     SYNC_SCHEDULES,
 )
 from penstock.scheduler import rows as schedule_rows
-from penstock.scheduler.rows import ScheduleRow, read_row
+from penstock.scheduler.rows import StoredSchedule, read_row
 from penstock.sns.topics import as_json
 
 from .checks import (
@@ -207,7 +207,7 @@ def _prepare(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:
     return PreparedSchedule(as_json(fields), schedule_rows.next_fire(expression, now, build_period(fields)))
 
 
-def find_schedule(name: str, context: Context) -> Operation[tuple[datetime, ScheduleRow]]:
+def find_schedule(name: str, context: Context) -> Operation[tuple[datetime, StoredSchedule]]:
     """Returns the database's time, and the schedule. Raises ScheduleNotFound."""
     if not may_be_schedule_name(name):
         raise ScheduleNotFound.named(name)

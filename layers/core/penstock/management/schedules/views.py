@@ -7,12 +7,12 @@ from penstock.documents.times import format_time, to_millisecond, to_second
 from penstock.postgres.statements.schedules import FiredMessage, ScheduleRunRow
 from penstock.scheduler import rows as schedule_rows
 from penstock.scheduler.expressions.expression import Expression, occurrences
-from penstock.scheduler.rows import ScheduleRow
+from penstock.scheduler.rows import StoredSchedule
 
 from .types import PastRun, Preview, ShownSchedule, show_target
 
 
-def to_shown_schedule(row: ScheduleRow, count: int) -> ShownSchedule:
+def to_shown_schedule(row: StoredSchedule, count: int) -> ShownSchedule:
     """Returns a schedule with its next `count` times."""
     return ShownSchedule(
         name=row.name,

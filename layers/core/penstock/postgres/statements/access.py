@@ -125,13 +125,13 @@ class RevokedKeyRow(NamedTuple):
 REVOKE_KEY = Statement("queue.revoke_key", ("text",), RevokedKeyRow)
 
 
-class FoundRow(NamedTuple):
+class ExistsRow(NamedTuple):
     """Whether the key or the user existed."""
 
     found: bool
 
 
-LIMIT_KEY = Statement("queue.limit_key", ("text", "timestamptz"), FoundRow)
+LIMIT_KEY = Statement("queue.limit_key", ("text", "timestamptz"), ExistsRow)
 
 
 class SetUserRow(NamedTuple):
@@ -153,7 +153,7 @@ class UserRow(NamedTuple):
 
 
 LIST_USERS = Statement("queue.list_users", (), UserRow)
-END_USER = Statement("queue.end_user", ("text", "text"), FoundRow)
+END_USER = Statement("queue.end_user", ("text", "text"), ExistsRow)
 
 
 class RoleProblemRow(NamedTuple):
@@ -176,7 +176,7 @@ class RoleAccountRow(NamedTuple):
 
 
 LIST_ROLE_ACCOUNTS = Statement("queue.list_role_accounts", (), RoleAccountRow)
-UNSET_ROLE_ACCOUNT = Statement("queue.unset_role_account", ("text",), FoundRow)
+UNSET_ROLE_ACCOUNT = Statement("queue.unset_role_account", ("text",), ExistsRow)
 
 
 class QuotaRow(NamedTuple):

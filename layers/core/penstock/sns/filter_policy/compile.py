@@ -35,7 +35,7 @@ MOST_WILDCARD_POINTS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class PolicyKey:
     """A key of the policy with the operators of its list; `depth` is 1 at the top."""
 
     path: str
@@ -60,7 +60,7 @@ class Key:
 class Object:
     """An object of the policy: all keys must match, and of each `$or` at least one object."""
 
-    parts: "tuple[Key | Or, ...]"
+    parts: "tuple[PolicyKey | Or, ...]"
 
 
 Or = tuple[Object, ...]
@@ -100,7 +100,9 @@ def too_complex() -> InvalidParameter:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def list_parts(members: dict[str, object], path: str, depth: int, *, nested: bool) -> Iterator[Key | Or]:
+def list_parts(
+    members: dict[str, object], path: str, depth: int, *, nested: bool
+) -> Iterator[PolicyKey | Or]:
     """Reads the rules of an object of the policy and of its nested objects. Raises InvalidParameter."""
     if not members:
         raise invalid_operator("Empty objects are not allowed")
@@ -121,11 +123,11 @@ def list_parts(members: dict[str, object], path: str, depth: int, *, nested: boo
             yield from list_parts(value, below, depth + 1, nested=nested)
 
 
-def key(path: str, depth: int, values: list[object]) -> Key:
+def key(path: str, depth: int, values: list[object]) -> PolicyKey:
     """Returns the key of one list. Raises InvalidParameter."""
     if not values:
         raise invalid_operator("Empty arrays are not allowed")
-    return Key(path, depth, tuple(read_operator(value) for value in values))
+    return PolicyKey(path, depth, tuple(read_operator(value) for value in values))
 
 
 def is_or(value: object) -> TypeGuard[list[dict[str, object]]]:
@@ -155,10 +157,10 @@ def check_limits(policy: Object) -> None:
         raise too_complex()
 
 
-def list_keys(policy: Object) -> Iterator[Key]:
+def list_keys(policy: Object) -> Iterator[PolicyKey]:
     """Yields all keys, those within `$or` too."""
     for part in policy.parts:
-        if isinstance(part, Key):
+        if isinstance(part, PolicyKey):
             yield part
         else:
             for alternative in part:
@@ -169,17 +171,17 @@ def combinations(policy: Object) -> int:
     """Returns the product of each key's values times depth. `$or` counts as the sum of its objects ("AND/OR logic")."""
     return prod(
         len(part.operators) * part.depth
-        if isinstance(part, Key)
+        if isinstance(part, PolicyKey)
         else sum(combinations(alternative) for alternative in part)
         for part in policy.parts
     )
 
 
-def branches(policy: Object) -> list[dict[str, Key]]:
+def branches(policy: Object) -> list[dict[str, PolicyKey]]:
     """Returns every way to choose from the `$or`s, as keys by path. The last of two keys with the same path counts."""
-    found: list[dict[str, Key]] = [{}]
+    found: list[dict[str, PolicyKey]] = [{}]
     for part in policy.parts:
-        if isinstance(part, Key):
+        if isinstance(part, PolicyKey):
             found = [{**branch, part.path: part} for branch in found]
         else:
             chosen = [branch for alternative in part for branch in branches(alternative)]

@@ -18,7 +18,7 @@ from penstock.errors import AwsError
 from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
 from penstock.sqs.visibility import change
 
-from .service import Service
+from .service import PollService
 
 LONGEST_SECONDS: Final = 900.0
 """The longest timeout of a Lambda function ("Timeout", AWS Lambda quotas). SQS would allow 12 hours."""
@@ -30,7 +30,7 @@ class Hold:
     """A block during which the messages stay invisible. `seconds`: the queue's visibility timeout."""
 
     def __init__(
-        self, queue: ResolvedQueue, rows: Sequence[ReceivedRow], seconds: float, service: Service
+        self, queue: ResolvedQueue, rows: Sequence[ReceivedRow], seconds: float, service: PollService
     ) -> None:
         self._queue = queue
         self._rows = list(rows)

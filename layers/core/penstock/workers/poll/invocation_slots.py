@@ -17,7 +17,7 @@ MAPPING_SHARE: Final = 2
 """The same for a mapping: 133 of 200."""
 
 
-class Waiter(NamedTuple):
+class SlotWaiter(NamedTuple):
     """A waiter for a slot."""
 
     account_id: str
@@ -31,12 +31,12 @@ class InvocationSlots:
     def __init__(self, most: int) -> None:
         self._free = most
         self._taken: Counter[object] = Counter()
-        self._waiting: deque[Waiter] = deque()
+        self._waiting: deque[SlotWaiter] = deque()
 
     @asynccontextmanager
     async def one(self, account_id: str, mapping_id: UUID) -> AsyncIterator[None]:
         """Waits for a slot and keeps it until the end of the block."""
-        waiting = Waiter(account_id, mapping_id, asyncio.get_running_loop().create_future())
+        waiting = SlotWaiter(account_id, mapping_id, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._give()
         try:
@@ -61,7 +61,7 @@ class InvocationSlots:
                 self._taken.update((waiting.account_id, waiting.mapping_id))
                 waiting.has_slot.set_result(None)
 
-    def _may_have_one(self, waiting: Waiter) -> bool:
+    def _may_have_one(self, waiting: SlotWaiter) -> bool:
         return self._taken[waiting.account_id] < max(1, ACCOUNT_SHARE * (self._free - 1)) and self._taken[
             waiting.mapping_id
         ] < max(1, MAPPING_SHARE * (self._free - 1))

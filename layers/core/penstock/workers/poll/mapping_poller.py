@@ -19,17 +19,17 @@ from penstock.context import Context
 from penstock.environment import Environment
 from penstock.errors import AccessDenied, AwsError, QueueDoesNotExist, ServiceUnavailable
 from penstock.event_sources import answer, batches, event
-from penstock.event_sources.batches import Mapping
+from penstock.event_sources.batches import StoredMapping
 from penstock.event_sources.errors import InvalidParameterValueException
 from penstock.event_sources.event import Record
-from penstock.event_sources.invocation import Failure, Invoker, Throttled
+from penstock.event_sources.invocation import Failure, FunctionThrottled, Invoker
 from penstock.event_sources.targets import check_target, is_url
 from penstock.postgres.statements.messages import ReceivedRow
 
 from .back_off import BackOff
 from .hold import LONGEST_SECONDS, SHORTEST_RENEWAL_SECONDS, Hold
 from .invocation_slots import InvocationSlots
-from .service import Service
+from .service import PollService
 
 Report = Callable[[str, str | None], Awaitable[bool]]
 """Stores the result of the last batch, and why the mapping is disabled or None. Returns whether that succeeded."""
@@ -52,9 +52,9 @@ class MappingPoller:
 
     def __init__(
         self,
-        mapping: Mapping,
+        mapping: StoredMapping,
         environment: Environment,
-        service: Service,
+        service: PollService,
         invoker: Invoker,
         slots: InvocationSlots,
         report: Report,
@@ -242,7 +242,7 @@ class MappingPoller:
             if mapping.reports_items:
                 failed = answer.read_failed_ids(body, frozenset(row.message_id for row in rows))
         except (Failure, answer.Malformed) as error:
-            self._back_off.failed(throttled=isinstance(error, Throttled))
+            self._back_off.failed(throttled=isinstance(error, FunctionThrottled))
             await self._note(f"PROBLEM: {error}")
             return []
         except Exception as error:  # noqa: BLE001 - otherwise all next batches would fail without a pause

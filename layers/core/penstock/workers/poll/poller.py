@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from penstock.environment import Environment
 from penstock.errors import AwsError
-from penstock.event_sources.batches import Mapping, read_mapping
+from penstock.event_sources.batches import StoredMapping, read_mapping
 from penstock.event_sources.invocation import Invoker
 from penstock.postgres.statements.mappings import (
     CLAIM_MAPPINGS,
@@ -25,7 +25,7 @@ from penstock.postgres.statements.mappings import (
 
 from .invocation_slots import InvocationSlots
 from .mapping_poller import MappingPoller
-from .service import Service
+from .service import PollService
 
 ALIVE_SECONDS: Final = 60
 RETRY_SECONDS: Final = 5.0
@@ -48,7 +48,7 @@ def most_invocations(memory_mb: int | None) -> int:
 class Poller:
     """The mappings of this process. `memory_mb`: for its invocations; None: enough."""
 
-    def __init__(self, environment: Environment, service: Service, memory_mb: int | None = None) -> None:
+    def __init__(self, environment: Environment, service: PollService, memory_mb: int | None = None) -> None:
         self._environment = environment
         self._service = service
         self._id = uuid4()
@@ -116,7 +116,7 @@ class Poller:
             for row in await self._service.call(READ_MAPPINGS, [new]):
                 self._start(read_mapping(row.mapping))
 
-    def _start(self, mapping: Mapping) -> None:
+    def _start(self, mapping: StoredMapping) -> None:
         if mapping.enabled:
             self._pollers[mapping.mapping_id] = MappingPoller(
                 mapping,
@@ -154,7 +154,7 @@ class Poller:
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _report(self, mapping: Mapping, result: str, reason: str | None) -> bool:
+    async def _report(self, mapping: StoredMapping, result: str, reason: str | None) -> bool:
         try:
             arguments = [mapping.mapping_id, mapping.revision, result[:1024], reason]
             await self._service.call(REPORT_MAPPING, arguments)

@@ -26,7 +26,7 @@ class Counts(Protocol):
         """Counts messages that were deleted because a function has handled them."""
 
 
-class Service(Protocol):
+class PollService(Protocol):
     """Runs operations and calls for any number of mappings at once.
 
     `claim_seconds`, `idle_seconds`: the pause between two reads of the mappings, with some and without any.

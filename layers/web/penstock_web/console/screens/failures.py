@@ -24,18 +24,18 @@ LONGEST_SAMPLE: Final = 16_384
 LONGEST_PLACE: Final = 160
 
 
-class Line(NamedTuple):
+class ComparedLine(NamedTuple):
     """Represents a line of a text. It says whether some text lacks the line."""
 
     text: str
     differs: bool
 
 
-class Sample(NamedTuple):
+class ShownSample(NamedTuple):
     """Represents a message of a group, with its lines beside those of the others."""
 
     seen: Seen
-    lines: list[Line]
+    lines: list[ComparedLine]
     is_cut: bool
 
 
@@ -44,7 +44,7 @@ class ShownFailures(NamedTuple):
     the first sample."""
 
     group: FailureGroup
-    samples: list[Sample]
+    samples: list[ShownSample]
     parameters: dict[str, str] | None
     markdown: tuple[str, str]
     source: str | None
@@ -84,7 +84,7 @@ def show_group(name: str, group: FailureGroup) -> ShownFailures:
     seen = [Seen(row, row.state) for row in group.samples]
     texts = [one.pretty or one.row.body for one in seen]
     samples = [
-        Sample(one, lines, len(one.row.body) >= LONGEST_SAMPLE)
+        ShownSample(one, lines, len(one.row.body) >= LONGEST_SAMPLE)
         for one, lines in zip(seen, mark_lines(texts), strict=True)
     ]
     first = seen[0]
@@ -107,10 +107,12 @@ def show_group(name: str, group: FailureGroup) -> ShownFailures:
     )  # fmt: skip
 
 
-def mark_lines(texts: Sequence[str]) -> list[list[Line]]:
+def mark_lines(texts: Sequence[str]) -> list[list[ComparedLine]]:
     """Returns the lines of each text, and whether other texts lack them. A text alone differs from nothing."""
     split = [text.split("\n") for text in texts]
     if len(split) < 2:
-        return [[Line(line, differs=False) for line in lines] for lines in split]
+        return [[ComparedLine(line, differs=False) for line in lines] for lines in split]
     everywhere = Counter(line.rstrip(",") for lines in split for line in {one.rstrip(",") for one in lines})
-    return [[Line(line, everywhere[line.rstrip(",")] < len(split)) for line in lines] for lines in split]
+    return [
+        [ComparedLine(line, everywhere[line.rstrip(",")] < len(split)) for line in lines] for lines in split
+    ]

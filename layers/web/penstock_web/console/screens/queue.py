@@ -13,7 +13,7 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Compute, Operation
 from penstock.errors import InvalidParameterValue, QueueDoesNotExist
-from penstock.management.bindings import Subscription, list_bindings
+from penstock.management.bindings import EventSubscription, list_bindings
 from penstock.management.queues import (
     Attributes,
     NewQueue,
@@ -55,7 +55,7 @@ class Subscribed(NamedTuple):
     """Holds the senders of a queue: subscriptions of topics, and bindings of routing keys."""
 
     subscriptions: list[QueueSubscriptionRow]
-    bindings: list[Subscription]
+    bindings: list[EventSubscription]
 
 
 @screen(

@@ -31,7 +31,7 @@ class Wanted(NamedTuple):
     page: int
 
 
-class Listed(NamedTuple):
+class ListedQueue(NamedTuple):
     """Represents a queue of the list. `seen` is None if it was deleted in between."""
 
     row: QueuePageRow
@@ -60,7 +60,7 @@ async def queues(page: CurrentPage) -> Response:
     arns = [row.arn for row in rows]
     limit = page.context.environment.settings.queue_in_flight_limit
     seen = await page.read(("observed", *arns), lambda: observe(arns, limit))
-    listed = [Listed(row, seen.get(row.arn)) for row in rows]
+    listed = [ListedQueue(row, seen.get(row.arn)) for row in rows]
     total = rows[0].total if rows else 0
     state = {"q": wanted.search, "sort": "" if sort == "name" else sort, "order": order}
     at = min((row.measured_at for row in rows if row.measured_at is not None), default=None)

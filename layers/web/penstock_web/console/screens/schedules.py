@@ -15,7 +15,7 @@ from penstock.management.schedules import operations as management
 from penstock.management.schedules.types import SchedulePatch, ShownSchedule
 from penstock.management.schedules.views import to_shown_schedule
 from penstock.postgres.statements.schedules import LIST_SCHEDULES
-from penstock.scheduler.rows import ScheduleRow, read_row
+from penstock.scheduler.rows import StoredSchedule, read_row
 from penstock_web.console.calendar import read_calendar
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import segment
@@ -30,7 +30,7 @@ MOST_RUNS: Final = 50
 LATE: Final = timedelta(minutes=1)
 
 
-class Listed(NamedTuple):
+class ListedSchedule(NamedTuple):
     """Represents a schedule of the list. `is_late` says that it has been due for more than a minute."""
 
     schedule: ShownSchedule
@@ -55,19 +55,19 @@ async def schedules(page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-def list_schedules(status: str, prefix: str, after: str, context: Context) -> Operation[list[Listed]]:
+def list_schedules(status: str, prefix: str, after: str, context: Context) -> Operation[list[ListedSchedule]]:
     """Returns a page and one more."""
     place = management.group_key(context)
     names = (prefix or None, status or None, None, None, place[2] if after else None, after or None)
     found = []
     for number, row in enumerate((yield from Call(LIST_SCHEDULES, (*place, *names, PAGE + 1)))):
         read = read_row(row.schedule)
-        found.append(Listed(to_shown_schedule(read, FIRES), is_late(read, row.now)))
+        found.append(ListedSchedule(to_shown_schedule(read, FIRES), is_late(read, row.now)))
         yield from management.yield_to_others(number)
     return found
 
 
-def is_late(row: ScheduleRow, now: datetime) -> bool:
+def is_late(row: StoredSchedule, now: datetime) -> bool:
     """Returns whether it should have fired a minute ago, with its jitter and its window."""
     if row.next_fire_at is None or row.status != "active":
         return False

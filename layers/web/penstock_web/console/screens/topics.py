@@ -59,7 +59,7 @@ class Test(NamedTuple):
         ).decode(), None if of_body is None else of_body.decode()
 
 
-class ShownTopic(NamedTuple):
+class ExpandedTopic(NamedTuple):
     """Holds a topic with a page of its subscriptions."""
 
     topic: TopicRow
@@ -105,14 +105,14 @@ async def topic(topic: str, page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operation[ShownTopic]:
+def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operation[ExpandedTopic]:
     """Reads a topic. Raises NoSuchThing."""
     arn = build_arn(name, context)
     rows = yield from Call(DESCRIBE_TOPIC, (arn,))
     if not rows:
         raise NoSuchThing(f"There is no topic '{name}'.")
     subscriptions = yield from Call(READ_TOPIC_SUBSCRIPTIONS, (arn, *wanted.facts(), skip, PAGE))
-    return ShownTopic(rows[0], subscriptions)
+    return ExpandedTopic(rows[0], subscriptions)
 
 
 def build_arn(name: str, context: Context) -> str:

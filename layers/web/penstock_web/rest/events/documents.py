@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from penstock.documents.decoding import build_exactly_one_of
-from penstock.management.bindings import Subscription
+from penstock.management.bindings import EventSubscription
 
 ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue_name", "endpoint"))
 
@@ -13,4 +13,4 @@ ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue
 class Matched(msgspec.Struct):
     """Lists the bindings that an event would reach."""
 
-    subscriptions: list[Subscription]
+    subscriptions: list[EventSubscription]

@@ -9,7 +9,7 @@ from penstock import errors
 from penstock.documents.decoding import build_reader
 from penstock.documents.routing_keys import KEY, MAX_LENGTH, PATTERN
 from penstock.management import bindings, events
-from penstock.management.bindings import BindingPage, NewSubscription, Subscription
+from penstock.management.bindings import BindingPage, EventSubscription, NewSubscription
 from penstock.management.errors import SubscriptionNotFound
 from penstock.management.events import NewEvent, PublishedEvent
 from penstock.management.rights import require, require_on_queue
@@ -56,7 +56,7 @@ async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
     right=require("penstock:Subscribe"),
     status=201,
     body=Annotated[NewSubscription, ONE_ENDPOINT],
-    answer=Subscription,
+    answer=EventSubscription,
     raises=UNKNOWN,
 )
 async def subscribe(pattern: Pattern, runner: Runner) -> Response:

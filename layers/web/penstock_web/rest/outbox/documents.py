@@ -3,7 +3,7 @@
 import msgspec
 
 
-class OptedOut(msgspec.Struct):
+class OptedOutNumber(msgspec.Struct):
     """Names a phone number that is opted out."""
 
     phone_number: str

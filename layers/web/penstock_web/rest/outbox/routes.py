@@ -12,7 +12,7 @@ from penstock.management.outbox import OutgoingMessageDescription
 from penstock.management.rights import require
 from penstock_web.routing.routes import Routes, Runner
 
-from .documents import OptedOut
+from .documents import OptedOutNumber
 
 routes = Routes("outbox", prefix="/outbox")
 
@@ -36,12 +36,12 @@ async def list_outbox(
 @routes.put(
     "/opted-out/{phone_number}",
     right=require("penstock:OptOutPhoneNumber"),
-    answer=OptedOut,
+    answer=OptedOutNumber,
     raises=(errors.OverLimit,),
 )
 async def opt_out(
     phone_number: Annotated[str, Path(pattern=r"^\+[1-9][0-9]{6,14}$")], runner: Runner
-) -> OptedOut:
+) -> OptedOutNumber:
     """Record that the holder wants no more text messages, like a reply of STOP. OptInPhoneNumber of SNS ends it."""
     await runner.run(outbox.opt_number_out(phone_number, runner.context))
-    return OptedOut(phone_number)
+    return OptedOutNumber(phone_number)
