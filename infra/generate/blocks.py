@@ -1,4 +1,4 @@
-"""Replaces blocks of generated lines, between markers, in a file that is otherwise written by hand."""
+"""Replaces blocks of generated lines, between markers, in a file whose other lines are written by hand."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap

@@ -1,7 +1,7 @@
 """python -m infra.generate.gradual >gradual.yaml: template.yaml with versions, an alias a function, and CodeDeploy.
 
-Another template and no parameter: SAM takes an alias's name from a parameter, but no parameter leaves the alias
-out ("AutoPublishAlias", AWS::Serverless::Function, AWS SAM Developer Guide). SAM also decides from the template's text
+A separate template: SAM takes an alias's name from a parameter, but no parameter omits the alias
+("AutoPublishAlias", AWS::Serverless::Function, AWS SAM Developer Guide). SAM also decides from the template's text
 whether a function needs a new version: a parameter's new value does not show there, and the alias would keep the
 version with the old value. So each template that this module writes gives every function another text, the time of
 writing.
@@ -14,7 +14,7 @@ from pathlib import Path
 from .blocks import MarkerError
 
 ALIAS = "live"
-# Before which line of the template what comes.
+# Line of the template -> the text before it.
 PARAMETERS = (
     "\nConditions:\n",
     """\
@@ -31,11 +31,11 @@ PARAMETERS = (
       - Linear10PercentEvery2Minutes
       - Linear10PercentEvery3Minutes
       - Linear10PercentEvery10Minutes
-    Description: How CodeDeploy leads requests from the present versions to the new ones
+    Description: How CodeDeploy shifts requests from the present versions to the new ones
   RollbackAlarm:
     Type: String
     Default: ""
-    Description: Name of an alarm of CloudWatch that leads all requests back to the present versions; empty - none does
+    Description: Name of an alarm of CloudWatch that shifts all requests back to the present versions; empty - none
 """,
 )
 CONDITION = ("\nGlobals:\n", '  NoAlarm: !Equals [!Ref RollbackAlarm, ""]\n')
@@ -48,14 +48,16 @@ ALIASES = (
       Alarms: !If [NoAlarm, [!Ref AWS::NoValue], [!Ref RollbackAlarm]]
 """,
 )
-# Nothing reads it. A variable's text is part of what SAM compares, as is the place of the code, but not its layers.
+# No code reads it. SAM compares the texts of variables and the location of the code, but not its layers.
 VARIABLE = ("        QUEUE_REGION: !Ref AWS::Region\n", '        PENSTOCK_RELEASE: "{release}"\n')
 
 
 def add_gradual_deployment(template: str, release: str) -> str:
-    """The template in which an alias moves to new versions gradually. Raises MarkerError if a line is not there once.
+    """The template in which an alias moves to new versions gradually.
 
-    release: what differs from each deployment to the next, in the variable PENSTOCK_RELEASE of every function.
+    Raises MarkerError if a line is missing or repeated.
+
+    release: a text that differs in each deployment, the variable PENSTOCK_RELEASE of every function.
     """
     for line, added in (PARAMETERS, CONDITION, ALIASES, VARIABLE):
         if template.count(line) != 1:

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Asks for known weaknesses of the packages that are shipped: in images, layers and the metrics job (iceberg.lock has all of
-# metrics.lock). The answers come from the package index, or with AUDIT_SERVICE=osv from the database OSV. Fails when there are
-# some, and when nobody could be asked.
+# Looks for known weaknesses in the packages of images, layers and the metrics job (iceberg.lock has all of metrics.lock). The
+# package index answers, or with AUDIT_SERVICE=osv the database OSV. Fails if it finds one, or without an answer.
 #
 #   infra/local/audit.sh .tools/python/bin/pip-audit
 set -euo pipefail

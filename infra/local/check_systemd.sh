@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What systemd says of infra/systemd (docs/deployment.md, docs/metrics_job.md): that it understands every line, and how much a
-# broken-into service could do.
+# Asks systemd about infra/systemd (docs/deployment.md, docs/metrics_job.md): whether every line is valid, and how much a
+# compromised service could do.
 #
 # Without systemd-analyze (250 or newer), as on macOS, this says so and succeeds.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-# Tenths; 10.0 is a service without any protection. The rest is that they use the network and Unix sockets, and that the JVM of
-# the metrics job writes code.
+# Tenths; 10.0 is a service without any protection. The units use the network and Unix sockets, and the JVM of the metrics job
+# writes code.
 declare -A most_exposed=([penstock.service]=15 [penstock-metrics.service]=15)
 
 version=$(systemd-analyze --version 2>/dev/null | awk 'NR == 1 { print int($2) }') || true
@@ -16,11 +16,11 @@ if [ "${version:-0}" -lt 250 ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# The programs that it starts must be there: any other one does.
+# The programs that the units start must exist: any other program will do.
 for unit in infra/systemd/*; do
   sed "s#/opt/penstock/bin/penstock#$(type -P true)#" "$unit" >"$work/${unit##*/}"
 done
-# Lines that it does not know are warnings, after which it succeeds.
+# Unknown lines are only warnings of a successful check.
 if ! systemd-analyze verify "$work"/penstock* >"$work/said" 2>&1 || [ -s "$work/said" ]; then
   cat "$work/said" >&2
   exit 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles what functions import, in the layers that `sam build` made. Lambda cannot keep bytecode: /opt is read-only,
-# so without this every cold start compiles all of it again, which takes as long as everything else together.
+# Compiles the layers of `sam build` to bytecode. Lambda cannot keep bytecode, because /opt is read-only: without this every
+# cold start compiles all imports, which takes as long as everything else together.
 # Bytecode is the same on every processor, but belongs to one version of Python: give the template's Runtime.
 # Fails when the core layer is larger than 45 MB.
 #
@@ -11,7 +11,7 @@ build=${2:-.aws-sam/build}
 layer=$build/CoreLayer/python
 most=45000000
 
-# Sources of compiled modules, and pages of a part of powertools that nobody here imports.
+# Sources of compiled modules, and pages of an unused part of powertools.
 rm -rf "$layer/aws_lambda_powertools/event_handler/openapi/swagger_ui"
 find "$layer" -type f \( -name '*.c' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -delete
 find "$layer" "$build/WebLayer/python" -type d -name __pycache__ -prune -exec rm -rf {} +

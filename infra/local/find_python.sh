@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Prints the interpreter for the virtual environments: the first suitable one that was built with profile-guided
 # optimisation, else the first suitable one, by the names below and for each name by PATH. Suitable is Python 3.11 or
-# newer with pip, which installs uv, outside of virtual environments. With none, an error says what is missing.
+# newer with pip, which installs uv, outside of virtual environments. Without one, an error says what is missing.
 examine=${0%/*}/interpreter.py
 plain=
 for name in python3 python3.14 python3.13 python3.12 python3.11 python; do
   while IFS= read -r path; do
     found=$("$path" "$examine" 2>/dev/null </dev/null) || continue
-    # Asking pip takes longest: not for what would not be chosen.
+    # Asking pip takes longest, so only the best candidate is asked.
     if [[ $found == plain* && -n $plain ]]; then continue; fi
     "$path" -m pip --version >/dev/null 2>&1 </dev/null || continue
     if [[ $found == optimised* ]]; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs Debian's Chromium for `make test-browser`, if there is none and this runs as root. Elsewhere it says what is
-# missing; CHROMIUM names another one.
+# Installs Debian's Chromium for `make test-browser` if it is missing and this runs as root; otherwise says what is missing.
+# CHROMIUM names another one.
 set -euo pipefail
 chromium=${CHROMIUM:-/usr/bin/chromium}
 if [ -x "$chromium" ]; then

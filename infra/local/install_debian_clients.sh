@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs PHP and Ruby with Debian's clients for `make clients`, where some are missing and it runs as root.
-# Elsewhere it says what is missing, and the tests of PHP and Ruby fail.
+# Installs PHP and Ruby with Debian's clients for `make clients` if some are missing and it runs as root. Otherwise it says
+# what is missing, and the tests of PHP and Ruby fail.
 set -euo pipefail
-# apt checks their digests; the release of Debian says the versions.
+# apt checks their digests; Debian's release determines the versions.
 packages=(
   php-cli
   php-curl

@@ -14,7 +14,7 @@ OLDEST = (3, 11)
 
 
 def is_suitable() -> bool:
-    """Whether it is new enough, and in no virtual environment: those vanish, and often have no pip."""
+    """Whether it is new enough and outside virtual environments, which may vanish and often lack pip."""
     return sys.version_info >= OLDEST and sys.prefix == sys.base_prefix
 
 
@@ -23,7 +23,7 @@ def is_optimised() -> bool:
 
     `--enable-optimizations` asks for that (https://docs.python.org/3/using/configure.html). Debian and Ubuntu run
     `make profile-opt` without that option (Debian's changelog, python3.8 3.8.0~b2-4), and sysconfig shows nothing of
-    it: their interpreters are known by the installation scheme `deb_system`, which their own patch adds.
+    it: the installation scheme `deb_system`, which their patch adds, identifies their interpreters.
     """
     options = shlex.split(sysconfig.get_config_var("CONFIG_ARGS") or "")
     return "--enable-optimizations" in options or "deb_system" in sysconfig.get_scheme_names()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Remakes the lock files. dev comes first: the others may only use the versions that it chose, so that any two of
-# them can be installed together. No index address and no path of this machine is written into them.
+# them can be installed together. They contain neither an index address nor a path of this machine.
 set -euo pipefail
 compile=("$UV" pip compile --quiet --universal --python-version 3.11 --generate-hashes
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate "$@")
@@ -17,7 +17,7 @@ done
 "${compile[@]}" --constraints $locks/dev.lock --group browser --output-file $locks/browser.lock
 
 # Each Lambda layer names the packages it imports; the versions are those of the service. pip, as `sam build` calls it,
-# compares the hashes of what it downloads for this machine; wheels for another processor it fetches by version alone.
+# compares hashes of downloads for this machine; it fetches wheels for another processor by version.
 for layer in core web; do
   "${compile[@]}" --no-strip-extras --constraints $locks/service.lock \
     --output-file layers/$layer/requirements.txt layers/$layer/requirements.in

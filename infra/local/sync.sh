@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .venv hold exactly what the given lock files name, by hash, and then the project itself in place.
+# Installs exactly the given lock files into .venv, by hash, and then the project in place.
 set -euo pipefail
 echo "installing into .venv: $*"
 "$UV" pip sync --quiet --require-hashes "$@"

@@ -1,25 +1,24 @@
--- What PgBouncer's auth_query needs in the database that it serves: a role that can do one thing, which is to ask a
--- function for the SCRAM secret of a login role. With it a new role can log in through PgBouncer, and a changed password
--- holds, without a change of PgBouncer's own files.
+-- The objects for PgBouncer's auth_query in its database: a role that can only ask a function for the SCRAM secret of a login
+-- role. New roles and changed passwords then work through PgBouncer without a change of its files.
 --
--- Run it as a superuser, since no other role can read secrets. You can repeat it: `penstock up` does so at each start.
+-- Run it as a superuser: no other role can read secrets. You can repeat it: `penstock up` does so at each start.
 -- Then give the role its password:  alter role penstock_pooler password '…'
--- Where there is no superuser, as on RDS, leave this out and list the roles in auth_file.
+-- Without a superuser, as on RDS, omit this and list the roles in auth_file.
 do $$
 begin
     if not exists (select from pg_catalog.pg_roles where rolname = 'penstock_pooler') then
         create role penstock_pooler;
     end if;
 end $$;
--- It reads nothing but what the function shows. The limit is above what several PgBouncers need.
+-- It only calls the function. The limit suffices for several PgBouncers.
 alter role penstock_pooler login noinherit nosuperuser nocreatedb nocreaterole noreplication connection limit 20;
 
 create schema if not exists pgbouncer;
 revoke all on schema pgbouncer from public;
 grant usage on schema pgbouncer to penstock_pooler;
 
--- No secret of a superuser, of a role that replicates or that passes by row security, or that has expired: these do not
--- come in through the pooler. Nor an MD5 hash, which is as good as a password.
+-- Not of superusers, of roles that replicate or bypass row security, and of expired roles, which cannot log in through the
+-- pooler. No MD5 hash either, which is as good as a password.
 create or replace function pgbouncer.get_auth(p_user text) returns table (username text, password text)
 language sql stable security definer set search_path = pg_catalog as $$
 select a.rolname::text, a.rolpassword

@@ -16,26 +16,26 @@ locals {
   drain_seconds = tonumber(module.settings.effective.QUEUE_DRAIN_SECONDS)
 
   defaults = {
-    # PgBouncer is a container of the same task. No password is in an address: libpq takes it from PGPASSWORD.
+    # PgBouncer is a container of the same task. Addresses have no password: libpq reads PGPASSWORD.
     DATABASE_URL          = "postgresql://${local.user}@127.0.0.1:6432/${local.database}"
     DATABASE_DIRECT_URL   = "postgresql://${local.direct}"
     QUEUE_TRUST_FORWARDED = "true" # the balancer sets X-Forwarded-Proto
     QUEUE_REGION          = data.aws_region.here.name
     QUEUE_ACCESS          = local.access
-    # Without functions there is no endpoint: then messages for functions are kept.
+    # Without functions no endpoint is set: messages for functions then wait.
     QUEUE_LAMBDA_ENDPOINT  = length(var.lambda_functions) > 0 ? "https://lambda.${data.aws_region.here.name}.amazonaws.com" : ""
     QUEUE_LAMBDA_FUNCTIONS = join(",", var.lambda_functions)
   }
 
   environment = merge(module.settings.environment, {
-    # Nothing reads it: a new password makes new tasks.
+    # No code reads it: a new password creates new tasks.
     PENSTOCK_PASSWORD_VERSION = tostring(var.password_version)
   })
 
   secrets = merge({ PGPASSWORD = module.password.secret_arn }, var.secret_settings)
 
-  # With workers of their own, the tasks behind the balancer neither deliver nor fire schedules. They still clean:
-  # any number of processes may, and a run without work costs next to nothing.
+  # With separate workers, the tasks behind the balancer neither deliver nor fire schedules. They still clean: any number
+  # of processes may, and a run without work costs almost nothing.
   no_workers = { QUEUE_HTTP_DELIVERY_ENABLED = "false", QUEUE_SCHEDULE_ENABLED = "false" }
 
   pooler = {

@@ -51,7 +51,7 @@ variable "client_cidrs" {
     error_message = "client_cidrs must be networks of IPv4, such as 10.0.0.0/8."
   }
 
-  # In all: the internet in two halves is the internet. All private networks together have fewer addresses.
+  # The sum counts: two halves of the internet are the internet. All private networks together have fewer addresses.
   validation {
     condition     = local.access == "sigv4" || sum(concat([0], [for c in var.client_cidrs : try(pow(2, 32 - split("/", c)[1]), 0)])) <= pow(2, 25)
     error_message = "The service verifies signatures only with QUEUE_ACCESS = \"sigv4\". Otherwise let in your own networks alone, 2^25 addresses in all."

@@ -1,5 +1,5 @@
 terraform {
-  # 1.11: the database's password is written to RDS and to Secrets Manager without ever being in the state.
+  # 1.11 writes the database's password to RDS and Secrets Manager without storing it in the state.
   required_version = ">= 1.11"
 
   required_providers {

@@ -1,1 +1,1 @@
-"""Generates what repeats the definition of the settings (penstock/settings/definition.py): a page, and deployments."""
+"""Generates the page and the parts of deployments that repeat penstock/settings/definition.py."""

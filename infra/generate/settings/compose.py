@@ -1,4 +1,4 @@
-"""Generates the variables of infra/container/compose.yaml: each has the value of the variable outside, or is empty."""
+"""Generates the variables of infra/container/compose.yaml: each has the value of the environment, or is empty."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Generates what the chart of infra/helm knows of settings: their schema in values.schema.json, and their defaults."""
+"""Generates the settings of the chart in infra/helm: their schema in values.schema.json, and their defaults."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _LONGEST = 120
 # An object or an array without another one in it.
 _INNERMOST = re.compile(r"^( *)([^\n]*?)([{\[])\n([^{}\[\]]*)\n *([}\]],?)$", re.MULTILINE)
 _DEFAULTS = """\
-{{{{- /* The defaults of the settings that are no secrets. Written by `make generate`. */}}}}
+{{{{- /* The defaults of the settings that are not secret. Written by `make generate`. */}}}}
 {{{{- define "penstock.settingDefaults" -}}}}
 {lines}
 {{{{- end }}}}

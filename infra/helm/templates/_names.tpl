@@ -4,7 +4,7 @@
 {{- $name | trunc 53 | trimSuffix "-" }}
 {{- end }}
 
-{{- /* Labels that never change, of which selectors are made: (list . "component"). */}}
+{{- /* Labels that never change, for selectors: (list . "component"). */}}
 {{- define "penstock.selector" -}}
 app.kubernetes.io/name: {{ (index . 0).Chart.Name }}
 app.kubernetes.io/instance: {{ (index . 0).Release.Name }}

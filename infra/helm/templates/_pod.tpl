@@ -1,4 +1,4 @@
-{{- /* What all pods have in common. */}}
+{{- /* The parts that all pods share. */}}
 {{- define "penstock.pod" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -68,7 +68,7 @@ topologySpreadConstraints:
   valueFrom: {secretKeyRef: {name: {{ index . 1 }}, key: {{ index . 2 }}}}
 {{- end }}
 
-{{- /* Whom the service and PgBouncer trust to be the database. */}}
+{{- /* The authorities with which the service and PgBouncer verify the database. */}}
 {{- define "penstock.caFile" -}}
 {{- if .Values.database.caConfigMap.name }}/etc/penstock/database/{{ .Values.database.caConfigMap.key }}{{ else }}{{ .Values.database.caFile }}{{ end }}
 {{- end }}

@@ -1,4 +1,4 @@
-{{- /* The defaults of the settings that are no secrets. Written by `make generate`. */}}
+{{- /* The defaults of the settings that are not secret. Written by `make generate`. */}}
 {{- define "penstock.settingDefaults" -}}
 {
 "QUEUE_SECRET": "",

@@ -5,7 +5,7 @@
 {{- if kindIs "float64" . }}{{ if eq . (floor .) }}{{ int64 . }}{{ else }}{{ . }}{{ end }}{{ else }}{{ . }}{{ end }}
 {{- end }}
 
-{{- /* By name, as JSON: what the chart itself needs, and over it .Values.settings; without those that are secrets. */}}
+{{- /* By name, as JSON: the chart's values, overridden by .Values.settings; without secret ones. */}}
 {{- define "penstock.settings" -}}
 {{- $found := dict "DATABASE_URL" (include "penstock.pooledUrl" .) "DATABASE_DIRECT_URL" (include "penstock.directUrl" .) }}
 {{- if .Values.ingress.enabled }}
@@ -20,7 +20,7 @@
 {{- toJson $found }}
 {{- end }}
 
-{{- /* The value of one setting, which is its default where nothing sets it: (list . "NAME"). */}}
+{{- /* The value of one setting, or its default: (list . "NAME"). */}}
 {{- define "penstock.setting" -}}
 {{- $defaults := include "penstock.settingDefaults" (index . 0) | fromJson }}
 {{- get (merge (include "penstock.settings" (index . 0) | fromJson) $defaults) (index . 1) }}

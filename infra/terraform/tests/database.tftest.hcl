@@ -57,7 +57,7 @@ run "database" {
   }
 }
 
-# Of each database its own: the name of a snapshot that is there lets RDS delete no further database.
+# Each database has another name of its snapshot: RDS deletes no database if that name exists.
 run "first_database" {
   command = apply
   module {

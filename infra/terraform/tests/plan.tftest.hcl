@@ -1,4 +1,4 @@
-# What would be made, without AWS: `make check-terraform`.
+# The plan without AWS: `make check-terraform`.
 
 mock_provider "aws" {
   mock_data "aws_region" {

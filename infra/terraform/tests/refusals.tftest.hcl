@@ -1,4 +1,4 @@
-# Values that are refused before anything is made.
+# Values that the plan refuses.
 
 mock_provider "aws" {}
 

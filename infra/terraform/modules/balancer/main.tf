@@ -1,4 +1,4 @@
-# The only listener for clients: HTTPS only. SDKs do not follow a redirect of a POST, so there is nothing on port 80.
+# The only listener for clients speaks HTTPS. SDKs do not follow a redirect of a POST, so port 80 is closed.
 
 resource "aws_security_group" "this" {
   name_prefix = "${var.name}-balancer-"
@@ -28,7 +28,7 @@ resource "aws_vpc_security_group_egress_rule" "tasks" {
   ip_protocol       = "tcp"
   from_port         = var.port
   to_port           = var.port
-  cidr_ipv4         = "0.0.0.0/0" # whom it reaches is decided by the tasks' own group
+  cidr_ipv4         = "0.0.0.0/0" # the tasks' group decides which it reaches
 }
 
 resource "aws_lb" "this" {
@@ -39,7 +39,7 @@ resource "aws_lb" "this" {
   security_groups    = [aws_security_group.this.id]
   idle_timeout       = var.idle_timeout_seconds
 
-  # Signatures cover the Host header, and queue URLs are made of it.
+  # Signatures cover the Host header, and queue URLs contain it.
   preserve_host_header       = true
   xff_header_processing_mode = "append"
   drop_invalid_header_fields = true
@@ -62,12 +62,12 @@ resource "aws_lb_target_group" "this" {
   protocol    = "HTTP"
   target_type = "ip"
 
-  # ECS takes a task out of here first and stops it after this time: long polls end by themselves.
+  # ECS removes a task from here first and stops it after this time, in which long polls end.
   deregistration_delay          = var.deregistration_delay_seconds
   load_balancing_algorithm_type = "least_outstanding_requests" # a long poll must not count as much as a send
 
-  # Ready, not alive: without a database that can be written to, requests go elsewhere. When no task is ready the
-  # balancer sends to all of them, and clients get the service's own 503 with Retry-After.
+  # /readyz, not /livez: without a writable database, requests go to other tasks. When no task is ready, the balancer
+  # sends to all of them, and clients get the service's 503 with Retry-After.
   health_check {
     path                = "/readyz"
     matcher             = "200"
@@ -95,7 +95,7 @@ resource "aws_lb_listener" "https" {
   }
 }
 
-# Whoever scrapes metrics does so within the network, at the tasks themselves.
+# Prometheus scrapes the tasks within the network.
 resource "aws_lb_listener_rule" "private" {
   listener_arn = aws_lb_listener.https.arn
   priority     = 1

@@ -1,4 +1,4 @@
-# PostgreSQL with a standby, encrypted, backed up, reached by the tasks alone and only through TLS.
+# PostgreSQL with a standby, encrypted and backed up. Only the tasks reach it, through TLS.
 
 resource "aws_security_group" "this" {
   name_prefix = "${var.name}-database-"
@@ -47,10 +47,10 @@ resource "aws_db_parameter_group" "this" {
 }
 
 locals {
-  # fsync, full_page_writes and synchronous_commit are on, as RDS has them: an acknowledged message is on disk.
+  # RDS has fsync, full_page_writes and synchronous_commit on: an acknowledged message is on disk.
   parameters = {
     "rds.force_ssl"                       = { value = "1", at_once = true }
-    "autovacuum_naptime"                  = { value = "10", at_once = true }     # s: a queue makes dead rows all the time
+    "autovacuum_naptime"                  = { value = "10", at_once = true }     # s: queues create dead rows constantly
     "autovacuum_vacuum_cost_limit"        = { value = "2000", at_once = true }   # of all workers together
     "max_wal_size"                        = { value = "4096", at_once = true }   # MB: fewer checkpoints, fewer full pages
     "idle_in_transaction_session_timeout" = { value = "600000", at_once = true } # ms: no session holds vacuum back for long
@@ -63,8 +63,8 @@ locals {
   }
 }
 
-# Its id is part of the final snapshot's name, since RDS does not delete a database whose snapshot has a name that is taken:
-# another one for each database that takes this one's place.
+# Its id is part of the final snapshot's name: RDS does not delete a database if the name of its snapshot exists. Each
+# replacement of the database gets another id.
 resource "terraform_data" "instance" {
   triggers_replace = [var.name, var.database, var.user]
 }

@@ -1,4 +1,4 @@
-# The metrics job: a task that EventBridge Scheduler starts each hour, and that ends when it has computed.
+# The metrics job: EventBridge Scheduler starts a task each hour.
 
 locals {
   environment = [for name, value in var.environment : { name = name, value = value } if value != ""]
@@ -19,7 +19,7 @@ module "start_role" {
   secret_arns   = [var.password_secret]
 }
 
-# What the job itself may do on AWS: nothing.
+# The job has no rights on AWS.
 resource "aws_iam_role" "task" {
   name_prefix        = "${var.name}-task-"
   assume_role_policy = module.start_role.trust_policy
@@ -88,7 +88,7 @@ resource "aws_scheduler_schedule" "this" {
       }
     }
 
-    # A run that could not be started is not repeated: the next one computes what it would have.
+    # A failed start is not repeated: the next run computes everything.
     retry_policy {
       maximum_retry_attempts = 0
     }

@@ -1,5 +1,5 @@
-# The password is made by Secrets Manager, kept there, and handed to RDS and to the tasks from there. It is in no state,
-# plan or log. Another `password_version` makes another one; docs/operations.md tells in which order things change.
+# Secrets Manager creates and keeps the password, and RDS and the tasks get it from there. It is in no state, plan or log.
+# Another `password_version` creates another one; docs/operations.md describes the order of the changes.
 
 ephemeral "aws_secretsmanager_random_password" "this" {
   password_length     = 40
@@ -18,7 +18,7 @@ resource "aws_secretsmanager_secret_version" "this" {
   secret_string_wo_version = var.password_version
 }
 
-# Read back, so that both always have the same one, also after an apply that ended half-way.
+# Read back, so that both always have the same one, even after an interrupted apply.
 ephemeral "aws_secretsmanager_secret_version" "this" {
   secret_id  = aws_secretsmanager_secret_version.this.secret_id
   version_id = aws_secretsmanager_secret_version.this.version_id

@@ -1,11 +1,11 @@
-# PgBouncer for those who cannot have one of their own, Lambda functions above all: hundreds of execution environments
-# share `tasks` times POOL_SIZE connections. The balancer of this kind passes TCP on and knows nothing of PostgreSQL.
+# PgBouncer for clients without a pooler beside them, mainly Lambda functions: hundreds of execution environments share
+# `tasks` times POOL_SIZE connections. Its balancer forwards TCP.
 
 module "container" {
   source = "../pooler_container"
 
   image           = var.image
-  environment     = merge(var.environment, { PASSWORD_VERSION = tostring(var.password_version) }) # nothing reads it: a new password makes new tasks
+  environment     = merge(var.environment, { PASSWORD_VERSION = tostring(var.password_version) }) # no code reads it: a new password creates new tasks
   password_secret = var.password_secret
   secrets         = local.certificate
   log_group       = aws_cloudwatch_log_group.this.name
@@ -65,7 +65,7 @@ resource "aws_lb_target_group" "this" {
   protocol    = "TCP"
   target_type = "ip"
 
-  # Transactions end soon; a connection that is cut is opened again by its function.
+  # Transactions are short; a function opens a cut connection again.
   deregistration_delay   = 30
   connection_termination = true
   preserve_client_ip     = "false"

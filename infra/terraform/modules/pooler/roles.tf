@@ -1,4 +1,4 @@
-# PgBouncer itself may do nothing on AWS, and has no role.
+# PgBouncer has no rights on AWS, and no role.
 module "start_role" {
   source = "../start_role"
 

@@ -1,4 +1,4 @@
-# The container of PgBouncer, which is the same beside the service and on its own.
+# The container of PgBouncer, the same beside the service and alone.
 
 locals {
   definition = {

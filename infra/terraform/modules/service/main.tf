@@ -1,7 +1,7 @@
 # Tasks of the service: with a target group behind the load balancer, without one as workers.
 #
-# A task starts in this order: PgBouncer and `penstock migrate`, then the service. Migrations are thus applied by the first new
-# task while the old ones serve on; a migration that fails ends the task, and the rollout goes back by itself.
+# A task starts PgBouncer and `penstock migrate`, then the service. So the first new task migrates while the old ones serve; a
+# failed migration ends the task, and ECS rolls back.
 
 locals {
   log_options = {
@@ -28,7 +28,7 @@ locals {
     image                  = var.image
     command                = ["migrate", "--tune-role", var.migrate_role, "--first-key"] # the key is in this container's log
     essential              = false
-    startTimeout           = 900 # s: as long may migrations take before the service gives up waiting for them
+    startTimeout           = 900 # s: the limit of migrations, after which the service gives up
     readonlyRootFilesystem = true
     environment            = local.environment
     secrets                = local.secrets
@@ -52,7 +52,7 @@ locals {
       { containerName = "pgbouncer", condition = "HEALTHY" },
     ]
     logConfiguration = { logDriver = "awslogs", options = merge(local.log_options, { "awslogs-stream-prefix" = "penstock" }) }
-    # Alive, not ready: a database that is away must not restart the service.
+    # /livez, not /readyz: an outage of the database must not restart the service.
     healthCheck = {
       command = [
         "CMD", "python3", "-c",
@@ -93,7 +93,7 @@ resource "aws_ecs_task_definition" "this" {
   execution_role_arn       = module.start_role.arn
   task_role_arn            = aws_iam_role.task.arn
   container_definitions    = jsonencode([local.pooler, local.migrate, local.penstock])
-  # The definition of before stays active: that is what a rollout goes back to.
+  # The previous definition stays active, for a rollback.
   skip_destroy = true
 
   runtime_platform {
@@ -114,7 +114,7 @@ resource "aws_ecs_service" "this" {
   launch_type     = "FARGATE"
   propagate_tags  = "SERVICE"
 
-  # New tasks come before old ones go; one that does not become healthy brings the old ones back.
+  # New tasks start before old ones end; if one does not become healthy, ECS returns to the old ones.
   deployment_minimum_healthy_percent = 100
   deployment_maximum_percent         = 200
   health_check_grace_period_seconds  = var.target_group_arn == null ? null : 120

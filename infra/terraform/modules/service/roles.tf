@@ -1,5 +1,5 @@
 locals {
-  # Without the key that an ARN may have at its end.
+  # Without the key at the end of an ARN.
   secret_arns = distinct([for arn in concat([var.password_secret], values(var.secrets)) : join(":", slice(split(":", "${arn}:::"), 0, 7))])
 }
 
@@ -11,7 +11,7 @@ module "start_role" {
   secret_arns   = local.secret_arns
 }
 
-# What the service itself may do on AWS: invoke functions, if there are some, and nothing else.
+# The service may only invoke functions on AWS, if any are given.
 resource "aws_iam_role" "task" {
   name_prefix        = "${var.name}-task-"
   assume_role_policy = module.start_role.trust_policy
@@ -26,7 +26,7 @@ resource "aws_iam_role_policy" "invocations" {
     Version = "2012-10-17"
     Statement = [{
       Effect   = "Allow"
-      Action   = ["lambda:InvokeFunction", "lambda:GetFunctionConfiguration"] # its timeout, when a mapping is made
+      Action   = ["lambda:InvokeFunction", "lambda:GetFunctionConfiguration"] # for its timeout, when a mapping is created
       Resource = var.lambda_functions
     }]
   })

@@ -1,6 +1,6 @@
-# More tasks when the present ones are busy. A task that only waits, in long polls, uses no processor. With two policies
-# there are as many tasks as the one that wants more says. The age of messages does not scale them: the service writes no
-# metrics to CloudWatch, and waiting messages want more consumers, not more of the service.
+# Starts more tasks when the present ones are busy. A task with only long polls uses no processor. Of two policies the larger
+# number counts. The age of messages does not scale tasks: the service writes no metrics to CloudWatch, and waiting messages
+# need more consumers.
 
 resource "aws_appautoscaling_target" "this" {
   service_namespace  = "ecs"

@@ -1,4 +1,4 @@
-# Refuses names that are no settings, and values that the service would refuse. Terraform shows all of them in its plan.
+# Refuses unknown names, and values that the service would refuse. Terraform's plan lists all of them.
 
 locals {
   present = { for name, value in var.settings : name => value if value != "" && contains(keys(local.known_settings), name) }

@@ -1,4 +1,4 @@
-# What ECS may do to start a task.
+# The rights of ECS to start a task.
 
 resource "aws_iam_role" "this" {
   name_prefix        = "${var.name}-start-"
@@ -14,28 +14,28 @@ resource "aws_iam_role_policy" "this" {
 data "aws_iam_policy_document" "this" {
   statement {
     actions = [
-      "ecr:BatchCheckLayerAvailability", # which layers of the images are there
-      "ecr:BatchGetImage",               # what the images consist of
-      "ecr:GetDownloadUrlForLayer",      # where the layers are
+      "ecr:BatchCheckLayerAvailability", # which layers of the images exist
+      "ecr:BatchGetImage",               # the manifests of the images
+      "ecr:GetDownloadUrlForLayer",      # the addresses of the layers
     ]
-    resources = ["arn:${data.aws_partition.here.partition}:ecr:*:*:repository/*"] # their owners say who may read them
+    resources = ["arn:${data.aws_partition.here.partition}:ecr:*:*:repository/*"] # their owners grant the rights
   }
 
   statement {
-    actions   = ["ecr:GetAuthorizationToken"] # to log in to the registry; it knows no resource
+    actions   = ["ecr:GetAuthorizationToken"] # to log in to the registry; it has no resource
     resources = ["*"]
   }
 
   statement {
     actions = [
       "logs:CreateLogStream", # one for each container of a task
-      "logs:PutLogEvents",    # what the containers write
+      "logs:PutLogEvents",    # the output of the containers
     ]
     resources = ["${var.log_group_arn}:*"]
   }
 
   statement {
-    actions   = ["secretsmanager:GetSecretValue"] # handed to the containers as variables
+    actions   = ["secretsmanager:GetSecretValue"] # variables of the containers
     resources = var.secret_arns
   }
 }

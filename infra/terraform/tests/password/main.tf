@@ -1,4 +1,4 @@
-# Takes the place of modules/password in the tests: mocks of providers know no ephemeral values (Terraform 1.11).
+# Replaces modules/password in the tests: mocks of providers support no ephemeral values (Terraform 1.11).
 
 variable "name" { type = string }
 variable "user" { type = string }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fetches the libraries of a program for the JVM, compares them with those that the project knows, and compiles the program.
-# Maven has no lock file: jars.sha256 has the name, version and digest of every library. RECORD=1 writes it anew.
-# Arguments: the program's folder beside this script, and where it goes.
+# Fetches the libraries of a program for the JVM, compares them with jars.sha256, and compiles the program.
+# Maven has no lock file: jars.sha256 has the name, version and digest of every library. RECORD=1 writes it again.
+# Arguments: the program's folder beside this script, and the target folder.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=$here/$1
@@ -19,5 +19,5 @@ cd "$target/lib"
 if [ -n "${RECORD:-}" ]; then
   LC_ALL=C sha256sum -- *.jar >"$program/jars.sha256"
 fi
-LC_ALL=C sha256sum -- *.jar | diff "$program/jars.sha256" - || { echo "Maven brought other libraries than the project knows." >&2; exit 1; }
+LC_ALL=C sha256sum -- *.jar | diff "$program/jars.sha256" - || { echo "Maven delivered other libraries than jars.sha256 lists." >&2; exit 1; }
 javac -encoding UTF-8 -proc:none -cp "$target/lib/*" -d "$target/classes" "$program"/*.java "$here/Facts.java"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds the program with the crates that crates.lock names: a lock file of cargo without the registry's address, which
-# cargo says itself here. RECORD=1 writes crates.lock anew. Argument: the folder that it is built in.
+# cargo adds here. RECORD=1 writes crates.lock again. Argument: the build folder.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 target=$1
 
 command -v cargo >/dev/null || { echo "make clients needs Rust 1.94 or newer with cargo." >&2; exit 1; }
 mkdir -p "$target"
-# The tests run none that was built before.
+# The tests never run an older build.
 rm -f "$target/target/debug/penstock-client"
 cp -r "$here/Cargo.toml" "$here/src" "$target"
 cd "$target"
@@ -17,5 +17,5 @@ if [ -n "${RECORD:-}" ]; then
 fi
 registry=$(grep -m 1 '^source = ' Cargo.lock)
 awk -v registry="$registry" '/^checksum = / { print registry } { print }' "$here/crates.lock" >Cargo.lock
-# What the lock file says is compared with what is downloaded. One crate at a time: others use the machine too.
+# cargo compares downloads with the lock file. One crate at a time, for other users of the machine.
 cargo build --quiet --locked --jobs 1
