@@ -1,10 +1,47 @@
 """All studies by name, and names for several of them."""
 
+from collections.abc import Callable
+from functools import partial
+
 from .neighbours import study as neighbours
 from .queen import study as queen
-from .studies import checks, fan_out, growth, hostile, jobs, long_polls, million, others, table, warski
-from .studies.study import Study
+from .studies import (
+    checks,
+    fairness,
+    fan_out,
+    growth,
+    hostile,
+    jobs,
+    long_polls,
+    million,
+    schedules,
+    table,
+    warski,
+)
+from .studies.study import Bench, Findings, Study
 
+
+def run_program(main: Callable[[list[str]], int], bench: Bench) -> Findings:
+    """Runs a study that is also a separate program, with its defaults; for a shorter time with a small --scale."""
+    scale = float(bench.options.scale)
+    seconds = [] if scale >= 1 else ["--seconds", f"{max(5, round(30 * scale))}"]
+    return Findings([], main(seconds + ["--no-results"] * bool(bench.options.no_results)) == 0)
+
+
+PROGRAMS = [
+    Study(
+        "fairness",
+        "how long quiet tenants wait beside a noisy one",
+        partial(run_program, fairness.main),
+        alone=True,
+    ),
+    Study(
+        "schedules",
+        "how late schedules fire, and what idle ones cost",
+        partial(run_program, schedules.main),
+        alone=True,
+    ),
+]
 PARTS: dict[str, list[Study]] = {
     "table": table.STUDIES,
     "warski": warski.STUDIES,
@@ -16,7 +53,7 @@ PARTS: dict[str, list[Study]] = {
     "fan_out": fan_out.STUDIES,
     "checks": checks.STUDIES,
     "neighbours": neighbours.STUDIES,
-    "others": others.STUDIES,
+    "others": PROGRAMS,
     "growth": growth.STUDIES,
 }
 STUDIES: dict[str, Study] = {study.name: study for studies in PARTS.values() for study in studies}

@@ -15,8 +15,7 @@ from .load.driver import Callers, HttpLoad
 from .load.fleet import Fleet
 from .load.signing import Key
 from .measure.cpu import Meter, processes_below
-from .measure.outcome import Outcome, Plan
-from .measure.stages import StageCallback, ignore_stages
+from .measure.outcome import Outcome, Plan, StageCallback, ignore_stages
 from .postgres import binaries_of, checkpoint, data_folder, postmaster_of, settings_of, shown_settings
 from .scenarios import Scenario
 from .system import bytes_below, free_port, stop_process, wait_until

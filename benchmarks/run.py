@@ -13,8 +13,7 @@ from contextlib import ExitStack
 
 from .catalogue import select_studies
 from .load.fleet import Fleet
-from .measure.gate import BusyHostError, check_host_load
-from .measure.host import machine
+from .measure.host import BusyHostError, check_host_load, machine
 from .options import arguments, stored_options
 from .report.inserts import compared, line_of
 from .report.runs import write_results

@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from .measure.outcome import Outcome, Plan
-from .measure.stages import StageCallback, ignore_stages
+from .measure.outcome import Outcome, Plan, StageCallback, ignore_stages
 from .scenarios import Scenario
 
 

@@ -9,8 +9,7 @@ import sys
 from dataclasses import dataclass, replace
 
 from benchmarks.measure.cpu import Meter, Reading
-from benchmarks.measure.outcome import Outcome, Plan, latency_of
-from benchmarks.measure.stages import StageCallback, ignore_stages
+from benchmarks.measure.outcome import Outcome, Plan, StageCallback, ignore_stages, latency_of
 from benchmarks.measure.tally import Tally, Verdict, compare_ids
 from benchmarks.scenarios import SCENARIOS, Scenario
 

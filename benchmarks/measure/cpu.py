@@ -7,9 +7,11 @@ count once.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 
 PROC = Path("/proc")
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
@@ -142,3 +144,28 @@ def on_cpu_seconds(pid: int) -> float:
     """Processor time of all threads of a process, to the nanosecond (/proc/<pid>/task/<tid>/schedstat)."""
     texts = [path.read_text() for path in (PROC / str(pid) / "task").glob("*/schedstat")]
     return sum(int(text.split()[0]) for text in texts) / 1e9
+
+
+PEAK_SECONDS = 0.2
+
+
+@contextmanager
+def peak_of(meter: Meter, group: str) -> Iterator[list[int]]:
+    """The peak of PSS bytes, sampled five times a second, as a list of one; empty if /proc cannot be read."""
+    pids = [process.pid for process in meter.members()[group]]
+    peak: list[int] = []
+    ended = Event()
+
+    def sample() -> None:
+        while not ended.wait(PEAK_SECONDS):
+            found = sum_or_none(map(pss_of, pids))
+            if found is not None:
+                peak[:] = [max([found, *peak])]
+
+    thread = Thread(target=sample)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        thread.join()

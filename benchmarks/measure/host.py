@@ -1,7 +1,8 @@
-"""The machine and whether it is quiet enough to measure on."""
+"""The machine, and whether it is quiet enough to measure on: on a busy one a study warns, waits, or refuses."""
 
 import os
 import platform
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,3 +64,28 @@ def interpreter_text(machine: Mapping[str, object]) -> str:
 def field_of(path: str, name: str) -> str:
     lines = Path(path).read_text().splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "unknown")
+
+
+MAX_WAIT_SECONDS = 600
+PAUSE_SECONDS = 10
+
+
+class BusyHostError(Exception):
+    """Other programs use the machine, and the caller asked not to measure in that case."""
+
+
+def check_host_load(when_busy: str) -> HostLoad:
+    """The load before a study. `when_busy`: "mark" warns, "wait" waits 10 minutes at most, "refuse" raises."""
+    load = host_load()
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
+    while load.busy and when_busy == "wait" and time.monotonic() < deadline:
+        time.sleep(PAUSE_SECONDS)
+        load = host_load()
+    if load.busy and when_busy == "refuse":
+        raise BusyHostError(f"the host is busy: {load.busy_share:.0%} of all cores are in use by others")
+    if load.busy:
+        print(
+            f"WARNING: the host is busy ({load.busy_share:.0%} of all cores): figures are marked",
+            file=sys.stderr,
+        )
+    return load

@@ -1,6 +1,6 @@
 """The plan and the outcome of one run of a scenario against a system."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.load.wire import body_of, nested_uuids
@@ -99,3 +99,11 @@ def latency_of(seconds: Sequence[float]) -> Latency:
     ordered = sorted(seconds)
     p50, p95, p99 = (percentile_of_sorted(ordered, fraction) * 1000 for fraction in (0.5, 0.95, 0.99))
     return Latency(p50, p99, len(ordered), p95)
+
+
+StageCallback = Callable[[str], None]
+"""Called with "empty", "filled", "measured" and "drained", outside of the measured time."""
+
+
+def ignore_stages(stage: str) -> None:
+    """Does nothing at any stage."""

@@ -5,8 +5,7 @@ import sys
 from urllib.error import URLError
 
 from benchmarks.measure.cpu import Reading
-from benchmarks.measure.outcome import Outcome, Plan, latency_of
-from benchmarks.measure.stages import StageCallback, ignore_stages
+from benchmarks.measure.outcome import Outcome, Plan, StageCallback, ignore_stages, latency_of
 from benchmarks.scenarios import Scenario
 from benchmarks.system import System
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from benchmarks.load.driver import HttpLoad
 from benchmarks.load.fleet import Fleet
 from benchmarks.measure.cpu import Meter
-from benchmarks.measure.outcome import Outcome, Plan
-from benchmarks.measure.stages import StageCallback, ignore_stages
+from benchmarks.measure.outcome import Outcome, Plan, StageCallback, ignore_stages
 from benchmarks.scenarios import Scenario
 from benchmarks.system import accepts, bytes_below, free_port, stop_process, wait_until
 

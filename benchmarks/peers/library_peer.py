@@ -12,8 +12,7 @@ from threading import Timer
 from typing import Any, cast
 
 from benchmarks.measure.cpu import Meter, Reading
-from benchmarks.measure.outcome import Outcome, Plan, latency_of
-from benchmarks.measure.stages import StageCallback, ignore_stages
+from benchmarks.measure.outcome import Outcome, Plan, StageCallback, ignore_stages, latency_of
 from benchmarks.measure.tally import compare_ids
 from benchmarks.scenarios import Scenario
 

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from benchmarks.load.fleet import Fleet
-from benchmarks.measure.outcome import Outcome, Plan
-from benchmarks.measure.stages import StageCallback, ignore_stages
+from benchmarks.measure.outcome import Outcome, Plan, StageCallback, ignore_stages
 from benchmarks.scenarios import Scenario
 
 from . import packages

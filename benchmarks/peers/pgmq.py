@@ -17,8 +17,7 @@ from time import perf_counter, sleep
 import psycopg
 
 from benchmarks.measure.cpu import Meter, Reading
-from benchmarks.measure.outcome import Outcome, Plan, latency_of
-from benchmarks.measure.stages import StageCallback, ignore_stages
+from benchmarks.measure.outcome import Outcome, Plan, StageCallback, ignore_stages, latency_of
 from benchmarks.pgbench import Pgbench, PgbenchRun, children_cpu_seconds, find_pgbench
 from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
 from benchmarks.scenarios import Scenario

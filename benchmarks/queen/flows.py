@@ -2,8 +2,10 @@
 
 import random
 from array import array
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from time import perf_counter
 
 from benchmarks.load.connection import Flow
@@ -19,7 +21,6 @@ from .requests import (
     read_published,
     session_message_body,
 )
-from .zipf import Zipf
 
 BATCH = 10
 POLL_SECONDS = 1
@@ -200,3 +201,18 @@ def collect_dead_letters(app: Application, queue: str, found: set[tuple[int, int
             return
         found.update((content.s, content.n) for _, content in decode_messages(messages))
         yield requests.delete_batch([message.receipt_handle for message in messages])
+
+
+class Zipf:
+    """Zipf's law: draws the k-th most frequent of n 1/k^s as often as the first.
+
+    `ranks`: a part of 1..n. `share`: the probability that a draw from all n is one of them.
+    """
+
+    def __init__(self, ranks: Sequence[int], count: int, skew: float) -> None:
+        self._ranks = ranks
+        self._sums = list(accumulate(rank**-skew for rank in ranks))
+        self.share = self._sums[-1] / sum(rank**-skew for rank in range(1, count + 1))
+
+    def draw(self, rng: random.Random) -> int:
+        return self._ranks[bisect_left(self._sums, rng.random() * self._sums[-1])]

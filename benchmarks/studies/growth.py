@@ -19,9 +19,8 @@ from benchmarks.load.driver import order_of, outcome_of
 from benchmarks.load.fleet import PhaseOrder
 from benchmarks.load.flows import Phase
 from benchmarks.load.wire import address_of, decode_send_batch
-from benchmarks.measure.cpu import Reading
+from benchmarks.measure.cpu import Reading, peak_of
 from benchmarks.measure.outcome import Outcome, Plan
-from benchmarks.measure.peak import peak_of
 from benchmarks.measure.tally import Verdict
 from benchmarks.penstock import Penstock
 from benchmarks.report.rows import Row, figures_of, text

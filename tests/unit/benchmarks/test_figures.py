@@ -14,8 +14,8 @@ from benchmarks.load.wire import Action, Due, Request, nested_uuids
 from benchmarks.measure.cpu import Reading
 from benchmarks.measure.outcome import Outcome, Plan, latency_of
 from benchmarks.measure.tally import Tally, compare_ids, percentile
+from benchmarks.queen.flows import Zipf
 from benchmarks.queen.peer_cost import compare_with_peer
-from benchmarks.queen.zipf import Zipf
 from benchmarks.report.rows import cell, markdown
 from benchmarks.studies.jobs import without_slowest
 

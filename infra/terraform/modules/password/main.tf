@@ -1,6 +1,10 @@
 # Secrets Manager creates and keeps the password, and RDS and the tasks get it from there. It is in no state, plan or log.
 # Another `password_version` creates another one; docs/operations.md describes the order of the changes.
 
+variable "name" { type = string }
+variable "user" { type = string }
+variable "password_version" { type = number }
+
 ephemeral "aws_secretsmanager_random_password" "this" {
   password_length     = 40
   exclude_punctuation = true # it is part of an address when a Lambda stack uses it
@@ -22,4 +26,15 @@ resource "aws_secretsmanager_secret_version" "this" {
 ephemeral "aws_secretsmanager_secret_version" "this" {
   secret_id  = aws_secretsmanager_secret_version.this.secret_id
   version_id = aws_secretsmanager_secret_version.this.version_id
+}
+
+output "secret_arn" {
+  description = "Known once there is a password in it"
+  value       = aws_secretsmanager_secret_version.this.arn
+}
+
+output "value" {
+  value     = ephemeral.aws_secretsmanager_secret_version.this.secret_string
+  ephemeral = true
+  sensitive = true
 }

@@ -145,3 +145,16 @@ resource "aws_ecs_service" "this" {
     container_port   = 6432
   }
 }
+
+# PgBouncer has no rights on AWS, and no role.
+module "start_role" {
+  source = "../start_role"
+
+  name          = var.name
+  log_group_arn = aws_cloudwatch_log_group.this.arn
+  secret_arns   = compact([var.password_secret, var.certificate_secret])
+}
+
+output "dns_name" { value = aws_lb.this.dns_name }
+output "security_group_id" { value = aws_security_group.this.id }
+output "log_group" { value = aws_cloudwatch_log_group.this.name }

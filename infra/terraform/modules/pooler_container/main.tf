@@ -1,5 +1,16 @@
 # The container of PgBouncer, the same beside the service and alone.
 
+variable "image" { type = string }
+variable "environment" { type = map(string) }
+variable "password_secret" { type = string }
+variable "log_group" { type = string }
+
+variable "secrets" {
+  description = "More variables that are secrets, with the secrets' ARNs"
+  type        = map(string)
+  default     = {}
+}
+
 locals {
   definition = {
     name                   = "pgbouncer"
@@ -22,3 +33,5 @@ locals {
 }
 
 data "aws_region" "here" {}
+
+output "definition" { value = local.definition }

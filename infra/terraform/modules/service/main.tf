@@ -145,3 +145,6 @@ resource "aws_ecs_service" "this" {
     ignore_changes = [desired_count] # scaling.tf
   }
 }
+
+output "log_group" { value = aws_cloudwatch_log_group.this.name }
+output "task_definition_arn" { value = aws_ecs_task_definition.this.arn }

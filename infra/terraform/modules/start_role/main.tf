@@ -1,5 +1,13 @@
 # The rights of ECS to start a task.
 
+variable "name" { type = string }
+variable "log_group_arn" { type = string }
+
+variable "secret_arns" {
+  description = "Secrets that the containers get as variables"
+  type        = list(string)
+}
+
 resource "aws_iam_role" "this" {
   name_prefix        = "${var.name}-start-"
   assume_role_policy = data.aws_iam_policy_document.tasks.json
@@ -50,4 +58,15 @@ data "aws_iam_policy_document" "tasks" {
       identifiers = ["ecs-tasks.amazonaws.com"] # only ECS, on behalf of a task
     }
   }
+}
+
+output "arn" {
+  description = "Known once the role may do what it has to"
+  value       = aws_iam_role.this.arn
+  depends_on  = [aws_iam_role_policy.this]
+}
+
+output "trust_policy" {
+  description = "Lets ECS alone act in a role on behalf of a task"
+  value       = data.aws_iam_policy_document.tasks.json
 }

@@ -1,1 +1,0 @@
-output "definition" { value = local.definition }
