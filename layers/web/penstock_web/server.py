@@ -29,7 +29,8 @@ from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGE
 from penstock.receipt_handle import ReceiptHandles
 from penstock.reports import ReceivedBy
 from penstock.settings import SettingError, Settings
-from penstock_web.batching.batcher import Batcher, Contention
+from penstock_web.batching.batcher import Batcher
+from penstock_web.batching.contention import Contention
 from penstock_web.batching.direct_handoff import DirectHandoff
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.listener import listen

@@ -28,7 +28,7 @@ ACCOUNT = "000000000000"
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(
-    ["penstock_web.server", "penstock_web.cli.worker", "penstock_web.local.up", __name__]
+    ["penstock_web.server", "penstock_web.cli.up", "penstock_web.local.up", __name__]
 )
 
 

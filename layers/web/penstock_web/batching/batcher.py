@@ -11,7 +11,7 @@ removes empty pending batches.
 
 A failure affects only the requests that caused it. If the database refuses the data of a flush, the batcher halves the
 flush until the bad entry is alone. It also halves a flush of transactions if one of them is refused, and a flush that
-meets a lock of another open transaction. Entries that need the lock then wait alone (`locked_keys`). If a client
+meets a lock of another open transaction. Entries that need the lock then wait alone (`contention`). If a client
 disconnects while its request receives messages, they go to the other requests of the flush or back to the queue.
 """
 
@@ -44,8 +44,8 @@ from penstock.postgres.statements.messages import (
 from penstock_web.database.calls import ExecuteStatement
 from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, RolledBack
 
+from .contention import Contention, LockedKeys, QueueShares
 from .direct_handoff import DirectHandoff
-from .locked_keys import LockedKeys
 from .merge import (
     Batch,
     Mergeable,
@@ -58,7 +58,6 @@ from .merge import (
     rows_by_transaction,
 )
 from .pending_batch import BYTES_PER_ENTRY, LONG_WEIGHT, PendingBatch, PendingEffect, RowsFuture
-from .queue_shares import QueueShares
 from .write_backpressure import WriteBackpressure
 
 # After this time without a flush no other requests are arriving, so the batcher flushes a new effect at once.
@@ -94,19 +93,6 @@ class Flusher:
 
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Contention:
-    """Says how to make calls that meet locks of other transactions, or would take every connection.
-
-    `execute_hurriedly` makes calls that wait only briefly for locks. `execute_waiting` makes calls that are known to
-    wait, on few connections. `queue_share` is the number of receives of one queue that may be under way at once.
-    """
-
-    execute_hurriedly: ExecuteStatement
-    execute_waiting: ExecuteStatement
-    queue_share: int = 5
 
 
 class Batcher:

@@ -25,7 +25,7 @@ from penstock_web.system_account import LocalError
 
 # The modules are in the order of `penstock --help`, under these titles.
 MODULES: Final = {
-    "Installation": ("up", "migrate", "doctor", "settings", "demo", "worker"),
+    "Installation": ("up", "migrate", "doctor", "settings", "demo"),
     "Access": ("keys", "users", "roles"),
     "Queues": ("commands.status", "commands.queues", "commands.dead_letters"),
     "Topics and webhooks": ("commands.topics", "commands.webhooks", "commands.deliveries"),

@@ -71,8 +71,7 @@ def report(
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="only this queue")] = None,
 ) -> None:
     from penstock.errors import QueueDoesNotExist
-    from penstock_web.report.atomic_file import write_atomically
-    from penstock_web.report.page import page
+    from penstock_web.report.page import page, write_atomically
     from penstock_web.report.read import Reader, choose_focus, span_of_report
     from penstock_web.system_account import LocalError
 

@@ -115,3 +115,16 @@ def _apply(manifest: Manifest, settings: Settings, address: str) -> None:
         changes = plan_changes(stack, manifest, address, settings.queue_region, settings=settings)
         make(changes)
     print(f"{len(changes)} changes made by --file" if changes else "--file: nothing to do", flush=True)
+
+
+@app.command("worker", hidden=True)
+def worker(
+    host: Annotated[str, typer.Option(metavar="HOST")],
+    port: Annotated[int, typer.Option(metavar="PORT")],
+    ready_fd: Annotated[int, typer.Option(metavar="READY_FD")],
+    metrics_folder: Annotated[Path | None, typer.Option(metavar="METRICS_FOLDER", parser=Path)] = None,
+) -> int:
+    """Runs one of the processes that `penstock up --workers` starts. The help does not list this command."""
+    from penstock_web.local.workers import WorkerOptions, run_worker
+
+    return run_worker(Settings.read(os.environ), WorkerOptions(host, port, metrics_folder), ready_fd)

@@ -7,7 +7,7 @@ API.
     page.py        an admitted request; forms.py: what it says; responses.py: its answer
     sign_in.py     keys, sessions and cookies
     readings.py    one reading for all viewers of a process
-    rendering.py   templates and their filters; assets.py: styles and scripts
+    rendering.py   templates and their filters, styles and scripts
     screens/       a module a screen
 
 It imports Jinja2, which the functions of AWS's actions lack. `application` and `rest_function` import it only if there

@@ -1,8 +1,14 @@
-"""Renders templates and defines their filters. Every value is escaped. An unknown value is a dash and never 0."""
+"""Renders templates, defines their filters, and reads styles and scripts.
+
+Templates escape every value. An unknown value is a dash and never 0. Addresses of styles and scripts have a digest of
+the content, so browsers keep the files for a year.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -12,8 +18,11 @@ from markupsafe import Markup
 
 from penstock_web.report.formats import duration
 
-from .assets import asset_path
-
+TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 NOT_KNOWN: Final = Markup(
     '<span class="na" title="not known yet">&ndash;<span class="sr">not known</span></span>'
 )
@@ -37,6 +46,27 @@ def render(template: str, values: Mapping[str, object]) -> str:
     """Returns a page. `layout` is the template around it, which is `part.html` for the part that changes while the page
     is open."""
     return str(templates().get_template(template).render(values))
+
+
+# --- styles and scripts ----------------------------------------------------------------------------------------------
+# htmx.min.js is htmx 4.0.1 of npm, unchanged: static/README.md has its address there, digest and licence.
+@cache
+def read_asset(name: str) -> tuple[bytes, str] | None:
+    """Returns the content of a file in static/ and its type, or None if no file has this name."""
+    kind = TYPES.get("." + name.rpartition(".")[2])
+    folder = files(__package__) / "static"
+    if kind is None or name not in {file.name for file in folder.iterdir()}:
+        return None
+    return (folder / name).read_bytes(), kind
+
+
+@cache
+def asset_path(name: str) -> str:
+    """Returns the path of an asset, with a part of its digest. Raises KeyError for an unknown asset."""
+    found = read_asset(name)
+    if found is None:
+        raise KeyError(name)
+    return f"/console/static/{name}?{sha256(found[0]).hexdigest()[:12]}"
 
 
 # --- filters ---------------------------------------------------------------------------------------------------------

@@ -17,10 +17,7 @@ from penstock_web.local.migrating import check_addresses
 from penstock_web.system_account import LocalError
 
 from . import (
-    clock,
     database,
-    grants,
-    keys,
     own_settings,
     pooler,
     roles,
@@ -30,8 +27,7 @@ from . import (
     stored_rows,
     versions,
 )
-from .examination import Examination
-from .finding import Finding
+from .examination import Examination, Finding
 
 IDS: Final = "ids"
 _ROWS: Final = "stored rows"
@@ -47,13 +43,13 @@ class Check(NamedTuple):
 
 
 CHECKS: Final = (
-    Check(roles.SUBJECT, roles.check_roles),
-    Check(grants.SUBJECT, grants.check_grants, needs_schema=True),
+    Check(roles.ROLES, roles.check_roles),
+    Check(roles.GRANTS, roles.check_grants, needs_schema=True),
     Check(pooler.SUBJECT, pooler.check_pooler),
     Check(server_settings.SUBJECT, server_settings.check_server_settings),
     Check(server_settings.SESSIONS, server_settings.check_session_settings),
     Check(sessions.SUBJECT, sessions.check_old_snapshots),
-    Check(clock.SUBJECT, clock.check_clock),
+    Check(database.CLOCK, database.check_clock),
     Check(versions.VERSIONS, versions.check_running),
 )
 
@@ -90,7 +86,7 @@ def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: b
             settings = with_encryption_key(settings, folder)
             _run(outcome, service.SUBJECT, lambda: service.check_service(folder))
     except (SettingError, LocalError) as error:
-        outcome.findings.append(Finding(database.SUBJECT, str(error)))
+        outcome.findings.append(Finding(database.DATABASE, str(error)))
         return _skip_all(outcome, "there is no database")
     examined = Examination(settings, variables, address)
     try:
@@ -103,7 +99,7 @@ def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: b
 def _examine_database(
     outcome: CheckOutcome, examined: Examination, *, after_restore: bool, fix: bool
 ) -> None:
-    if not _run(outcome, database.SUBJECT, lambda: database.check_database(examined)):
+    if not _run(outcome, database.DATABASE, lambda: database.check_database(examined)):
         _skip_all(outcome, "the database cannot be used")
         return
     has_schema = _run(outcome, versions.MIGRATIONS, lambda: versions.check_migrations(examined))
@@ -121,8 +117,8 @@ def _examine_database(
     if key := examined.settings.queue_encryption_key:
         _run(
             outcome,
-            keys.SUBJECT,
-            lambda: _with_database(examined, lambda opened: keys.find_unreadable_keys(opened, key)),
+            stored_rows.KEYS,
+            lambda: _with_database(examined, lambda opened: stored_rows.find_unreadable_keys(opened, key)),
         )
     if examined.settings.queue_access == "sigv4":
         _run(
@@ -148,7 +144,7 @@ def _run(outcome: CheckOutcome, name: str, check: Callable[[], Iterable[Finding]
 
 
 def _failure(name: str, reason: str) -> Finding:
-    if name == database.SUBJECT:
+    if name == database.DATABASE:
         return Finding(
             name,
             f"no connection to the database: {reason}",

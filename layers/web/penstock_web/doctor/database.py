@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from typing import Final
 
 from penstock.postgres.server_check import server_problem, version_problem
 
-from .examination import Examination
-from .finding import Finding
+from .examination import Examination, Finding
 
-SUBJECT = "database"
+DATABASE = "database"
+CLOCK = "clock"
+MOST_SECONDS: Final = 2.0
 
 
 def check_database(examined: Examination) -> Iterator[Finding]:
@@ -18,7 +21,7 @@ def check_database(examined: Examination) -> Iterator[Finding]:
     if problem := server_problem(connection):
         is_old = bool(version_problem(connection.info.server_version))
         yield Finding(
-            SUBJECT,
+            DATABASE,
             problem,
             "the service does not start on it",
             "upgrade the server with `pg_upgrade`, or with the procedure of its provider"
@@ -30,8 +33,32 @@ def check_database(examined: Examination) -> Iterator[Finding]:
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         yield Finding(
-            SUBJECT,
+            DATABASE,
             f"the database's encoding is {encoding}; it must be UTF8",
             "other encodings refuse some messages",
             "`create database NAME encoding 'UTF8' template template0`, and migrate the new database",
         )
+
+
+def check_clock(examined: Examination) -> Iterator[Finding]:
+    """Raises psycopg's errors."""
+    connection = examined.direct()
+    before = time.time()
+    row = connection.execute("select extract(epoch from clock_timestamp())::float8").fetchone()
+    after = time.time()
+    assert row is not None  # noqa: S101 - a query without a table has one row
+    yield from judge_clock(row[0] - (before + after) / 2, (after - before) / 2)
+
+
+def judge_clock(ahead: float, uncertain: float) -> Iterator[Finding]:
+    """`ahead` is the number of seconds by which the database's clock is ahead of ours, plus or minus `uncertain`."""
+    if abs(ahead) - uncertain <= MOST_SECONDS:
+        return
+    direction = "ahead of" if ahead > 0 else "behind"
+    yield Finding(
+        CLOCK,
+        f"the database's clock is {abs(ahead):.1f} s {direction} this machine's",
+        "delays, timeouts and schedules use the database's clock, signatures and log lines use this machine's: "
+        "signatures are refused from a difference of 15 minutes on",
+        "synchronise both: `chronyc tracking` or `timedatectl` shows the state",
+    )

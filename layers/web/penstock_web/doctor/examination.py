@@ -1,11 +1,11 @@
-"""Holds what the checks examine: the settings, and a connection to each address of the database."""
+"""Holds what the checks examine, the settings and a connection to each address of the database, and what they find."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import psycopg
 
@@ -16,6 +16,19 @@ if TYPE_CHECKING:
 
 CALL_SECONDS: Final = 10.0
 """Limits the time for a query. The check of the stored rows has a longer limit."""
+
+
+class Finding(NamedTuple):
+    """Represents a problem, or advice, which leaves the exit code 0."""
+
+    subject: str
+    """Names the check, or has the ARN of the object."""
+    problem: str
+    why: str = ""
+    """Says why it matters."""
+    remedy: str = ""
+    """Says what to do, with the command."""
+    is_advice: bool = False
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from penstock.settings import SETTINGS, SettingError, Settings
 from penstock.settings.unknown import describe_unknown_variables
 
-from .finding import Finding
+from .examination import Finding
 
 SUBJECT = "settings"
 

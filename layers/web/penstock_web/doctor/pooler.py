@@ -18,8 +18,7 @@ from psycopg.pq import ExecStatus
 
 from penstock.postgres.psycopg_connection import LimitedConnection, connect
 
-from .examination import CALL_SECONDS, Examination
-from .finding import Finding
+from .examination import CALL_SECONDS, Examination, Finding
 
 SUBJECT = "pooler"
 _ATTEMPTS: Final = 20

@@ -1,4 +1,4 @@
-"""Checks the group roles: whether the roles of sql/grants.sql exist, and the owner's memberships."""
+"""Checks the roles of sql/grants.sql: whether they exist, the owner's memberships, and the rights of each role."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Final
 
 from penstock.postgres.roles import missing_commands
 
-from .examination import Examination
-from .finding import Finding
+from .examination import Examination, Finding
 
-SUBJECT = "roles"
+ROLES = "roles"
+GRANTS = "grants"
+_PROBLEMS = "select problem from queue.find_role_problems(%s)"
+_OF_APPLICATIONS = ("the application's role ", "the role ")
 _USES: Final = {
     "penstock_api": "a service that logs in with another role than the owner has no rights",
     "penstock_app": "no application can use the SQL interface with a separate role",
@@ -32,8 +34,26 @@ def check_roles(examined: Examination) -> Iterator[Finding]:
         name = command.split()[2]
         is_missing = command.startswith("create role")
         yield Finding(
-            SUBJECT,
+            ROLES,
             f"the role {name} does not exist" if is_missing else f"the owner lacks: {command}",
             _USES.get(name, "") if is_missing else _OF_OWNER,
             f"a superuser, or a role with CREATEROLE, runs `{command};`, then the owner runs `penstock migrate`",
+        )
+
+
+def check_grants(examined: Examination) -> Iterator[Finding]:
+    """Raises psycopg's errors."""
+    service = [connection.session.role for connection in examined.service_connections()]
+    for (problem,) in examined.direct().execute(_PROBLEMS, (service,)).fetchall():
+        is_grant = not problem.startswith(_OF_APPLICATIONS)
+        yield Finding(
+            GRANTS,
+            problem,
+            "its rights differ from those of this release (sql/grants.sql)"
+            if is_grant
+            else "it has fewer rights, or more, than an application should have",
+            "the owner of the schema runs `penstock migrate`; `revoke` removes the remaining rights"
+            if is_grant
+            else "`penstock roles set ROLE` names its account; then `grant penstock_app to ROLE` and "
+            "`revoke penstock_api from ROLE`",
         )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from .examination import Examination
-from .finding import Finding
+from .examination import Examination, Finding
 from .pooler import available_connections
 
 SUBJECT = "PostgreSQL"

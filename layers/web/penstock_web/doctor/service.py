@@ -6,7 +6,7 @@ import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
-from .finding import Finding
+from .examination import Finding
 
 SUBJECT = "service"
 

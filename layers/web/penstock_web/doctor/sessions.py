@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from .examination import Examination
-from .finding import Finding
+from .examination import Examination, Finding
 
 SUBJECT = "old snapshots"
 LONGEST_SECONDS: Final = 3600

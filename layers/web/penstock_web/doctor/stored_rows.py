@@ -1,5 +1,7 @@
-"""Checks the stored rows for damage and for subscriptions that policies do not allow, and raises ids after a
-restore."""
+"""Checks the stored rows for damage, subscriptions that policies do not allow, and keys that cannot be read.
+
+It also raises ids after a restore.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from penstock.access.deliveries import allows_delivery
+from penstock.access.encryption_key import keys_at_rest
 from penstock.postgres.database import Database
 from penstock.postgres.statements.installation import CHECK_SERVER, FIND_PROBLEMS, JUMP_IDS
 from penstock.postgres.statements.subscriptions import (
@@ -15,8 +18,9 @@ from penstock.postgres.statements.subscriptions import (
     REFUSE_DEAD_LETTER_QUEUE,
 )
 
-from .finding import Finding
+from .examination import Finding
 
+KEYS: Final = "keys"
 CALL_SECONDS: Final = 600.0
 """The check reads every FIFO group, which may take this long."""
 _QUEUES_PER_JUMP: Final = 100
@@ -55,3 +59,29 @@ def jump_ids(database: Database) -> None:
     database.call(CHECK_SERVER, (True,))
     while any(row.changed for row in database.call(JUMP_IDS, (_QUEUES_PER_JUMP,))):
         pass
+
+
+def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Finding]:
+    """Finds access keys that the encryption key cannot read. Raises AwsError, or SettingError for an invalid key."""
+    found = keys_at_rest(database, encryption_key)
+    if found.unreadable:
+        yield Finding(
+            KEYS,
+            f"access keys were encrypted under another QUEUE_ENCRYPTION_KEY: {found.unreadable_text}",
+            "a service with this one answers InvalidClientTokenId to callers that sign with them",
+            "run this with the QUEUE_ENCRYPTION_KEY of the service; if it is that, replace these keys",
+        )
+    elif found.is_installations is False:
+        yield Finding(
+            KEYS,
+            "QUEUE_ENCRYPTION_KEY is not the key of the service",
+            "the service could not read access keys that are created under it",
+            "set the service's key; `penstock up` keeps it in the file encryption_key of its data folder",
+        )
+    if not found.signs:
+        yield Finding(
+            KEYS,
+            "the key that signs SNS messages was encrypted under another QUEUE_ENCRYPTION_KEY",
+            "a service with this one delivers no messages that need a signature",
+            "`penstock keys rotate-signing` creates another",
+        )

@@ -9,8 +9,7 @@ from packaging.version import InvalidVersion, Version
 
 from penstock.postgres.migrations import RELEASE, MigrationError, find_missing
 
-from .examination import Examination
-from .finding import Finding
+from .examination import Examination, Finding
 
 MIGRATIONS = "migrations"
 VERSIONS = "versions"

@@ -17,8 +17,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from .processes import command_line
-
 # PgBouncer leaves SIGQUIT as it was inherited: ignored, where a shell started all this in the background.
 _SIGNALS: Final = {"postgres/data/postmaster.pid": signal.SIGQUIT, "pgbouncer/pid": signal.SIGKILL}
 _LONGEST_END_SECONDS: Final = 20.0
@@ -61,6 +59,16 @@ def _pid_in(file: Path) -> int | None:
 
 def _runs_in(folder: Path, pid: int) -> bool:
     return str(folder) in command_line(pid)
+
+
+def command_line(pid: int) -> str:
+    """The command of a process, empty if it does not run. Slim container images have no ps, macOS has no /proc."""
+    if Path("/proc/self/cmdline").exists():
+        with suppress(OSError):  # it has ended
+            return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        return ""
+    command = ["ps", "-ww", "-o", "args=", "-p", str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ from psycopg import sql
 from penstock_web.system_account import LocalError, SystemAccount
 
 from .debian import library_path, unpack_package
+from .guardian import command_line
 from .postgres import DATABASE, ROLE, Postgres, free_port
-from .processes import command_line
 from .state import cache_directory
 
 _START_SECONDS: Final = 60

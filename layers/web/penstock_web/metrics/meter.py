@@ -13,7 +13,7 @@ from penstock.observer import Observer
 from penstock.settings import Settings
 from penstock_web.database.outage import Outage
 
-from .exemplars import Exemplars
+from .exposition import Exemplars
 from .families import (
     ATTEMPT_SECONDS,
     BLOCKS,

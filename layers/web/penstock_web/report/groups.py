@@ -6,7 +6,7 @@ from html import escape
 from typing import NamedTuple
 
 from .formats import count, share
-from .markup import clip_name, plural
+from .svg import clip_name, plural
 
 LEAST_SHARE = 0.05
 """A queue is only counted if its busiest group sent less than this part of its arrivals."""

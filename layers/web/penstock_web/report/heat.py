@@ -11,8 +11,7 @@ from html import escape
 from typing import NamedTuple
 
 from .formats import count, duration, moment
-from .markup import clip_name
-from .svg import Scale, element, join_markup, picture, time_ticks, tooltip
+from .svg import Scale, clip_name, element, join_markup, picture, time_ticks, tooltip
 
 # These are upper bounds in microseconds. Longer durations have the last shade.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)

@@ -13,9 +13,9 @@ from .charts import ChartPeriod, count_chart, duration_chart, sparkline
 from .formats import between, clock, count, duration, moment, rate
 from .groups import groups_section
 from .heat import heat_section
-from .markup import clip_name, figure, key, small
 from .outlook import forecast_text, interval_text, warning_texts
 from .read import MAX_QUEUES, Reader
+from .svg import clip_name, figure, key, small
 
 STALE = timedelta(minutes=10)
 _COLUMNS = ("Queue", "Visible", "In flight", "Delayed", "Oldest", "Arrivals /s", "Drained /s", "In an hour", "Forecast",

@@ -11,9 +11,9 @@ from penstock.verdicts.series import MINUTE, Series
 from .charts import ChartPeriod, count_chart
 from .charts import Series as Points
 from .formats import clock
-from .markup import clip_name, figure, key, plural
 from .now import words
 from .state import HEALTHY, QueueState
+from .svg import clip_name, figure, key, plural
 
 SHOWN: Final = timedelta(hours=3)
 MAX_CHARTS: Final = 8

@@ -8,8 +8,8 @@ from penstock.verdicts import Kind
 
 from .advice import advice_on, explain_verdict
 from .formats import ABSENT, between, clock, count, rate
-from .markup import clip_name, plural, small
 from .state import MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, ReportState
+from .svg import clip_name, plural, small
 
 MAX_HOLDING = 10
 UNMEASURED = timedelta(minutes=2)

@@ -4,10 +4,11 @@ The present state of the queues comes first (now.py, last_hours.py: from the ser
 metrics job (history.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 
 from .formats import moment
 from .history import history
@@ -44,3 +45,14 @@ def _head(reader: Reader, now: datetime) -> Iterator[str]:
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <style>{STYLE.read_text()}</style></head><body><main><header><h1>{escape(title)}</h1>"""
     yield f'<p class="quiet">Account {escape(account)}, {escape(region)}. Written {moment(now)} UTC.</p></header>'
+
+
+def write_atomically(path: Path, pieces: Iterable[str]) -> None:
+    """Writes all pieces or nothing. An existing file stays until the new one is complete. Raises OSError."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -17,12 +17,9 @@ from penstock.postgres.psycopg_connection import connect
 from penstock.settings import Settings
 from penstock_web.cli import main
 from penstock_web.doctor.checks import CHECKS, examine
-from penstock_web.doctor.clock import check_clock
-from penstock_web.doctor.database import check_database
-from penstock_web.doctor.examination import Examination
-from penstock_web.doctor.finding import Finding
-from penstock_web.doctor.grants import check_grants
-from penstock_web.doctor.roles import check_roles
+from penstock_web.doctor.database import check_clock, check_database
+from penstock_web.doctor.examination import Examination, Finding
+from penstock_web.doctor.roles import check_grants, check_roles
 from penstock_web.doctor.server_settings import check_server_settings
 from penstock_web.doctor.sessions import find_old_snapshots
 from penstock_web.doctor.versions import check_migrations, check_running

@@ -16,8 +16,7 @@ from psycopg.conninfo import make_conninfo
 
 from penstock.settings import Settings
 from penstock_web.cli import main
-from penstock_web.doctor.examination import Examination
-from penstock_web.doctor.finding import Finding
+from penstock_web.doctor.examination import Examination, Finding
 from penstock_web.doctor.pooler import check_pooler, judge_pool
 from penstock_web.local import pgbouncer
 from penstock_web.local.state import ephemeral_state

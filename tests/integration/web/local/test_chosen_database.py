@@ -25,8 +25,8 @@ from penstock_web.cli.metrics import with_database
 from penstock_web.local import chosen_database as chosen
 from penstock_web.local.chosen_database import choose_database, display_database
 from penstock_web.local.encryption_key import with_encryption_key
+from penstock_web.local.guardian import command_line
 from penstock_web.local.postgres import forget_other_process, service_dsn
-from penstock_web.local.processes import command_line
 from tests.support.database import Database
 from tests.support.programs.penstock_up import running
 from tests.support.wait import wait_until

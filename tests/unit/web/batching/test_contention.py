@@ -20,11 +20,10 @@ from penstock.postgres.statements.messages import (
     SendEntry,
     SentRow,
 )
-from penstock_web.batching import locked_keys
-from penstock_web.batching.batcher import Batcher, Contention
-from penstock_web.batching.locked_keys import LockedKeys, list_keys
+from penstock_web.batching import contention as module
+from penstock_web.batching.batcher import Batcher
+from penstock_web.batching.contention import Contention, LockedKeys, QueueShares, list_keys
 from penstock_web.batching.merge import Batch
-from penstock_web.batching.queue_shares import QueueShares
 from penstock_web.database.pool import Locked
 from tests.support.web.fake_database import RowT
 
@@ -58,13 +57,13 @@ async def test_a_key_is_forgotten_after_a_while_and_after_success(monkeypatch: p
     assert keys.find(send("c")) is None
     keys.remove([send("b")])
     assert keys.find(send("b")) is None
-    monkeypatch.setattr(locked_keys, "REMEMBER_SECONDS", -1.0)
+    monkeypatch.setattr(module, "REMEMBER_SECONDS", -1.0)
     keys.add(send("d"))
     assert keys.find(send("d")) is None
 
 
 async def test_there_are_not_endlessly_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locked_keys, "MOST_KEYS", 2)
+    monkeypatch.setattr(module, "MOST_KEYS", 2)
     keys = LockedKeys()
     for group in "abc":
         keys.add(send(group))

@@ -20,17 +20,19 @@ import pytest
 import penstock_web.console
 from penstock.verdicts import Minute
 from penstock_web.console import readings
-from penstock_web.console.assets import TYPES, asset_path, read_asset
 from penstock_web.console.charts import depths
 from penstock_web.console.readings import Refresher
 from penstock_web.console.rendering import (
     NOT_KNOWN,
+    TYPES,
     age,
     ago,
+    asset_path,
     count,
     moment,
     query,
     rate,
+    read_asset,
     seconds,
     segment,
     templates,

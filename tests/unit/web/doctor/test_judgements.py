@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_web.doctor.clock import judge_clock
+from penstock_web.doctor.database import judge_clock
 from penstock_web.doctor.own_settings import check_settings, usable_settings
 from penstock_web.doctor.server_settings import RULES, judge_connections, judge_settings
 

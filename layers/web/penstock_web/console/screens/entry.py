@@ -7,8 +7,8 @@ from starlette.responses import RedirectResponse
 
 from penstock.errors import InvalidClientTokenId, RequestThrottled
 from penstock.management.rights import PUBLIC, SIGNED_IN
-from penstock_web.console.assets import read_asset
 from penstock_web.console.page import CurrentPage
+from penstock_web.console.rendering import read_asset
 from penstock_web.console.responses import SIGN_IN, compress_response, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.sign_in import close_session, find_viewer, open_session, set_cookie

@@ -1,7 +1,9 @@
 """Serves /v1/users and /v1/keys: users, their policies and their keys, with QUEUE_ACCESS=sigv4."""
 
+from datetime import datetime
 from typing import Annotated
 
+import msgspec
 from fastapi import Path
 
 from penstock import errors
@@ -13,7 +15,20 @@ from penstock.management.errors import AccessIsOff, KeyNotFound, UserNotFound
 from penstock.management.rights import require
 from penstock_web.routing.routes import Routes, Runner
 
-from .documents import KeyExpiry, UserPolicies
+Policy = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class UserPolicies(msgspec.Struct, forbid_unknown_fields=True):
+    """Lists the rights of a user: `read`, `operate`, `admin`, or IAM's JSON as text. There are at most ten policies."""
+
+    policies: Annotated[list[Policy], msgspec.Meta(max_length=10)]
+
+
+class KeyExpiry(msgspec.Struct, forbid_unknown_fields=True):
+    """Says when a key expires. Null means never."""
+
+    expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None
+
 
 routes = Routes("access")
 

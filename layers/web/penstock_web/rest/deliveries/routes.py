@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
+import msgspec
 from fastapi import Path, Query
 
 from penstock.audit import Act
@@ -18,7 +19,26 @@ from penstock.management.errors import DeliveryNotFound, EndpointNotFound
 from penstock.management.rights import require
 from penstock_web.routing.routes import Routes, Runner
 
-from .documents import NamedEndpoint, Retried, RetriedMany
+
+class Retried(msgspec.Struct):
+    """Names the delivery that is due now."""
+
+    id: int
+
+
+class RetriedMany(msgspec.Struct):
+    """Counts the deliveries that are tried again. Give `next` as `after` for the following ones. Null means that there
+    are no more."""
+
+    retried: int
+    next: int | None
+
+
+class NamedEndpoint(msgspec.Struct, forbid_unknown_fields=True):
+    """Names a URL in its subscribed form."""
+
+    endpoint: Annotated[str, msgspec.Meta(pattern=URL)]
+
 
 routes = Routes("deliveries", prefix="/deliveries")
 

@@ -3,10 +3,11 @@
 from typing import Annotated, Final
 from urllib.parse import quote
 
+import msgspec
 from fastapi import Path, Query, Response
 
 from penstock import errors
-from penstock.documents.decoding import build_reader
+from penstock.documents.decoding import build_exactly_one_of, build_reader
 from penstock.documents.routing_keys import KEY, MAX_LENGTH, PATTERN
 from penstock.management import bindings, events
 from penstock.management.bindings import BindingPage, EventSubscription, NewSubscription
@@ -15,7 +16,14 @@ from penstock.management.events import NewEvent, PublishedEvent
 from penstock.management.rights import require, require_on_queue
 from penstock_web.routing.routes import Routes, Runner, json_response
 
-from .documents import ONE_ENDPOINT, Matched
+ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue_name", "endpoint"))
+
+
+class Matched(msgspec.Struct):
+    """Lists the bindings that an event would reach."""
+
+    subscriptions: list[EventSubscription]
+
 
 routes = Routes("events")
 

@@ -6,26 +6,64 @@ import msgspec
 from fastapi import Path, Query
 
 from penstock import errors
-from penstock.documents.decoding import build_reader
+from penstock.documents.decoding import build_exactly_one_of, build_reader
 from penstock.management import transactions
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages import operations as messages
 from penstock.management.messages.conversion import is_for_later
 from penstock.management.messages.reading import read_messages
-from penstock.management.messages.types import Hidden, SentId, SentIds, State, StoredMessage
+from penstock.management.messages.types import (
+    Hidden,
+    MessageId,
+    NewMessage,
+    Seconds12h,
+    SentId,
+    SentIds,
+    State,
+    StoredMessage,
+)
 from penstock.management.rights import require_on_queue
 from penstock.management.transactions import QueuedMessage, Transaction
 from penstock_web.routing.routes import Routes, Runner
 
-from .documents import EITHER, DeletedIds, DeletedReceipts, Deletion, SendBody, Visibility
+SendBody = NewMessage | Annotated[list[NewMessage], msgspec.Meta(min_length=1)]
+
+
+class Deletion(msgspec.Struct, forbid_unknown_fields=True):
+    """Names messages to delete, by id or by receipt."""
+
+    ids: Annotated[list[MessageId], msgspec.Meta(max_length=1_000)] | None = None
+    receipts: Annotated[list[str], msgspec.Meta(max_length=1_000)] | None = None
+
+
+EITHER: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("ids", "receipts"))
+
+
+class DeletedIds(msgspec.Struct):
+    """Lists the ids whose messages this request deleted."""
+
+    deleted: list[int]
+
+
+class DeletedReceipts(msgspec.Struct):
+    """Lists the receipts whose messages this request deleted."""
+
+    deleted: list[str]
+
+
+class Visibility(msgspec.Struct, forbid_unknown_fields=True):
+    """Makes the message visible `vt` seconds from now."""
+
+    vt: Seconds12h
+
 
 routes = Routes("messages", prefix="/queues/{name}")
 
 UNKNOWN: Final = (errors.QueueDoesNotExist,)
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 After = Annotated[int | None, Query(ge=0, lt=2**63)]
-MessageId = Annotated[int, Path(ge=0, lt=2**63)]
-Seconds12h = Annotated[int, Query(ge=0, le=43_200, description="seconds")]
+IdInPath = Annotated[int, Path(ge=0, lt=2**63)]
+SecondsInQuery = Annotated[int, Query(ge=0, le=43_200, description="seconds")]
 
 _read_deletion = build_reader(Deletion)
 _read_visibility = build_reader(Visibility)
@@ -62,7 +100,7 @@ async def receive(
     name: str,
     runner: Runner,
     max: Limit = 1,  # noqa: A002
-    vt: Seconds12h | None = None,
+    vt: SecondsInQuery | None = None,
     wait: Annotated[int, Query(ge=0, le=20)] = 0,
 ) -> list[StoredMessage]:
     """Receive messages. They become visible again after `vt` seconds. The default is the visibility timeout of the
@@ -110,7 +148,7 @@ async def peek(
     status=204,
     raises=(*UNKNOWN, MessageNotFound),
 )
-async def delete_one(name: str, id: MessageId, runner: Runner) -> None:  # noqa: A002
+async def delete_one(name: str, id: IdInPath, runner: Runner) -> None:  # noqa: A002
     """Delete one message."""
     await runner.run(messages.delete_one(name, id, runner.context))
 
@@ -122,7 +160,7 @@ async def delete_one(name: str, id: MessageId, runner: Runner) -> None:  # noqa:
     answer=Hidden,
     raises=(*UNKNOWN, MessageNotFound),
 )
-async def change_visibility(name: str, id: MessageId, runner: Runner) -> Hidden:  # noqa: A002
+async def change_visibility(name: str, id: IdInPath, runner: Runner) -> Hidden:  # noqa: A002
     """Hide a message for `vt` seconds from now. 0 makes it visible."""
     seconds = (await runner.read(_read_visibility)).vt
     return await runner.run(messages.change_visibility(name, id, seconds, runner.context))

@@ -2,18 +2,28 @@
 
 from typing import Annotated, Final
 
+import msgspec
 from fastapi import Query
 
 from penstock import errors
 from penstock.documents.queue_names import build_queue_arn
 from penstock.management.messages import search as searching
-from penstock.management.messages.search import PLACE, SearchAnswer, SearchRequest
+from penstock.management.messages.search import PLACE, SearchAnswer, SearchRequest, ShownGroup
 from penstock.management.rights import require_on_queue
 from penstock.search import failures as grouping
 from penstock.search.messages import MOST_SCANNED
 from penstock_web.routing.routes import Routes, Runner
 
-from .documents import FailureAnswer
+
+class FailureAnswer(msgspec.Struct):
+    """Has the largest groups, the largest first. `group_count` is the number of groups among the examined messages."""
+
+    groups: list[ShownGroup]
+    group_count: int
+    looked_at: int
+    of: int | None
+    next: str | None
+
 
 routes = Routes("messages", prefix="/queues/{name}")
 

@@ -3,16 +3,34 @@
 from typing import Final
 from uuid import UUID
 
+import msgspec
 from fastapi import Response
 
 from penstock import errors
 from penstock.documents.decoding import build_reader
 from penstock.management.rights import require_on_queue
 from penstock.moves import move_tasks
-from penstock.moves.move_tasks import MoveTaskConflict, MoveTaskNotFound, NewMoveTask, ShownMoveTask
+from penstock.moves.move_tasks import (
+    MoveTaskConflict,
+    MoveTaskNotFound,
+    NewMoveTask,
+    PerSecond,
+    ShownMoveTask,
+)
 from penstock_web.routing.routes import Routes, Runner, json_response
 
-from .documents import ContinuedMoveTask, MoveTaskList
+
+class ContinuedMoveTask(msgspec.Struct, forbid_unknown_fields=True):
+    """`per_second` is the new rate of the move. The default is its present rate."""
+
+    per_second: PerSecond | None = None
+
+
+class MoveTaskList(msgspec.Struct):
+    """Lists the last ten moves of a queue, the newest first."""
+
+    moves: list[ShownMoveTask]
+
 
 routes = Routes("moves", prefix="/queues/{name}/moves")
 

@@ -4,6 +4,7 @@ numbers.
 
 from typing import Annotated, Literal
 
+import msgspec
 from fastapi import Path, Query
 
 from penstock import errors
@@ -12,7 +13,12 @@ from penstock.management.outbox import OutgoingMessageDescription
 from penstock.management.rights import require
 from penstock_web.routing.routes import Routes, Runner
 
-from .documents import OptedOutNumber
+
+class OptedOutNumber(msgspec.Struct):
+    """Names a phone number that is opted out."""
+
+    phone_number: str
+
 
 routes = Routes("outbox", prefix="/outbox")
 

@@ -2,17 +2,29 @@
 
 from typing import Annotated, Final
 
+import msgspec
 from fastapi import Query, Response
 
 from penstock import errors
 from penstock.audit import Act
 from penstock.documents.decoding import build_reader
 from penstock.management import queues
-from penstock.management.queues import NewQueue, QueueDescription, QueuePage, ReceiverDescription
+from penstock.management.queues import Attributes, NewQueue, QueueDescription, QueuePage, ReceiverDescription
 from penstock.management.rights import require, require_on_queue
 from penstock_web.routing.routes import Routes, Runner, json_response
 
-from .documents import Purged, QueueChange
+
+class QueueChange(msgspec.Struct, forbid_unknown_fields=True):
+    """Has the attributes to change. The others stay unchanged."""
+
+    attributes: Attributes
+
+
+class Purged(msgspec.Struct):
+    """Says how many messages a purge deleted."""
+
+    deleted: int
+
 
 routes = Routes("queues", prefix="/queues")
 

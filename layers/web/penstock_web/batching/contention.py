@@ -1,13 +1,19 @@
-"""Remembers rows that another open transaction has locked, as far as calls have found out.
+"""Limits what one queue or one lock of another transaction takes from all other requests.
+
+A queue may have a share of the connections for receives. Its receives share calls only if their visibility timeouts are
+equal. All other effects of a queue share one call.
 
 A call waits for a lock up to the role's `lock_timeout`. A key whose wait timed out is remembered for a while. Effects
 that need it go into separate batches, so that they do not delay others.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import cast
 
+from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
@@ -16,6 +22,7 @@ from penstock.postgres.statements.messages import (
     ReceiptHandle,
     SendEntry,
 )
+from penstock_web.database.calls import ExecuteStatement
 
 from .merge import Mergeable
 
@@ -24,6 +31,49 @@ REMEMBER_SECONDS = 10.0
 MOST_KEYS = 10_000
 
 _HANDLES = (DELETE_MESSAGES, CHANGE_VISIBILITIES)
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """Says how to make calls that meet locks of other transactions, or would take every connection.
+
+    `execute_hurriedly` makes calls that wait only briefly for locks. `execute_waiting` makes calls that are known to
+    wait, on few connections. `queue_share` is the number of receives of one queue that may be under way at once.
+    """
+
+    execute_hurriedly: ExecuteStatement
+    execute_waiting: ExecuteStatement
+    queue_share: int = 5
+
+
+class QueueShares:
+    """Allows at most `most` calls at a time for each queue. Other calls wait for their turn."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._running: dict[str, int] = {}
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def start(self, queue: ResolvedQueue) -> None:
+        """Returns when the queue has fewer calls under way than its share. The caller calls `end` afterwards."""
+        queue_arn = queue.arn
+        while self._running.get(queue_arn, 0) >= self._most:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(queue_arn, deque()).append(turn)
+            await turn
+        self._running[queue_arn] = self._running.get(queue_arn, 0) + 1
+
+    def end(self, queue: ResolvedQueue) -> None:
+        """Ends a call, so that the next one may start."""
+        queue_arn = queue.arn
+        self._running[queue_arn] -= 1
+        if not self._running[queue_arn]:
+            del self._running[queue_arn]
+        waiting = self._waiting.get(queue_arn)
+        if waiting is not None:
+            waiting.popleft().set_result(None)
+            if not waiting:
+                del self._waiting[queue_arn]
 
 
 class LockedKeys:
