@@ -135,8 +135,10 @@ def _recover(
             ready = all(ends.values()) and _are_ready(http, servers)
             if ready:
                 break
-    if not ready:
-        name = fault.name if fault else "the start"
+    name = fault.name if fault else "the start"
+    if traffic.errors:
+        report.errors.append(f"traffic ended with an error after {name}")
+    elif not ready:
         logs = [service.last_lines() for service in servers.services]
         report.errors.append(f"no recovery after {name}: ends of the first calls {ends}, logs {logs}")
     elif fault:

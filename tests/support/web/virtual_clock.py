@@ -33,6 +33,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._virtual.now
 
+    def stop_process(self, seconds: float) -> None:
+        """Lets time pass during which nothing of this process runs."""
+        self._virtual.now += seconds
+
     def run_in_executor(self, _: Executor | None, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
         future: asyncio.Future[T] = self.create_future()
         try:

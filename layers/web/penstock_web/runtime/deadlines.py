@@ -1,8 +1,8 @@
 """Limits the time of requests, and notices when a client disconnects.
 
-A request ends early, by cancellation, when it takes too long (408; a long poll's wait does not count) or when its
-client disconnects during a wait. Neither costs an ordinary request much: it has no timer and no task, only an entry in
-a dictionary that is checked four times a second.
+A request ends early, by cancellation, when it takes too long (408) or when its client disconnects during a wait. The
+wait of a long poll does not count, nor does the time for which the process was stopped. An ordinary request costs
+little: it has no timer and no task, only an entry in a dictionary that is checked four times a second.
 """
 
 import asyncio
@@ -13,6 +13,8 @@ from typing import Protocol
 from starlette.types import Receive
 
 SWEEP_SECONDS = 0.25
+STOPPED_SECONDS = 1.0
+"""A sweep that comes later than this shows that the process did not run: it was stopped, or had no processor."""
 UNKNOWN_ACTION = "(unread)"
 """The label of a request in metrics until its action is known."""
 
@@ -120,6 +122,7 @@ class Deadlines:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._timer: asyncio.TimerHandle | None = None
+        self._sweep_at = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self.due: dict[PendingRequest, float] = {}  # soonest first, since all requests have equally long
 
@@ -134,7 +137,7 @@ class Deadlines:
         loop = self._loop = self._loop or asyncio.get_running_loop()
         self.due[request] = loop.time() + self._seconds
         if self._timer is None:
-            self._timer = loop.call_later(SWEEP_SECONDS, self._sweep)
+            self._schedule_sweep(loop)
 
     def stop(self) -> None:
         """Ends all requests because the process shuts down."""
@@ -144,13 +147,22 @@ class Deadlines:
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
         now = loop.time()
+        if (late := now - self._sweep_at) > STOPPED_SECONDS:
+            # Calls of the database have deadlines that passed meanwhile: they end now, and the answer is 503.
+            self.due = {request: due_at + late for request, due_at in self.due.items()}
         while self.due:
             request, due_at = next(iter(self.due.items()))
             if due_at > now:
                 break
             del self.due[request]
             request.end(EndReason.TIMED_OUT)
-        self._timer = loop.call_later(SWEEP_SECONDS, self._sweep) if self.due else None
+        self._timer = None
+        if self.due:
+            self._schedule_sweep(loop)
+
+    def _schedule_sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._sweep_at = loop.time() + SWEEP_SECONDS
+        self._timer = loop.call_at(self._sweep_at, self._sweep)
 
 
 async def wait_for_disconnect(receive: Receive) -> None:

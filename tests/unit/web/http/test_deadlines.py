@@ -21,7 +21,7 @@ from penstock_web.http.limits import HttpLimits
 from penstock_web.http.lingering_close import LingeringClose
 from penstock_web.runtime.deadlines import SWEEP_SECONDS, AsgiTask, Deadlines, EndReason
 from tests.support.web.http_connection import SlowClient, Transport
-from tests.support.web.virtual_clock import settle
+from tests.support.web.virtual_clock import VirtualLoop, settle
 
 pytestmark = pytest.mark.virtual_time
 
@@ -69,6 +69,19 @@ async def test_a_request_ends_after_its_time_and_a_wait_does_not_count(
     request = await request_that_waits(Deadlines(30), Client(), wait_seconds, seconds)
     assert request.end_reason is end_reason
     assert at <= asyncio.get_running_loop().time() <= at + SWEEP_SECONDS
+
+
+@pytest.mark.parametrize(("stopped_seconds", "end_seconds"), [(0.9, 30.0), (20.0, 50.0)])
+async def test_the_time_for_which_the_process_was_stopped_does_not_count(
+    stopped_seconds: float, end_seconds: float
+) -> None:
+    request = asyncio.create_task(request_that_waits(Deadlines(30), Client(), 0, 60))
+    await asyncio.sleep(10)
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    loop.stop_process(stopped_seconds)
+    assert (await request).end_reason is EndReason.TIMED_OUT
+    assert loop.time() == pytest.approx(end_seconds, abs=SWEEP_SECONDS)
 
 
 async def test_a_client_that_leaves_during_a_wait_ends_the_request() -> None:
