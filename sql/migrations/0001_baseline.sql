@@ -614,17 +614,6 @@ comment on column queue.outgoing.unsubscribe_url is 'The link in a mail that end
 create index outgoing_account on queue.outgoing (account_id, outgoing_id);
 create index outgoing_kept on queue.outgoing (protocol, account_id, created_at) where state = 'kept';
 
--- Accounts with more than QUOTA_DELIVERIES messages of a protocol that wait for their carrier, by the last count. They
--- cannot publish messages of this protocol until fewer wait.
-create table queue.outgoing_excess (
-    account_id text not null,
-    protocol text not null,
-    waiting bigint not null,
-    counted_at timestamptz not null,
-    primary key (account_id, protocol)
-);
-comment on table queue.outgoing_excess is 'Accounts with more outgoing messages of a protocol than QUOTA_DELIVERIES.';
-
 create table queue.platform_application (
     application_id int generated always as identity primary key,
     account_id text not null,
@@ -827,13 +816,16 @@ comment on column queue.delivery_endpoint.host is
 comment on column queue.delivery_endpoint.stopped is
     'A user paused the endpoint. It stays paused until a user resumes it.';
 
--- Accounts with more deliveries than QUOTA_DELIVERIES, by the last count. They cannot publish until fewer wait.
-create table queue.outgoing_delivery_excess (
-    account_id text primary key,
+-- Accounts with more deliveries of a protocol than QUOTA_DELIVERIES, by the last count. They cannot publish more of them
+-- until fewer wait.
+create table queue.delivery_excess (
+    account_id text not null,
+    protocol text not null,         -- Protocol of outgoing messages; '' for deliveries to URLs and functions of schedules.
     waiting bigint not null,
-    counted_at timestamptz not null
+    counted_at timestamptz not null,
+    primary key (account_id, protocol)
 );
-comment on table queue.outgoing_delivery_excess is 'Accounts with more deliveries than QUOTA_DELIVERIES.';
+comment on table queue.delivery_excess is 'Accounts with more waiting deliveries of a protocol than QUOTA_DELIVERIES.';
 
 -- Outcomes of deliveries. Each row describes deliveries that were settled together.
 create table queue.outgoing_delivery_history (

@@ -2,14 +2,14 @@
 -- subscribed URL, which the worker delivers as any other. No dead-letter queue gets it. p_subscription_arn or
 -- p_binding_id is the target that find_test_target has found. The text is JSON; head and tail are those of its envelope.
 -- Returns the id of the delivery, or the error RequestThrottled: the account has too many deliveries. Returns no row if
--- the target has ended. Index: subscription_arn_key, binding_pkey, outgoing_delivery_excess_pkey.
+-- the target has ended. Index: subscription_arn_key, binding_pkey, delivery_excess_pkey.
 create or replace function queue.send_test_webhook(
     p_account_id text, p_subscription_arn text, p_binding_id bigint, p_message_id uuid, p_raw text, p_head text, p_tail text)
 returns table (delivery_id bigint, error text)
 language plpgsql as $$
 #variable_conflict use_column
 begin
-    if exists (select from queue.outgoing_delivery_excess e where e.account_id = p_account_id) then
+    if exists (select from queue.delivery_excess e where e.account_id = p_account_id and e.protocol = '') then
         return query select null::bigint, 'RequestThrottled'::text;
         return;
     end if;

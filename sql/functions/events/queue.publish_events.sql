@@ -6,7 +6,7 @@
 -- Returns a row for each queue: its ARN, the message's id, and error (as send_messages: the queue gets no message). The
 -- last row has no ARN, and its id is the number of URLs. If the account has too many deliveries and a URL is bound, the
 -- function stores nothing: it raises QU009 or, with p_error_as_row, returns one row with the error RequestThrottled.
--- Locks: those of send_messages, in the order of ARNs. Index: outgoing_delivery_excess_pkey.
+-- Locks: those of send_messages, in the order of ARNs. Index: delivery_excess_pkey.
 create or replace function queue.publish_events(
     p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,
     p_facts jsonb, p_delay int default null, p_trace text default null, p_error_as_row boolean default false)
@@ -19,7 +19,7 @@ declare
         + octet_length(a.value ->> 'StringValue')) from jsonb_each(p_attributes) a), 0);
 begin
     perform queue.check_routing_key(p_routing_key);
-    if exists (select from queue.outgoing_delivery_excess e where e.account_id = p_account_id) and exists (
+    if exists (select from queue.delivery_excess e where e.account_id = p_account_id and e.protocol = '') and exists (
         select from queue.matching_bindings(p_account_id, p_region, p_routing_key, coalesce(p_facts, '{}')) b
         where b.protocol <> 'queue')
     then

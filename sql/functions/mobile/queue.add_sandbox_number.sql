@@ -11,7 +11,7 @@ begin
         return query select 'OptedOut'::text;
         return;
     end if;
-    if exists (select from queue.outgoing_excess e where e.account_id = p_account_id and e.protocol = 'sms') then
+    if exists (select from queue.delivery_excess e where e.account_id = p_account_id and e.protocol = 'sms') then
         return query select 'RequestThrottled'::text;
         return;
     end if;

@@ -13,7 +13,7 @@ declare
     v_error text := queue.outgoing_refusal(p_account_id, p_region, p_protocol, p_destination);
 begin
     if v_error is null and exists (
-        select from queue.outgoing_excess e where e.account_id = p_account_id and e.protocol = p_protocol)
+        select from queue.delivery_excess e where e.account_id = p_account_id and e.protocol = p_protocol)
     then
         v_error := 'RequestThrottled';
     elsif v_error is null or v_error = 'OptedOut' then

@@ -34,13 +34,10 @@ begin
         where s.topic_id = v_topic.topic_id and s.confirmed and not (s.raw and s.protocol = 'sqs'));
     v_error := case
         when v_topic.topic_id is null then 'NotFound'
-        when exists (select from queue.outgoing_delivery_excess e where e.account_id = v_topic.account_id)
-            and exists (
-                select from queue.subscription s
-                where s.topic_id = v_topic.topic_id and s.confirmed and s.protocol in ('http', 'https'))
-            or exists (
-                select from queue.outgoing_excess e
-                join queue.subscription s on s.topic_id = v_topic.topic_id and s.confirmed and s.protocol = e.protocol
+        when exists (
+                select from queue.delivery_excess e
+                join queue.subscription s on s.topic_id = v_topic.topic_id and s.confirmed
+                    and case when s.protocol in ('http', 'https') then '' else s.protocol end = e.protocol
                 where e.account_id = v_topic.account_id)
             then 'RequestThrottled'
         when p_signature_version = 'none' and v_all_raw then null

@@ -125,7 +125,7 @@ end $$;
 -- since 1970.
 -- Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006 for a function of another account, and if
 -- too many deliveries of the account wait. Source: RetryPolicy (EventBridge Scheduler API Reference).
--- Index: outgoing_delivery_excess_pkey.
+-- Index: delivery_excess_pkey.
 create or replace function queue.invoke_function(p_schedule queue.schedule, p_at timestamptz, p_attempt int, p_trace text)
 returns jsonb
 language plpgsql as $$
@@ -136,7 +136,7 @@ declare
 begin
     if split_part(v_target ->> 'Arn', ':', 5) <> v_account then
         raise exception 'The function belongs to another account' using errcode = 'QU006', detail = 'AccessDeniedException';
-    elsif exists (select from queue.outgoing_delivery_excess e where e.account_id = v_account) then
+    elsif exists (select from queue.delivery_excess e where e.account_id = v_account and e.protocol = '') then
         raise exception 'too many deliveries wait' using errcode = 'QU006', detail = 'Throttled';
     end if;
     insert into queue.notice (kind, message_id, raw, headers, trace)

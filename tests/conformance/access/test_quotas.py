@@ -132,7 +132,7 @@ def test_messages_for_the_gateway(sqs: Sqs) -> None:
     topic, phone = sns.create(), "+15550100123"
     sns.subscribe(topic, phone, "sms")
     database.execute(
-        "insert into queue.outgoing_excess values (%s, 'sms', 1, clock_timestamp())", (caller.account,)
+        "insert into queue.delivery_excess values (%s, 'sms', 1, clock_timestamp())", (caller.account,)
     )
     text = "1000000 deliveries of an account can wait."
     for target in ({"TopicArn": topic}, {"PhoneNumber": phone}):
@@ -140,7 +140,7 @@ def test_messages_for_the_gateway(sqs: Sqs) -> None:
     refused = sns.refusal("create_sms_sandbox_phone_number", PhoneNumber=phone)
     assert refused == ("Throttled", 429, text)
     sns.publish(sns.create())
-    database.execute("delete from queue.outgoing_excess where account_id = %s", (caller.account,))
+    database.execute("delete from queue.delivery_excess where account_id = %s", (caller.account,))
     sns.publish(topic)
 
 

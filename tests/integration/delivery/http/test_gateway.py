@@ -259,7 +259,7 @@ def test_an_account_of_which_too_many_wait_publishes_no_more_of_the_protocol(db:
         assert db.execute(added, (ACCOUNT, REGION)).fetchone() == (error,)
         assert send(db, "mail", "a@example.com", "email") is None
         assert send(db, "hello", account="111122223333") is None
-        assert db.execute("select count(*) from queue.outgoing_delivery_excess").fetchone() == (0,)
+        assert db.execute("select count(*) from queue.delivery_excess where protocol = ''").fetchone() == (0,)
 
 
 @pytest.fixture

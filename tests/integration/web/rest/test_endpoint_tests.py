@@ -146,7 +146,7 @@ def test_too_many_deliveries_leave_no_room_for_one(http: httpx.Client, database:
         """The service counts deliveries again meanwhile, and then removes the row."""
         with psycopg.connect(database.dsn) as connection:
             connection.execute(
-                "insert into queue.outgoing_delivery_excess values ('000000000000', 1000000, now())"
+                "insert into queue.delivery_excess values ('000000000000', '', 1000000, now())"
                 " on conflict do nothing"
             )
         answer = http.post("/v1/deliveries/endpoints/test", json={"endpoint": "http://127.0.0.1:1/"})
