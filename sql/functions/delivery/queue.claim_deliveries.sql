@@ -40,64 +40,11 @@ begin
     if exists (select from queue.delivery_endpoint l where l.next_at <= v_now) then
         v_free := (p_limit + 1) / 2;
     end if;
-    -- Four times p_limit, so that enough deliveries are left when the first ones have to be set aside.
-    with recursive accounts as (    -- one step in the index for each account
-        (select d.account_id from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting
-         order by d.account_id limit 1)
-        union all
-        select (select d.account_id from queue.outgoing_delivery d
-                where d.state = 'pending' and not d.waiting and d.account_id > a.account_id
-                order by d.account_id limit 1)
-        from accounts a where a.account_id is not null),
-    due as materialized (
-        select c.*, b.busy from accounts a
-        cross join lateral (
-            select d.delivery_id, d.account_id, d.account_id || ' ' || d.endpoint_key as endpoint,
-                queue.delivery_host(d.account_id, d.endpoint) as host,
-                queue.delivery_rate(d.subscription_policy, d.topic_policy) is not null as throttled
-            from queue.outgoing_delivery d
-            where d.state = 'pending' and not d.waiting and d.account_id = a.account_id and d.due_at <= v_now
-            order by d.due_at, d.delivery_id
-            limit greatest(1, p_limit * 4 / (select count(*) - 1 from accounts)::int) for update skip locked) c
-        cross join lateral (
-            select count(*)::int as busy from unnest(v_busy) h where split_part(h, ' ', 1) = a.account_id) b),
-    judged as materialized (
-        select d.*, d.throttled
-            or exists (select from queue.delivery_endpoint l where l.endpoint_key = d.endpoint and l.paused_until is not null) as restricted
-        from due d),
-    sorted as materialized (
-        select j.delivery_id, j.account_id, j.host, j.busy, case
-            when j.restricted then j.endpoint
-            when row_number() over (partition by j.host, j.restricted order by j.delivery_id)
-                + (select count(*) from unnest(v_busy) h where h = j.host) > p_per_host then j.host end as waits_for
-        from judged j),
-    turns as materialized (
-        select s.delivery_id, s.host, s.busy, random() as lot,
-            row_number() over (partition by s.account_id order by s.delivery_id) as turn
-        from sorted s where s.waits_for is null),
-    taken as (
-        select o.delivery_id, o.host
-        from (select t.*, row_number() over (order by t.turn, t.lot) as place from turns t
-              where t.turn <= queue.delivery_share(p_limit, t.busy)) o
-        where o.place <= v_free and o.busy + o.turn <= greatest(1, 4 * (p_limit - o.place)))
-    select (select coalesce(array_agg(t.delivery_id), '{}') from taken t), (select array_agg(t.host) from taken t),
-        array_agg(s.delivery_id) filter (where s.waits_for is not null),
-        array_agg(s.waits_for) filter (where s.waits_for is not null)
-    into v_ids, v_hosts, v_aside, v_endpoint_keys from sorted s;
+    select c.ids, c.hosts, c.aside, c.endpoint_keys into v_ids, v_hosts, v_aside, v_endpoint_keys
+    from queue.choose_due_deliveries(v_now, p_limit, v_free, v_busy, p_per_host) c;
     v_busy := v_busy || v_hosts;
     if v_aside is not null then
-        with aside as (
-            update queue.outgoing_delivery d set waiting = true, waits_for = u.endpoint_key
-            from unnest(v_aside, v_endpoint_keys) u(delivery_id, endpoint_key) where d.delivery_id = u.delivery_id
-            returning d.waits_for, d.account_id, d.endpoint)
-        -- if it is missing, so that a claim finds it
-        insert into queue.delivery_endpoint (endpoint_key, next_at, account_id, host)
-        select d.waits_for, clock_timestamp(), d.account_id, d.host
-        from (
-            select distinct a.waits_for, a.account_id, queue.delivery_host(a.account_id, a.endpoint) as host from aside a) d
-        order by d.waits_for
-        on conflict (endpoint_key) do update
-        set next_at = least(queue.delivery_endpoint.next_at, greatest(excluded.next_at, queue.delivery_endpoint.paused_until));
+        perform queue.set_deliveries_aside(v_aside, v_endpoint_keys);
     end if;
     for v_due in
         with recursive accounts as (
@@ -139,6 +86,86 @@ begin
         d.account_id, n.trace
     from leased d join queue.notice n on n.notice_id = d.notice_id
     order by d.delivery_id;
+end $$;
+
+-- queue.choose_due_deliveries(now, limit, free, busy, per_host): chooses deliveries that are due and that wait for no host
+-- or endpoint, for claim_deliveries. p_free: how many of p_limit places are for them. p_busy: the host of each request
+-- under way. Returns one row: ids and hosts of the deliveries that may be sent now; aside and endpoint_keys: those that
+-- have to wait, and the row of queue.delivery_endpoint that each waits for.
+-- Locks: deliveries, skipped if another worker has them. Index: outgoing_delivery_account_due.
+create or replace function queue.choose_due_deliveries(
+    p_now timestamptz, p_limit int, p_free int, p_busy text[], p_per_host int)
+returns table (ids bigint[], hosts text[], aside bigint[], endpoint_keys text[])
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    -- Four times p_limit, so that enough deliveries are left when the first ones have to be set aside.
+    return query
+    with recursive accounts as (    -- one step in the index for each account
+        (select d.account_id from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting
+         order by d.account_id limit 1)
+        union all
+        select (select d.account_id from queue.outgoing_delivery d
+                where d.state = 'pending' and not d.waiting and d.account_id > a.account_id
+                order by d.account_id limit 1)
+        from accounts a where a.account_id is not null),
+    due as materialized (
+        select c.*, b.busy from accounts a
+        cross join lateral (
+            select d.delivery_id, d.account_id, d.account_id || ' ' || d.endpoint_key as endpoint,
+                queue.delivery_host(d.account_id, d.endpoint) as host,
+                queue.delivery_rate(d.subscription_policy, d.topic_policy) is not null as throttled
+            from queue.outgoing_delivery d
+            where d.state = 'pending' and not d.waiting and d.account_id = a.account_id and d.due_at <= p_now
+            order by d.due_at, d.delivery_id
+            limit greatest(1, p_limit * 4 / (select count(*) - 1 from accounts)::int) for update skip locked) c
+        cross join lateral (
+            select count(*)::int as busy from unnest(p_busy) h where split_part(h, ' ', 1) = a.account_id) b),
+    judged as materialized (
+        select d.*, d.throttled
+            or exists (
+                select from queue.delivery_endpoint l where l.endpoint_key = d.endpoint and l.paused_until is not null)
+            as restricted
+        from due d),
+    sorted as materialized (
+        select j.delivery_id, j.account_id, j.host, j.busy, case
+            when j.restricted then j.endpoint
+            when row_number() over (partition by j.host, j.restricted order by j.delivery_id)
+                + (select count(*) from unnest(p_busy) h where h = j.host) > p_per_host then j.host end as waits_for
+        from judged j),
+    turns as materialized (
+        select s.delivery_id, s.host, s.busy, random() as lot,
+            row_number() over (partition by s.account_id order by s.delivery_id) as turn
+        from sorted s where s.waits_for is null),
+    taken as (
+        select o.delivery_id, o.host
+        from (select t.*, row_number() over (order by t.turn, t.lot) as place from turns t
+              where t.turn <= queue.delivery_share(p_limit, t.busy)) o
+        where o.place <= p_free and o.busy + o.turn <= greatest(1, 4 * (p_limit - o.place)))
+    select (select coalesce(array_agg(t.delivery_id), '{}') from taken t), (select array_agg(t.host) from taken t),
+        array_agg(s.delivery_id) filter (where s.waits_for is not null),
+        array_agg(s.waits_for) filter (where s.waits_for is not null)
+    from sorted s;
+end $$;
+
+-- queue.set_deliveries_aside(ids, endpoint_keys): makes deliveries wait for a host or an endpoint, so that later claims do
+-- not read them. The caller holds their rows. Locks: rows of queue.delivery_endpoint, in the order of their names.
+create or replace function queue.set_deliveries_aside(p_delivery_ids bigint[], p_endpoint_keys text[]) returns void
+language plpgsql as $$
+begin
+    with aside as (
+        update queue.outgoing_delivery d set waiting = true, waits_for = u.endpoint_key
+        from unnest(p_delivery_ids, p_endpoint_keys) u(delivery_id, endpoint_key) where d.delivery_id = u.delivery_id
+        returning d.waits_for, d.account_id, d.endpoint)
+    -- if it is missing, so that a claim finds it
+    insert into queue.delivery_endpoint (endpoint_key, next_at, account_id, host)
+    select d.waits_for, clock_timestamp(), d.account_id, d.host
+    from (
+        select distinct a.waits_for, a.account_id, queue.delivery_host(a.account_id, a.endpoint) as host from aside a) d
+    order by d.waits_for
+    on conflict (endpoint_key) do update
+    set next_at = least(
+        queue.delivery_endpoint.next_at, greatest(excluded.next_at, queue.delivery_endpoint.paused_until));
 end $$;
 
 -- queue.delivery_rate(subscription's policy, topic's): returns how many deliveries a second the delivery policies allow;

@@ -20,8 +20,7 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
     v_schedule queue.schedule;
-    v_code text;
-    v_error text;
+    v_result text;
     v_position int := 0;
     v_in_batch bigint[] := '{}';
 begin
@@ -53,47 +52,10 @@ begin
         select * into v_schedule from queue.schedule s where s.schedule_id = p_schedule_ids[v_number];
         begin
             for v_occurrence in v_position + 1 .. v_position + p_counts[v_number] loop
-                if exists (
-                    select from queue.schedule_run r
-                    where r.schedule_id = v_schedule.schedule_id and r.scheduled_for = p_at[v_occurrence]
-                        and not r.out_of_band and r.fired_at is not null)
-                then
-                    skipped := skipped + 1;
-                    continue;
-                end if;
-                v_code := null;
-                v_error := null;
-                if v_schedule.overlap = 'skip' and queue.schedule_overlaps(v_schedule) then
-                    v_error := 'skipped: what an earlier run sent is still there';
-                else
-                    begin
-                        perform queue.dispatch_schedule(v_schedule, p_at[v_occurrence], false, 1,
-                            p_topic_messages[v_occurrence]);
-                    exception when others then
-                        if v_schedule.api = 'rest' or sqlstate in ('QU007', 'QU008', '55P03')
-                            or queue.is_server_error(sqlstate)
-                        then
-                            raise;
-                        end if;
-                        get stacked diagnostics v_code = pg_exception_detail;
-                        v_code := coalesce(nullif(v_code, ''), 'InternalError');
-                        v_error := queue.failure_text(sqlstate, sqlerrm);
-                    end;
-                end if;
-                if v_error is not null then
-                    insert into queue.schedule_run as r (schedule_id, scheduled_for, error)
-                    values (v_schedule.schedule_id, p_at[v_occurrence], v_error)
-                    on conflict (schedule_id, scheduled_for) where not out_of_band do update
-                    set attempts = r.attempts + 1, error = excluded.error, recorded_at = excluded.recorded_at
-                    where r.fired_at is null;
-                end if;
-                if v_code is not null then
-                    perform queue.give_up_schedule_retry(
-                        queue.add_schedule_retry(v_schedule, p_at[v_occurrence], v_code, v_error));
-                end if;
-                fired := fired + (v_error is null)::int;
-                skipped := skipped + (v_error is not null and v_code is null)::int;
-                failed := failed + (v_code is not null)::int;
+                v_result := queue.fire_occurrence(v_schedule, p_at[v_occurrence], p_topic_messages[v_occurrence]);
+                fired := fired + (v_result = 'fired')::int;
+                skipped := skipped + (v_result = 'skipped')::int;
+                failed := failed + (v_result = 'failed')::int;
             end loop;
             perform queue.record_skipped_run(v_schedule.schedule_id, p_skipped_at[v_number], p_notes[v_number])
             where p_skipped_at[v_number] is not null;
@@ -126,6 +88,52 @@ begin
         v_position := v_position + p_counts[v_number];
         return next;
     end loop;
+end $$;
+
+-- queue.fire_occurrence(schedule, occurrence, topic message): fires one occurrence of a schedule, or stores why it does
+-- not fire. Returns fired; skipped: it had fired before, or a message of an earlier run is still there (overlap); failed:
+-- an invocation of EventBridge Scheduler, which is retried or given up. Other errors are raised: all errors of a
+-- schedule of the REST API, QU007, QU008, a lock that is not available, and errors of the server.
+-- Locks: those of dispatch_schedule.
+create or replace function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamptz, p_topic_message jsonb)
+returns text
+language plpgsql as $$
+declare
+    v_code text;
+    v_error text;
+begin
+    if exists (
+        select from queue.schedule_run r
+        where r.schedule_id = (p_schedule).schedule_id and r.scheduled_for = p_at and not r.out_of_band
+            and r.fired_at is not null)
+    then
+        return 'skipped';
+    end if;
+    if (p_schedule).overlap = 'skip' and queue.schedule_overlaps(p_schedule) then
+        v_error := 'skipped: what an earlier run sent is still there';
+    else
+        begin
+            perform queue.dispatch_schedule(p_schedule, p_at, false, 1, p_topic_message);
+        exception when others then
+            if (p_schedule).api = 'rest' or sqlstate in ('QU007', 'QU008', '55P03') or queue.is_server_error(sqlstate) then
+                raise;
+            end if;
+            get stacked diagnostics v_code = pg_exception_detail;
+            v_code := coalesce(nullif(v_code, ''), 'InternalError');
+            v_error := queue.failure_text(sqlstate, sqlerrm);
+        end;
+    end if;
+    if v_error is not null then
+        insert into queue.schedule_run as r (schedule_id, scheduled_for, error)
+        values ((p_schedule).schedule_id, p_at, v_error)
+        on conflict (schedule_id, scheduled_for) where not out_of_band do update
+        set attempts = r.attempts + 1, error = excluded.error, recorded_at = excluded.recorded_at
+        where r.fired_at is null;
+    end if;
+    if v_code is not null then
+        perform queue.give_up_schedule_retry(queue.add_schedule_retry(p_schedule, p_at, v_code, v_error));
+    end if;
+    return case when v_error is null then 'fired' when v_code is null then 'skipped' else 'failed' end;
 end $$;
 
 -- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires all simple schedules with

@@ -14,60 +14,15 @@ language plpgsql as $$
 declare
     v_target jsonb := (p_schedule).target;
     v_trace text := p_topic_message ->> 'trace';
-    v_is_rest boolean := not v_target ? 'Arn';
-    v_message record;
-    v_arn text;
-    v_group text;
-    v_fifo boolean;
-    v_sent record;
     v_ids jsonb;
     v_run queue.schedule_run;
 begin
-    if v_is_rest then
-        select m.body, m.attributes, m.size into v_message
-        from queue.schedule_message(p_schedule, p_at, p_out_of_band) m;
-    end if;
     case queue.target_kind(v_target)
     when 'topic' then
-        if v_is_rest then
-            v_ids := (
-                select coalesce(jsonb_agg(jsonb_build_object('queue_name', split_part(e.arn, ':', 6), 'msg_id', e.id)), '[]')
-                from queue.publish_events((p_schedule).account_id, (p_schedule).region, v_target ->> 'topic',
-                    v_message.body, v_message.attributes, queue.as_headers(v_message.attributes),
-                    case when v_target ? 'body' then nullif(v_target -> 'facts', 'null')
-                        else queue.body_facts(v_target -> 'message') end, null, v_trace) e
-                where e.arn is not null and e.error is null);
-        else
-            v_ids := queue.publish_schedule_to_topic(v_target, p_topic_message);
-        end if;
+        v_ids := case when v_target ? 'Arn' then queue.publish_schedule_to_topic(v_target, p_topic_message)
+            else queue.publish_schedule_event(p_schedule, p_at, p_out_of_band, v_trace) end;
     when 'queue' then
-        if v_is_rest then
-            v_arn := format('arn:aws:sqs:%s:%s:%s', (p_schedule).region, (p_schedule).account_id, v_target ->> 'queue');
-        else
-            v_arn := v_target ->> 'Arn';
-            select i.body, null::jsonb as attributes, queue.message_size(i.body, null) as size into v_message
-            from (select queue.schedule_input(p_schedule, p_at, p_attempt) as body) i;
-        end if;
-        -- In a standard queue the group is the message's tenant (fair queues).
-        v_fifo := right(v_arn, 5) = '.fifo';
-        v_group := case when not v_is_rest then v_target -> 'SqsParameters' ->> 'MessageGroupId'
-            when v_fifo then (p_schedule).name end;
-        select s.id, s.error, s.detail into v_sent
-        from queue.send_messages(array[v_arn], array[gen_random_uuid()], array[v_message.body], array[v_message.size],
-            array[v_message.attributes], array[coalesce(v_target -> 'system', queue.system_attributes(case when not v_fifo then v_group end, v_trace))],
-            null, case when v_fifo then array[v_group] end,
-            case when v_fifo and v_is_rest then array[case when p_out_of_band then gen_random_uuid()::text
-                else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end] end) s;
-        if v_sent.error is not null then
-            raise exception '%', case v_sent.error
-                    when 'QueueDoesNotExist' then format('Queue ''%s'' does not exist', split_part(v_arn, ':', 6))
-                    when 'MessageTooLong' then format('The message is longer than the queue''s %s bytes', v_sent.detail)
-                    else concat_ws(': ', v_sent.error, v_sent.detail) end
-                using errcode = 'QU006', detail = case v_sent.error
-                    when 'QueueDoesNotExist' then 'AWS.SimpleQueueService.NonExistentQueue'
-                    when 'MessageTooLong' then 'InvalidParameterValue' else v_sent.error end;
-        end if;
-        v_ids := jsonb_build_array(jsonb_build_object('queue_name', split_part(v_arn, ':', 6), 'msg_id', v_sent.id));
+        v_ids := queue.send_schedule_to_queue(p_schedule, p_at, p_out_of_band, p_attempt, v_trace);
     when 'function' then
         v_ids := queue.invoke_function(p_schedule, p_at, p_attempt, v_trace);
     else
@@ -85,6 +40,74 @@ begin
         raise exception 'this occurrence has fired before' using errcode = 'QU008';
     end if;
     return v_run;
+end $$;
+
+-- queue.send_schedule_to_queue(schedule, occurrence, out of band, attempt, trace): sends the message of a schedule to its
+-- queue. A schedule of the REST API sends its message, a schedule of EventBridge Scheduler its Input. Returns
+-- [{"queue_name", "msg_id"}]. Raises QU006 as dispatch_schedule says. Locks: those of send_messages.
+create or replace function queue.send_schedule_to_queue(
+    p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_trace text)
+returns jsonb
+language plpgsql as $$
+declare
+    v_target jsonb := (p_schedule).target;
+    v_is_rest boolean := not v_target ? 'Arn';
+    v_message record;
+    v_arn text;
+    v_group text;
+    v_fifo boolean;
+    v_sent record;
+begin
+    if v_is_rest then
+        v_arn := format('arn:aws:sqs:%s:%s:%s', (p_schedule).region, (p_schedule).account_id, v_target ->> 'queue');
+        select m.body, m.attributes, m.size into v_message
+        from queue.schedule_message(p_schedule, p_at, p_out_of_band) m;
+    else
+        v_arn := v_target ->> 'Arn';
+        select i.body, null::jsonb as attributes, queue.message_size(i.body, null) as size into v_message
+        from (select queue.schedule_input(p_schedule, p_at, p_attempt) as body) i;
+    end if;
+    -- In a standard queue the group is the message's tenant (fair queues).
+    v_fifo := right(v_arn, 5) = '.fifo';
+    v_group := case when not v_is_rest then v_target -> 'SqsParameters' ->> 'MessageGroupId'
+        when v_fifo then (p_schedule).name end;
+    select s.id, s.error, s.detail into v_sent
+    from queue.send_messages(array[v_arn], array[gen_random_uuid()], array[v_message.body], array[v_message.size],
+        array[v_message.attributes],
+        array[coalesce(v_target -> 'system', queue.system_attributes(case when not v_fifo then v_group end, p_trace))],
+        null, case when v_fifo then array[v_group] end,
+        case when v_fifo and v_is_rest then array[case when p_out_of_band then gen_random_uuid()::text
+            else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end] end) s;
+    if v_sent.error is not null then
+        raise exception '%', case v_sent.error
+                when 'QueueDoesNotExist' then format('Queue ''%s'' does not exist', split_part(v_arn, ':', 6))
+                when 'MessageTooLong' then format('The message is longer than the queue''s %s bytes', v_sent.detail)
+                else concat_ws(': ', v_sent.error, v_sent.detail) end
+            using errcode = 'QU006', detail = case v_sent.error
+                when 'QueueDoesNotExist' then 'AWS.SimpleQueueService.NonExistentQueue'
+                when 'MessageTooLong' then 'InvalidParameterValue' else v_sent.error end;
+    end if;
+    return jsonb_build_array(jsonb_build_object('queue_name', split_part(v_arn, ':', 6), 'msg_id', v_sent.id));
+end $$;
+
+-- queue.publish_schedule_event(schedule, occurrence, out of band, trace): publishes the message of a REST API schedule to
+-- its routing key. Returns [{"queue_name", "msg_id"}], with a member for each queue that took the event. Raises QU009 as
+-- publish_events. Locks: those of publish_events.
+create or replace function queue.publish_schedule_event(
+    p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_trace text)
+returns jsonb
+language plpgsql as $$
+declare
+    v_target jsonb := (p_schedule).target;
+begin
+    return (
+        select coalesce(jsonb_agg(jsonb_build_object('queue_name', split_part(e.arn, ':', 6), 'msg_id', e.id)), '[]')
+        from queue.schedule_message(p_schedule, p_at, p_out_of_band) m
+        cross join lateral queue.publish_events((p_schedule).account_id, (p_schedule).region, v_target ->> 'topic', m.body,
+            m.attributes, queue.as_headers(m.attributes),
+            case when v_target ? 'body' then nullif(v_target -> 'facts', 'null')
+                else queue.body_facts(v_target -> 'message') end, null, p_trace) e
+        where e.arn is not null and e.error is null);
 end $$;
 
 -- queue.publish_schedule_to_topic(target, topic message): publishes to the SNS topic that a schedule's target names by
