@@ -7,6 +7,7 @@ language plpgsql as $$
 declare
     v_rows tid[];
     v_deleted bigint[];
+    v_now timestamptz;
 begin
     -- Each id has a separate look-up: with an array the planner may read all messages of the queue. This statement locks
     -- the rows; the next one sees their newest versions.
@@ -16,6 +17,7 @@ begin
                     and s.message_id = coalesce(u.message_id, s.message_id)
                 for update)
         from unnest(p_ids, p_message_ids) u(id, message_id));
+    v_now := clock_timestamp();
     if p_archives then      -- separate: in the statement below it would also cost time if nothing is archived
         insert into queue.archive overriding user value
         select r.* from queue.side s
@@ -30,13 +32,11 @@ begin
         insert into queue.activity (queue_id, deleted)
         select p_queue_id, count(*) from deleted d having count(*) > 0),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
-            entered_at, entered_by, finished_at)
-        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.redelivered_at,
-            d.system ->> 'MessageGroupId', array[d.sent_at],
-            case when d.entered_at is not null then array[d.entered_at] end, queue.entered_by(d.system),
-            array[clock_timestamp()]
-        from deleted d where p_keeps_history)
+        insert into queue.history
+        select h.* from deleted d
+        cross join lateral queue.history_row(p_queue_id, 'deleted', d.system, d.receive_count, d.first_received_at,
+            d.redelivered_at, d.sent_at, d.entered_at, v_now) h
+        where p_keeps_history)
     select array_agg(d.id) into v_deleted from deleted d;
     return coalesce(v_deleted, '{}');
 end $$;

@@ -7,6 +7,7 @@ returns boolean
 language plpgsql as $$
 declare
     v_message queue.log;
+    v_now timestamptz := clock_timestamp();
 begin
     perform queue.require_read_committed();
     perform pg_advisory_xact_lock(queue.lock_key(1, p_queue_id, p_shard));
@@ -31,9 +32,9 @@ begin
             'public_id', queue.public_id(p_shard, p_id), 'archived_at', clock_timestamp(), 'receive_count', 0)) r;
     end if;
     if p_keeps_history then
-        insert into queue.history (queue_id, outcome, receive_count, entered_by, group_id, sent_at, finished_at)
-        values (p_queue_id, 'deleted', 0, queue.entered_by(v_message.system), v_message.system ->> 'MessageGroupId',
-            array[v_message.sent_at], array[clock_timestamp()]);
+        insert into queue.history
+        select h.* from queue.history_row(p_queue_id, 'deleted', v_message.system, 0, null, null, v_message.sent_at, null,
+            v_now) h;
     end if;
     return true;
 end $$;

@@ -6,7 +6,7 @@ create or replace function queue.group_head(
     p_group_key bigint, p_first_id bigint, p_answer_bytes int, p_answer_format text)
 returns table (visible_at timestamptz, receive_count int, fits boolean)
 language sql stable as $$
-select f.visible_at, f.receive_count, coalesce((f.answer_bytes ->> p_answer_format)::int, 0) <= p_answer_bytes
+select f.visible_at, f.receive_count, queue.fits(f.answer_bytes, p_answer_bytes, p_answer_format)
 from queue.fifo_message f
 where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit 1
 $$;

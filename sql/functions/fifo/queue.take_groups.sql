@@ -7,17 +7,7 @@
 -- it stays ready for other receives, and this one reads that message but does not lock the group, unless the message has
 -- to become a dead letter. After a receive that found nothing, the setting queue.passed_over says whether such a group
 -- exists.
--- Where it begins to search: each change of a group leaves a dead entry in the index by time (of queue.fifo_ready). The
--- entry stays while an old snapshot may read it, and a search from the beginning of the index passes all of them.
--- Therefore queue.fifo_search stores the time of the first entry that was found, and the next search begins there. But a
--- transaction that commits late adds an entry with an earlier time. Hence a search begins at one of three places:
--- - usually: the stored time, at least 0.1 seconds before the search that stored it. When that search is 0.1 seconds
---   old, this one searches the first entry again and stores its time.
--- - once a second: a second stored time, at least 2 seconds before the last search of this kind. This finds the entries
---   of transactions that were open for up to 2 seconds.
--- - seldom: the beginning of the index. This finds every entry. It is due again after a second if this receive got less
---   than it asked for, otherwise after a minute, but not before 50 times the time that it took. Thus it takes at most a
---   fiftieth of the time.
+-- It begins to search where store_search says, because dead entries of the index by time make other searches long.
 -- Locks: the groups' rows, skipped if locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
@@ -51,10 +41,7 @@ begin
     v_again := v_late or v_search.searched_at < v_now - interval '0.1 seconds';
     v_start := case when v_full then '-infinity' when v_late then v_search.late_visible_at else v_search.visible_at end;
     if v_again then
-        v_start := coalesce((
-            select r.visible_at from queue.fifo_ready r
-            where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2) and r.visible_at >= v_start
-            order by r.visible_at limit 1), v_now);
+        v_start := coalesce(queue.first_ready_at(p_queue_id, v_start), v_now);
         v_took := clock_timestamp() - v_now;
     end if;
     loop        -- few groups first, because other receivers cannot take groups that this call locks and does not use
@@ -105,26 +92,12 @@ begin
     if v_again and (v_ids <> '{}' or v_took > interval '5 milliseconds'
         or (v_full and v_search.full_took > interval '5 milliseconds'))
     then
-        delete from queue.fifo_search s where s.ctid = any (array(
-            select o.ctid from queue.fifo_search o where o.queue_id = p_queue_id for update skip locked));
-        insert into queue.fifo_search (queue_id, searched_at, visible_at, late_at, late_visible_at, full_due_at, full_took)
-        values (p_queue_id, v_now, least(v_start, v_now - interval '0.1 seconds'),
-            case when v_late then v_now else v_search.late_at end,
-            case when v_late then least(v_start, v_now - interval '2 seconds') else v_search.late_visible_at end,
-            case when not v_full then v_search.full_due_at
-                else v_now + greatest(50 * v_took, case when cardinality(v_ids) < p_max then interval '1 second'
-                    else interval '1 minute' end) end,
-            case when v_full then v_took else v_search.full_took end)
-        on conflict do nothing;
+        perform queue.store_search(
+            p_queue_id, v_search, v_full, v_late, v_now, v_start, v_took, cardinality(v_ids) < p_max);
     end if;
     if v_ids = '{}' then
         if p_answer_bytes is not null then
-            perform set_config('queue.passed_over', case when exists (
-                select from queue.fifo_ready r
-                cross join lateral queue.group_head(r.group_key, r.first_id, p_answer_bytes, p_answer_format) h
-                where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2)
-                    and r.visible_at between v_start and v_now and h.visible_at <= v_now and not h.fits)
-                then 'on' else 'off' end, true);
+            perform queue.note_passed_over(p_queue_id, v_start, v_now, p_answer_bytes, p_answer_format);
         end if;
         return;
     end if;
@@ -150,6 +123,67 @@ begin
             from unnest(v_taken) u(group_key))))
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
     select u.group_key, p_queue_id, v_now + p_visibility, u.first_id from unnest(v_taken, v_first_ids) u(group_key, first_id);
+end $$;
+
+-- queue.first_ready_at(queue, from): returns the first time from p_from on at which a group is or was ready, and null if
+-- the index has no such entry. Index: fifo_ready_visible_at.
+create or replace function queue.first_ready_at(p_queue_id int, p_from timestamptz) returns timestamptz
+language plpgsql as $$
+begin
+    return (
+        select r.visible_at from queue.fifo_ready r
+        where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2) and r.visible_at >= p_from
+        order by r.visible_at limit 1);
+end $$;
+
+-- queue.store_search(queue, search, full, late, now, first entry, duration, got less): stores where the next searches
+-- begin, after a search that searched the first entry. p_search: the row that it began with. p_got_less: the receive got
+-- fewer messages than it asked for.
+-- Each change of a group leaves a dead entry in the index by time (of queue.fifo_ready). The entry stays while an old
+-- snapshot may read it, and a search from the beginning of the index passes all of them. Therefore queue.fifo_search
+-- stores the time of the first entry that was found, and the next search begins there. But a transaction that commits
+-- late adds an entry with an earlier time. Hence a search begins at one of three places:
+--   usually: the stored time, at least 0.1 seconds before the search that stored it. When that search is 0.1 seconds
+--     old, this one searches the first entry again and stores its time.
+--   once a second (late): a second stored time, at least 2 seconds before the last search of this kind. This finds the
+--     entries of transactions that were open for up to 2 seconds.
+--   seldom (full): the beginning of the index. This finds every entry. It is due again after a second if this receive
+--     got less than it asked for, otherwise after a minute, but not before 50 times the time that it took. Thus it takes
+--     at most a fiftieth of the time.
+-- Locks: rows of queue.fifo_search, skipped if locked.
+create or replace function queue.store_search(
+    p_queue_id int, p_search queue.fifo_search, p_full boolean, p_late boolean, p_now timestamptz, p_first_at timestamptz,
+    p_took interval, p_got_less boolean)
+returns void
+language plpgsql as $$
+begin
+    delete from queue.fifo_search s where s.ctid = any (array(
+        select o.ctid from queue.fifo_search o where o.queue_id = p_queue_id for update skip locked));
+    insert into queue.fifo_search (queue_id, searched_at, visible_at, late_at, late_visible_at, full_due_at, full_took)
+    values (p_queue_id, p_now, least(p_first_at, p_now - interval '0.1 seconds'),
+        case when p_late then p_now else p_search.late_at end,
+        case when p_late then least(p_first_at, p_now - interval '2 seconds') else p_search.late_visible_at end,
+        case when not p_full then p_search.full_due_at
+            else p_now + greatest(50 * p_took, case when p_got_less then interval '1 second'
+                else interval '1 minute' end) end,
+        case when p_full then p_took else p_search.full_took end)
+    on conflict do nothing;
+end $$;
+
+-- queue.note_passed_over(queue, from, now, bytes, format): sets queue.passed_over to `on` if a group that is ready was
+-- passed over, because its first message does not fit into the answer, and to `off` otherwise.
+-- Index: fifo_ready_visible_at, as group_head.
+create or replace function queue.note_passed_over(
+    p_queue_id int, p_start timestamptz, p_now timestamptz, p_answer_bytes int, p_answer_format text)
+returns void
+language plpgsql as $$
+begin
+    perform set_config('queue.passed_over', case when exists (
+        select from queue.fifo_ready r
+        cross join lateral queue.group_head(r.group_key, r.first_id, p_answer_bytes, p_answer_format) h
+        where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2)
+            and r.visible_at between p_start and p_now and h.visible_at <= p_now and not h.fits)
+        then 'on' else 'off' end, true);
 end $$;
 
 -- queue.group_fits(group, first id, bytes, format, greatest receive count): returns whether a receive with a limited
@@ -179,8 +213,8 @@ language sql stable as $$
 select array_agg(h.id order by h.id) filter (where h.ready), array_agg(h.place order by h.id) filter (where h.ready),
     (array_agg(h.receive_count order by h.id))[1]
 from (select m.id, m.place, m.receive_count, bool_and(m.visible_at <= p_now and m.fits) over (order by m.id) as ready
-      from (select f.id, f.ctid as place, f.visible_at, f.receive_count, f.answer_bytes is null or p_answer_bytes is null
-                or coalesce((f.answer_bytes ->> p_answer_format)::int, 0) <= p_answer_bytes as fits
+      from (select f.id, f.ctid as place, f.visible_at, f.receive_count,
+                queue.fits(f.answer_bytes, p_answer_bytes, p_answer_format) as fits
             from queue.fifo_message f
             where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit p_limit) m) h
 $$;
@@ -223,11 +257,11 @@ begin
     with moved as (
         delete from queue.fifo_message m where m.id = any (v_ids) returning m.*),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
-            entered_by, finished_at)
-        select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, m.redelivered_at, v_group_id,
-            array[m.sent_at], queue.entered_by(m.system), array[p_now]
-        from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
+        insert into queue.history
+        select h.* from moved m
+        cross join lateral queue.history_row(p_queue_id, 'dead_lettered', m.system, m.receive_count, m.first_received_at,
+            m.redelivered_at, m.sent_at, null, p_now) h
+        where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.fifo_message
     select r.* from (select * from moved order by id) m
     cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(

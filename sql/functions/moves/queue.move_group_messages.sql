@@ -20,11 +20,11 @@ begin
     with gone as (
         delete from queue.fifo_message m where m.id = any (p_ids) and m.group_key = p_group_key returning m.*),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
-            entered_by, finished_at)
-        select p_queue_id, 'moved', g.receive_count, g.first_received_at, g.redelivered_at, p_group_id, array[g.sent_at],
-            queue.entered_by(g.system), array[v_now]
-        from gone g where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
+        insert into queue.history
+        select h.* from gone g
+        cross join lateral queue.history_row(p_queue_id, 'moved', g.system, g.receive_count, g.first_received_at,
+            g.redelivered_at, g.sent_at, null, v_now) h
+        where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.fifo_message
     select r.* from (select * from gone order by id) m
     cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(

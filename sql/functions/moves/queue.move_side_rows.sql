@@ -5,16 +5,16 @@ create or replace function queue.move_side_rows(p_queue_id int, p_places tid[], 
 language plpgsql as $$
 declare
     v_taken record;
+    v_now timestamptz := clock_timestamp();
 begin
     with gone as (
         delete from queue.side s where s.ctid = any (p_places) returning s.*),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id, sent_at,
-            entered_at, entered_by, finished_at)
-        select p_queue_id, 'moved', g.receive_count, g.first_received_at, g.redelivered_at, g.system ->> 'MessageGroupId',
-            array[g.sent_at], case when g.entered_at is not null then array[g.entered_at] end,
-            queue.entered_by(g.system), array[clock_timestamp()]
-        from gone g where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
+        insert into queue.history
+        select h.* from gone g
+        cross join lateral queue.history_row(p_queue_id, 'moved', g.system, g.receive_count, g.first_received_at,
+            g.redelivered_at, g.sent_at, g.entered_at, v_now) h
+        where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     select count(*)::int as moved, array_agg(
             coalesce(p_destination, g.system ->> 'DeadLetterQueueSourceArn') order by g.visible_at, g.id) as targets,
         array_agg(d order by g.visible_at, g.id) as messages

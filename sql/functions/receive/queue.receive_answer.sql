@@ -119,7 +119,7 @@ begin
             and queue.time_key(r.queue_id, -2) = queue.time_key(v_queue.queue_id, -2) and r.visible_at <= v_now
             and h.visible_at <= v_now;
     else
-        select bool_and((s.answer_bytes ->> p_answer_format)::int > p_answer_bytes is true) into v_all
+        select bool_and(not queue.fits(s.answer_bytes, p_answer_bytes, p_answer_format)) into v_all
         from queue.side s
         where queue.time_key(s.queue_id, -1) = queue.time_key(v_queue.queue_id, -1) and s.visible_at <= v_now;
         v_all := v_all and not exists (select from queue.ready_shards(v_queue.queue_id, v_queue.shards, v_now))

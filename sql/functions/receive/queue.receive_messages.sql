@@ -232,18 +232,17 @@ begin
                 select due.ctid from (
                     select r.ctid, r.receive_count from queue.side r
                     where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
-                        and (p_answer_bytes is null or r.receive_count >= p_max_receive_count
-                            or coalesce((r.answer_bytes ->> p_answer_format)::int, 0) <= p_answer_bytes)
+                        and (queue.fits(r.answer_bytes, p_answer_bytes, p_answer_format)
+                            or r.receive_count >= p_max_receive_count)
                     order by r.visible_at, r.id limit p_max + 100 for update skip locked) due
                 where due.receive_count >= p_max_receive_count))
             returning s.*),
         recorded as (
-            insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, group_id,
-                sent_at, entered_at, entered_by, finished_at)
-            select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, m.redelivered_at,
-                m.system ->> 'MessageGroupId', array[m.sent_at],
-                case when m.entered_at is not null then array[m.entered_at] end, queue.entered_by(m.system), array[p_now]
-            from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
+            insert into queue.history
+            select h.* from moved m
+            cross join lateral queue.history_row(p_queue_id, 'dead_lettered', m.system, m.receive_count,
+                m.first_received_at, m.redelivered_at, m.sent_at, m.entered_at, p_now) h
+            where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
         insert into queue.side
         select r.* from moved m
         cross join lateral jsonb_populate_record(m::queue.side, jsonb_build_object(
@@ -268,7 +267,7 @@ begin
             select r.ctid from queue.side r
             where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
                 and (v_target is null or r.receive_count < p_max_receive_count)      -- the next receive moves those
-                and (p_answer_bytes is null or coalesce((r.answer_bytes ->> p_answer_format)::int, 0) <= p_answer_bytes)
+                and queue.fits(r.answer_bytes, p_answer_bytes, p_answer_format)
             order by r.visible_at, r.id limit p_max for update skip locked))
         returning s.*),
     counted as (
