@@ -34,3 +34,132 @@ begin
     end if;
     return v_low;
 end $$;
+
+-- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to
+-- p_to, where no lease crosses the ends (lease_boundary), and records them in the history. All messages of a lease are
+-- recorded together, so the messages of an open lease stay, even acknowledged ones.
+-- It reads the open leases once: a lease that is acknowledged at the same time stays for the next call. The cursor's row
+-- also stays, and the next cleaning, which begins at it, deletes it.
+-- The caller is the shard's reader. Index: lease_pkey, log_pkey.
+create or replace function queue.clear_range(p_queue_id int, p_shard int, p_after bigint, p_to bigint, p_cursor bigint)
+returns void
+language plpgsql as $$
+declare
+    v_done bigint[];
+    v_kept bigint[];
+begin
+    with leases as materialized (
+        select x.pos, x.ids, x.gone, x.gone_at from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_after and x.pos <= p_to)
+    select
+        (select array_agg(d.pos) from leases d where d.ids = '{}'),
+        (select array_agg(k.id) from leases o cross join lateral (
+            select unnest(o.ids) union all select g.id from unnest(o.gone, o.gone_at) g(id, at) where g.at is not null) k(id)
+         where o.ids <> '{}' and k.id > p_after)
+    into v_done, v_kept;
+    if (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id) then
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
+            group_ids, sent_at, finished_at)
+        select p_queue_id, m.outcome, x.receive_count, x.first_received_at, x.redelivered_at, m.entered_by, m.group_ids,
+            m.sent_at, m.finished_at
+        from queue.lease x
+        cross join lateral (        -- aggregated inside: the planner must read for each lease its range of the log
+            select f.outcome, f.entered_by, case when count(f.group_id) > 0 then array_agg(f.group_id) end as group_ids,
+                array_agg(f.sent_at) as sent_at, array_agg(f.finished_at) as finished_at
+            from (
+                select l.sent_at, l.system ->> 'MessageGroupId' as group_id, queue.entered_by(l.system) as entered_by,
+                    case when l.id = any (x.gone) then 'deleted' else coalesce(x.outcome, 'deleted') end as outcome,
+                    case when l.id = any (x.gone) then x.gone_at[array_position(x.gone, l.id)] else x.done_at end
+                        as finished_at
+                from queue.log l
+                where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) f
+            where f.finished_at is not null     -- null: it moved to queue.side, where it is recorded
+            group by f.outcome, f.entered_by) m
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done);
+    end if;
+    delete from queue.lease x
+    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done) and x.pos < p_cursor;
+    if v_kept is null then
+        delete from queue.log l
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to;
+        return;
+    end if;
+    delete from queue.log l
+    where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to and l.id = any (array(
+        select e.id from (      -- without a join, for which the planner might scan the log once for each id that stays
+            select k.id from queue.log k
+            where k.queue_id = p_queue_id and k.shard = p_shard and k.id > p_after and k.id <= p_to
+            union all
+            select unnest(v_kept)) e(id)
+        group by e.id having count(*) = 1));
+end $$;
+
+-- queue.sweep_shard(queue, shard, low, pos): deletes finished messages behind a lease that stays open for long, such as
+-- one with messages of a noisy tenant, which are skipped while other tenants have to wait. A call handles one range, as
+-- large as that of clean_shard, without the last 2,000 messages, most of which are still in flight. Open leases stay for
+-- a later round, which begins when the shard has doubled in size; thus the sweep reads a message a constant number of
+-- times. The caller is the shard's reader. Locks: the row in queue.sweep.
+create or replace function queue.sweep_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns void
+language plpgsql as $$
+declare
+    v_sweep queue.sweep;
+    v_to bigint;
+begin
+    select * into v_sweep from queue.sweep s where s.queue_id = p_queue_id and s.shard = p_shard;
+    if v_sweep.pos is null or p_pos >= v_sweep.again_at then
+        v_sweep.pos := p_low;
+        v_sweep.again_at := p_pos + least(p_pos - p_low, 10000000);     -- ids may have jumped between the two
+    end if;
+    v_sweep.pos := greatest(v_sweep.pos, p_low);
+    if p_pos - v_sweep.pos < 4000 then
+        return;
+    end if;
+    v_to := queue.lease_boundary(p_queue_id, p_shard, v_sweep.pos, p_pos - 2000);
+    if v_to is not null then
+        perform queue.clear_range(p_queue_id, p_shard, v_sweep.pos, v_to, p_pos);
+        insert into queue.sweep (queue_id, shard, pos, again_at) values (p_queue_id, p_shard, v_to, v_sweep.again_at)
+        on conflict (queue_id, shard) do update set pos = excluded.pos, again_at = excluded.again_at;
+    end if;
+end $$;
+
+-- queue.lease_boundary(queue, shard, low, most): returns the highest pos from p_low to p_most at which the leases can be
+-- cut, because no later lease begins at or below it. It is at most 20,000 above p_low, or the first such pos if that is
+-- farther. Returns null if no such pos exists. Leases overlap only within 200 messages (take_fair), so a lease that
+-- overlaps another is among the next 200.
+-- Index: lease_pkey.
+create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_most bigint)
+returns bigint
+language plpgsql stable as $$
+declare
+    v_most bigint := least(p_most, p_low + 20000);
+    v_end bigint;
+    v_candidate bigint;
+begin
+    loop
+        select max(x.pos) into v_end from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_most;
+        exit when v_end is null;
+        select min(n.first_id) - 1 into v_candidate from (
+            select x.first_id from queue.lease x
+            where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_end order by x.pos limit 200) n;
+        if coalesce(v_candidate >= v_end, true) then
+            return v_end;
+        end if;
+        v_most := v_candidate;
+    end loop;
+    v_candidate := p_low;
+    loop
+        select min(x.pos) into v_end from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_candidate;
+        exit when v_end is null or v_end > p_most;
+        select max(n.pos) into v_candidate from (
+            select x.pos, x.first_id from queue.lease x
+            where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_end order by x.pos limit 200) n
+        where n.first_id <= v_end;
+        if v_candidate is null then
+            return v_end;
+        end if;
+        v_candidate := v_candidate - 1;
+    end loop;
+    return null;
+end $$;

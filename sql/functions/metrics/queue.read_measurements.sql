@@ -19,3 +19,10 @@ select null, sum(n.visible)::bigint, sum(n.in_flight)::bigint, sum(n.delayed)::b
     extract(epoch from clock_timestamp() - min(n.measured_at))::double precision
 from numbered n where not n.named having count(*) > 0
 $$;
+
+-- queue.read_installation(): returns the last measurements of the installation (measure_installation), a row (name,
+-- label, value) for each.
+create or replace function queue.read_installation() returns table (name text, label text, value double precision)
+language sql stable as $$
+select r.name, r.label, r.value from queue.reading r
+$$;
