@@ -1,6 +1,6 @@
 """Reports the number of messages in the queues as metrics; a schedule invokes it every minute."""
 
-from penstock.lambda_runtime.scheduled import reporting_handler
+from penstock.lambda_runtime.scheduled import make_reporting_handler
 from penstock.workers import collect
 
-handler = reporting_handler(collect)
+handler = make_reporting_handler(collect)

@@ -1,6 +1,6 @@
 """Delivers what goes out; a schedule invokes it every minute, and it polls until the next invocation."""
 
-from penstock.lambda_runtime.scheduled import polling_handler
+from penstock.lambda_runtime.scheduled import make_polling_handler
 from penstock.workers import deliver
 
-handler = polling_handler(deliver)
+handler = make_polling_handler(deliver)

@@ -1,6 +1,6 @@
 """Fires schedules; a schedule invokes it every minute, and it polls until the next invocation."""
 
-from penstock.lambda_runtime.scheduled import polling_handler
+from penstock.lambda_runtime.scheduled import make_polling_handler
 from penstock.workers import fire
 
-handler = polling_handler(fire)
+handler = make_polling_handler(fire)

@@ -1,6 +1,6 @@
 """Moves messages for message move tasks; a schedule invokes it every minute, and it polls until the next invocation."""
 
-from penstock.lambda_runtime.scheduled import polling_handler
+from penstock.lambda_runtime.scheduled import make_polling_handler
 from penstock.workers import move
 
-handler = polling_handler(move)
+handler = make_polling_handler(move)

@@ -1,5 +1,5 @@
 """Polls for event source mappings; a schedule invokes it every minute, and it polls until the next invocation."""
 
-from penstock.lambda_runtime.polling import mappings_handler
+from penstock.lambda_runtime.polling import make_mappings_handler
 
-handler = mappings_handler()
+handler = make_mappings_handler()

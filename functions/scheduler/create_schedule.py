@@ -1,5 +1,5 @@
 """EventBridge Scheduler CreateSchedule."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("scheduler", "CreateSchedule")
+handler = make_handler("scheduler", "CreateSchedule")

@@ -1,5 +1,5 @@
 """EventBridge Scheduler CreateScheduleGroup."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("scheduler", "CreateScheduleGroup")
+handler = make_handler("scheduler", "CreateScheduleGroup")

@@ -1,5 +1,5 @@
 """EventBridge Scheduler DeleteScheduleGroup."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("scheduler", "DeleteScheduleGroup")
+handler = make_handler("scheduler", "DeleteScheduleGroup")

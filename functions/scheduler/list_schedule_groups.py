@@ -1,5 +1,5 @@
 """EventBridge Scheduler ListScheduleGroups."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("scheduler", "ListScheduleGroups")
+handler = make_handler("scheduler", "ListScheduleGroups")

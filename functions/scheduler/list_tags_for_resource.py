@@ -1,5 +1,5 @@
 """EventBridge Scheduler ListTagsForResource."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("scheduler", "ListTagsForResource")
+handler = make_handler("scheduler", "ListTagsForResource")

@@ -1,5 +1,5 @@
 """EventBridge Scheduler TagResource."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("scheduler", "TagResource")
+handler = make_handler("scheduler", "TagResource")

@@ -1,5 +1,5 @@
 """EventBridge Scheduler UntagResource."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("scheduler", "UntagResource")
+handler = make_handler("scheduler", "UntagResource")

@@ -1,5 +1,5 @@
 """SNS CheckIfPhoneNumberIsOptedOut."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sns", "CheckIfPhoneNumberIsOptedOut")
+handler = make_handler("sns", "CheckIfPhoneNumberIsOptedOut")

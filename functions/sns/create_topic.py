@@ -1,5 +1,5 @@
 """SNS CreateTopic."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sns", "CreateTopic")
+handler = make_handler("sns", "CreateTopic")

@@ -1,5 +1,5 @@
 """SNS DeletePlatformApplication."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sns", "DeletePlatformApplication")
+handler = make_handler("sns", "DeletePlatformApplication")

@@ -1,5 +1,5 @@
 """SNS GetSMSSandboxAccountStatus."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sns", "GetSMSSandboxAccountStatus")
+handler = make_handler("sns", "GetSMSSandboxAccountStatus")

@@ -1,5 +1,5 @@
 """SNS OptInPhoneNumber."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sns", "OptInPhoneNumber")
+handler = make_handler("sns", "OptInPhoneNumber")

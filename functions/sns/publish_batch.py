@@ -1,5 +1,5 @@
 """SNS PublishBatch."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sns", "PublishBatch")
+handler = make_handler("sns", "PublishBatch")

@@ -1,5 +1,5 @@
 """SNS Subscribe."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sns", "Subscribe")
+handler = make_handler("sns", "Subscribe")

@@ -1,5 +1,5 @@
 """SNS TagResource."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sns", "TagResource")
+handler = make_handler("sns", "TagResource")

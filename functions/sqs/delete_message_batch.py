@@ -1,5 +1,5 @@
 """SQS DeleteMessageBatch."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sqs", "DeleteMessageBatch")
+handler = make_handler("sqs", "DeleteMessageBatch")

@@ -1,5 +1,5 @@
 """SQS DeleteQueue."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sqs", "DeleteQueue")
+handler = make_handler("sqs", "DeleteQueue")

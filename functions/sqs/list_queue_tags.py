@@ -1,5 +1,5 @@
 """SQS ListQueueTags."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sqs", "ListQueueTags")
+handler = make_handler("sqs", "ListQueueTags")

@@ -1,5 +1,5 @@
 """SQS ReceiveMessage."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sqs", "ReceiveMessage")
+handler = make_handler("sqs", "ReceiveMessage")

@@ -1,5 +1,5 @@
 """SQS SendMessageBatch."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sqs", "SendMessageBatch")
+handler = make_handler("sqs", "SendMessageBatch")

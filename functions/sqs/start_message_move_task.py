@@ -1,5 +1,5 @@
 """SQS StartMessageMoveTask."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sqs", "StartMessageMoveTask")
+handler = make_handler("sqs", "StartMessageMoveTask")

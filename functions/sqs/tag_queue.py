@@ -1,5 +1,5 @@
 """SQS TagQueue."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("sqs", "TagQueue")
+handler = make_handler("sqs", "TagQueue")

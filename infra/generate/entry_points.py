@@ -12,9 +12,9 @@ TITLES = {"sqs": "SQS", "sns": "SNS", "scheduler": "EventBridge Scheduler"}
 
 TEXT = '''"""{title} {action}."""
 
-from penstock.lambda_runtime.handler import lambda_handler
+from penstock.lambda_runtime.handler import make_handler
 
-handler = lambda_handler("{service}", "{action}")
+handler = make_handler("{service}", "{action}")
 '''
 
 

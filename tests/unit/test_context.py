@@ -4,13 +4,13 @@ from base64 import b64encode
 
 import pytest
 
-from penstock.access.users import caller
+from penstock.access.users import build_user
 from penstock.aws.arn import (
     LONGEST_NAME,
     _resolve_queue,
+    build_queue_arn,
     is_queue_name,
     parse_queue_arn,
-    queue_arn,
     resolve_queue,
 )
 from penstock.aws.queue_url import resolve
@@ -90,7 +90,7 @@ def test_links_lead_where_somebody_vouches_for(
     host: bytes, variables: dict[str, str], signed: bool, url: str
 ) -> None:
     found = context({b"host": host}, **variables)
-    found.user = caller("123456789012", None, None) if signed else None
+    found.user = build_user("123456789012", None, None) if signed else None
     assert found.link_base_url == url
 
 
@@ -168,7 +168,7 @@ def test_a_name_that_no_queue_can_have_is_a_queue_that_does_not_exist(name: str)
 
 # --- ARNs ------------------------------------------------------------------------------------------------------------
 def test_arns_are_read_back() -> None:
-    text = queue_arn("us-east-1", "000000000000", "q.fifo")
+    text = build_queue_arn("us-east-1", "000000000000", "q.fifo")
     assert text == "arn:aws:sqs:us-east-1:000000000000:q.fifo"
     parsed = parse_queue_arn(text)
     assert parsed is not None

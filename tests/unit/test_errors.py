@@ -8,7 +8,7 @@ import pytest
 
 import penstock
 from penstock import errors
-from penstock.errors import ERRORS, AwsError, from_sql
+from penstock.errors import ERRORS, AwsError, make_sql_error
 
 LEGACY = "AWS.SimpleQueueService."
 
@@ -76,13 +76,13 @@ def test_the_tree_in_the_module_names_every_error() -> None:
 
 
 def test_an_error_of_sql_is_found_by_its_class_name() -> None:
-    assert type(from_sql("OverLimit")) is errors.OverLimit
-    assert from_sql("QueueNameExists", "detail").message == "detail"
-    assert from_sql("QueueDoesNotExist").message == "The specified queue does not exist."
+    assert type(make_sql_error("OverLimit")) is errors.OverLimit
+    assert make_sql_error("QueueNameExists", "detail").message == "detail"
+    assert make_sql_error("QueueDoesNotExist").message == "The specified queue does not exist."
 
 
 def test_an_unknown_error_of_sql_is_our_own_failure_and_shows_nothing() -> None:
-    error = from_sql("division_by_zero", "secret")
+    error = make_sql_error("division_by_zero", "secret")
     assert type(error) is errors.InternalFailure
     assert "secret" not in error.message
 

@@ -66,7 +66,7 @@ def test_lambda_has_the_same_keys() -> None:
     """In a separate process: powertools keeps the standard output that it saw first."""
     extra = {"request_id": "r-1", "queue": "q"}
     record = logging.makeLogRecord({"levelname": "INFO", "msg": "hello", **extra})
-    code = f"from penstock.telemetry import lambda_logger; lambda_logger('info').info('hello', extra={extra})"
+    code = f"from penstock.telemetry import make_lambda_logger; make_lambda_logger('info').info('hello', extra={extra})"
     written = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
     assert sorted(written) == sorted(json.loads(JsonFormatter().format(record)))
     assert written["timestamp"].endswith("Z")
@@ -84,8 +84,8 @@ def records_of(script: str, **variables: str) -> list[Any]:
 def test_log_level_decides_also_where_lambda_lets_more_through() -> None:
     """template.yaml lets INFO through at every LOG_LEVEL, since metrics are INFO to Lambda."""
     script = (
-        "from penstock.telemetry import lambda_logger\n"
-        "logger = lambda_logger('warning')\n"
+        "from penstock.telemetry import make_lambda_logger\n"
+        "logger = make_lambda_logger('warning')\n"
         "logger.info('usual')\n"
         "logger.warning('unusual')\n"
     )
@@ -101,10 +101,10 @@ def test_an_exception_is_written_alike(stream: io.StringIO) -> None:
         logging.getLogger("penstock.x").exception("request failed", extra={"action": "SendMessage"})
     here = json.loads(stream.getvalue())
     (there,) = records_of(
-        "from penstock.telemetry import lambda_logger\n"
+        "from penstock.telemetry import make_lambda_logger\n"
         "try: raise ValueError('bad')\n"
         "except ValueError as e:\n"
-        "    lambda_logger('info').error('request failed', exc_info=e, extra={'action': 'SendMessage'})"
+        "    make_lambda_logger('info').error('request failed', exc_info=e, extra={'action': 'SendMessage'})"
     )
     assert sorted(here) == sorted(there)
     assert list(here)[:4] == list(there)[:4] == ["timestamp", "level", "message", "service"]

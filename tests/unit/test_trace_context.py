@@ -8,7 +8,7 @@ from penstock.trace_context import (
     TraceContext,
     as_trace_header,
     as_traceparent,
-    message_trace_header,
+    find_message_trace_header,
     parse_trace_header,
     parse_traceparent,
 )
@@ -93,5 +93,5 @@ def test_what_names_no_span(text: str) -> None:
     ],
 )
 def test_what_messages_get_of_a_request(given: str, passed_on: str | None) -> None:
-    assert message_trace_header({b"x-amzn-trace-id": given.encode("latin-1")}) == passed_on
-    assert message_trace_header({}) is None
+    assert find_message_trace_header({b"x-amzn-trace-id": given.encode("latin-1")}) == passed_on
+    assert find_message_trace_header({}) is None

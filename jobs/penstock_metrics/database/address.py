@@ -8,7 +8,7 @@ from typing import Any, Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from penstock.postgres.call_deadline import connection_parameters
+from penstock.postgres.call_deadline import build_connection_parameters
 from penstock.postgres.network import CONNECT_SECONDS
 from penstock.postgres.psycopg_connection import LimitedConnection
 
@@ -33,7 +33,7 @@ TRANSACTION_SETTINGS: Final = (
 
 def open_connection(address: str) -> psycopg.Connection[Any]:
     """Returns a connection in autocommit mode, whose calls end after CALL_SECONDS."""
-    parameters = {**connection_parameters(address), "application_name": "penstock metrics"}
+    parameters = {**build_connection_parameters(address), "application_name": "penstock metrics"}
     connection = LimitedConnection.connect(**parameters, autocommit=True, prepare_threshold=None)
     connection.call_seconds = CALL_SECONDS
     return connection
@@ -41,7 +41,7 @@ def open_connection(address: str) -> psycopg.Connection[Any]:
 
 def add_limits(address: str) -> str:
     """Returns the same address with the limits of `penstock.postgres.network`, for other users of libpq."""
-    return make_conninfo(**connection_parameters(address))
+    return make_conninfo(**build_connection_parameters(address))
 
 
 def jdbc_address(address: str) -> tuple[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from the Host of the caller's request, unless a base URL is configured. It accep
 import re
 from collections.abc import Mapping
 
-from penstock.access.users import User, caller, user_arn
+from penstock.access.users import User, build_user, build_user_arn
 from penstock.aws import queue_url
 from penstock.aws.arn import ResolvedQueue
 from penstock.aws.codec.protocol import Protocol
@@ -18,7 +18,7 @@ from .environment import Environment
 from .errors import QueueDoesNotExist
 from .http import HttpRequest
 from .settings import Settings
-from .trace_context import message_trace_header
+from .trace_context import find_message_trace_header
 
 _KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,128})(?:/|%2F)").search
 
@@ -52,19 +52,19 @@ class Context:
     @property
     def caller(self) -> User:
         """The calling user; the account's root user if no signature was required."""
-        return self.user or caller(self.account_id, None, None)
+        return self.user or build_user(self.account_id, None, None)
 
     @property
     def caller_arn(self) -> str:
         """The caller's ARN: of a user with a checked signature, else `user/` and the key id of the request."""
         principal = self.caller.principal
         key_id = None if self.user is not None else read_key_id(self.http)
-        return user_arn(self.account_id, key_id) if key_id else principal.arn or ""
+        return build_user_arn(self.account_id, key_id) if key_id else principal.arn or ""
 
     @property
     def client_address(self) -> str:
         """The client's IP address; empty if unknown."""
-        return client_address(self.http.headers, self.http.peer, self.environment.settings)
+        return find_client_address(self.http.headers, self.http.peer, self.environment.settings)
 
     @property
     def condition_keys(self) -> dict[str, str]:
@@ -86,7 +86,7 @@ class Context:
     def base_url(self) -> str:
         """The scheme and authority that the caller used, without a trailing slash."""
         if self._base_url is None:
-            self._base_url = base_url(self.http.headers, self.environment)
+            self._base_url = find_base_url(self.http.headers, self.environment)
         return self._base_url
 
     @property
@@ -114,7 +114,7 @@ class Context:
     @property
     def trace_header(self) -> str | None:
         """AWSTraceHeader for messages of this request without one; None if the request belongs to no trace."""
-        return message_trace_header(self.http.headers)
+        return find_message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:
         """Returns the QueueUrl of a queue of this account (or another), in the region of the request (or another)."""
@@ -153,7 +153,7 @@ def read_key_id(http: HttpRequest) -> str | None:
     return found[1].decode() if found else None
 
 
-def base_url(headers: Mapping[bytes, bytes], environment: Environment) -> str:
+def find_base_url(headers: Mapping[bytes, bytes], environment: Environment) -> str:
     """Returns the configured base URL, else the forwarded address if it is trusted, else the request's Host."""
     settings = environment.settings
     if settings.queue_base_url:
@@ -169,10 +169,10 @@ def request_host(headers: Mapping[bytes, bytes], environment: Environment) -> by
 
 def is_secure(headers: Mapping[bytes, bytes], settings: Settings) -> bool:
     """Returns whether the client's connection was encrypted, according to the load balancer or API Gateway."""
-    return settings.queue_trust_forwarded and _first(headers.get(b"x-forwarded-proto")) == b"https"
+    return settings.queue_trust_forwarded and _take_first(headers.get(b"x-forwarded-proto")) == b"https"
 
 
-def client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings) -> str:
+def find_client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings) -> str:
     """Returns the client's IP address; empty if unknown. A load balancer appends it to X-Forwarded-For."""
     forwarded = headers.get(b"x-forwarded-for") if settings.queue_trust_forwarded else None
     if forwarded is None:
@@ -180,6 +180,6 @@ def client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings
     return forwarded.rpartition(b",")[2].strip().decode("latin-1")
 
 
-def _first(value: bytes | None) -> bytes:
+def _take_first(value: bytes | None) -> bytes:
     """Returns the first entry of a forwarded header, which is the client's: each proxy appends its own entry."""
     return b"" if value is None else value.partition(b",")[0].strip()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from penstock.message_lengths import MessageLengths
-from penstock.postgres.calls import statement_call
+from penstock.postgres.calls import build_call
 from penstock.postgres.database import LongMessageFound
 from penstock.postgres.statements.long_polls import READY_QUEUES
 from penstock.postgres.statements.messages import ReceivedRow
@@ -53,7 +53,7 @@ def ignore(_: Report) -> None:
     """Counts nothing."""
 
 
-def any_wait(seconds: float) -> float:
+def allow_any_wait(seconds: float) -> float:
     """Grants every wait."""
     return seconds
 
@@ -62,7 +62,7 @@ def run(
     operation: Operation[T],
     database: StatementExecutor,
     count: Callable[[Report], None] = ignore,
-    grant: GrantWait = any_wait,
+    grant: GrantWait = allow_any_wait,
     lengths: MessageLengths | None = None,
 ) -> T:
     """Returns the operation's result. Raises the errors of the operation and of `call`.
@@ -88,7 +88,7 @@ def perform(
 ) -> object:
     """Performs one effect and returns its result. Raises TypeError for an effect that it does not know."""
     if isinstance(effect, (Call, BatchCall, Transact)):
-        return database.call(*statement_call(effect))
+        return database.call(*build_call(effect))
     if isinstance(effect, Receive):
         return receive(effect, database, grant, lengths)
     if isinstance(effect, Pause):
@@ -111,7 +111,7 @@ def receive(
     or it is too long for the answer. No transaction is open during a pause.
     """
     rows = receive_now(effect, database, lengths)
-    deadline = time.monotonic() + grant(seconds_to_wait(effect, rows))
+    deadline = time.monotonic() + grant(count_seconds_to_wait(effect, rows))
     pause = FIRST_PAUSE_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         time.sleep(min(pause, left))
@@ -128,13 +128,13 @@ def receive_now(
 ) -> list[ReceivedRow]:
     """Returns the rows of one call, or of two if the first assumed short messages and found a long one."""
     try:
-        return database.call(*statement_call(effect, assume_short=lengths.are_short(effect.queue)))
+        return database.call(*build_call(effect, assume_short=lengths.are_short(effect.queue)))
     except LongMessageFound:
         lengths.note_long(effect.queue)
-        return database.call(*statement_call(effect))
+        return database.call(*build_call(effect))
 
 
-def seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -> float:
+def count_seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -> float:
     """Returns how long a receive with these rows waits: 0 if they are messages or an error."""
     if not is_empty(rows):
         return 0

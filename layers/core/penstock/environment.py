@@ -61,6 +61,6 @@ class Environment:
 def _make_access_rule(settings: Settings) -> "AccessRule | None":
     if settings.queue_access == "off":
         return None
-    from penstock.access.authentication import access_rule  # noqa: PLC0415 - takes 15 ms, and only some settings need it
+    from penstock.access.authentication import make_access_rule  # noqa: PLC0415 - takes 15 ms, and only some settings need it
 
-    return access_rule(settings)
+    return make_access_rule(settings)

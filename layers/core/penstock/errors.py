@@ -350,7 +350,7 @@ def _classes(parent: type[AwsError]) -> Iterator[type[AwsError]]:
 ERRORS: dict[str, type[AwsError]] = {error.__name__: error for error in _classes(AwsError)}
 
 
-def from_sql(code: str, detail: str | None = None) -> AwsError:
+def make_sql_error(code: str, detail: str | None = None) -> AwsError:
     """Returns the error for the class name in a SQL function's column `error`; InternalFailure for an unknown name."""
     error = ERRORS.get(code)
     return InternalFailure() if error is None else error(detail)

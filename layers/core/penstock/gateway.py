@@ -26,7 +26,7 @@ from penstock.access.request_rate import CHUNK_BYTES, count_answer
 from penstock.access.sigv4 import CredentialScope, query_pairs
 from penstock.aws.arn import is_account_id, is_region
 from penstock.aws.codec import json, limits, query, query_json, rest_json, xml
-from penstock.aws.codec.protocol import Protocol, detect_protocol, rest_resource, rest_service
+from penstock.aws.codec.protocol import Protocol, detect_protocol, find_rest_resource, find_rest_service
 from penstock.aws.queue_url import is_queue_path
 from penstock.event_sources.checks import polls_mappings
 from penstock.event_sources.errors import as_lambda_error
@@ -40,7 +40,7 @@ from penstock.sns import link_page
 from penstock.sns.errors import ValidationError, as_sns_error
 
 from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNDECODED, AnyAction
-from .context import Context, client_address
+from .context import Context, find_client_address
 from .effects import Operation
 from .environment import Environment
 from .errors import (
@@ -186,7 +186,7 @@ def decode(
             )
             return GuardedActionCall(UNDECODED, None, context, protocol, guard, read)
         if environment.request_rate is not None:
-            address = client_address(http.headers, http.peer, settings)
+            address = find_client_address(http.headers, http.peer, settings)
             environment.request_rate.check_address(address, len(http.body))
         decoded_action, request, scope = read()
     except AwsError as error:
@@ -215,28 +215,28 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
     if action is None:
         raise InvalidAction.named(target.decode("latin-1").rpartition(".")[2])
     try:
-        request = json.decoder(action.request)(http.body)
+        request = json.make_decoder(action.request)(http.body)
     except MissingParameter as error:
-        raise _missing_member(action, error) from error
+        raise _make_missing_error(action, error) from error
     if action.service != "sqs":  # its types declare no limits, and most requests are its
         _check_limits(request)
-    scope = _header_scope(http.headers, environment) or _default_scope(environment)
+    scope = _read_header_scope(http.headers, environment) or _build_default_scope(environment)
     return DecodedRequest(action, request, scope)
 
 
 def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
-    kind, label = rest_resource(http.path) or ("", None)
+    kind, label = find_rest_resource(http.path) or ("", None)
     action = BY_ROUTE.get((http.method, kind, label is not None))
     if action is None or (action.service == "lambda" and not polls_mappings(http, environment.settings)):
         raise UnknownOperationException
     try:
-        request = rest_json.decoder(action.request)(label, http.query, http.body)
+        request = rest_json.make_decoder(action.request)(label, http.query, http.body)
     except rest_json.ConstraintViolation as violation:
         raise ValidationException.of(violation.problems) from None
     scope = (
-        _header_scope(http.headers, environment)
+        _read_header_scope(http.headers, environment)
         or _read_presigned_scope(http, environment)
-        or _default_scope(environment)
+        or _build_default_scope(environment)
     )
     return DecodedRequest(action, request, scope)
 
@@ -244,22 +244,22 @@ def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
 def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest:
     tree = query.parse(http.query, b"" if http.method == "GET" else http.body)
     scope = (
-        _header_scope(http.headers, environment)
-        or _query_scope(tree, environment)
-        or _default_scope(environment)
+        _read_header_scope(http.headers, environment)
+        or _read_query_scope(tree, environment)
+        or _build_default_scope(environment)
     )
     on_queue = http.path != "/" and is_queue_path(http.path)
     if on_queue and not tree.get("Action"):
         raise UnknownOperationException
-    action = _query_action(tree, scope.service)
+    action = _find_query_action(tree, scope.service)
     if on_queue and "queue_url" not in action.request.__struct_fields__:
         raise InvalidAction.named(action.name)
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)
     try:
-        request = query.decoder(action.request)(tree)
+        request = query.make_decoder(action.request)(tree)
     except MissingParameter as error:
-        raise _missing_member(action, error) from error
+        raise _make_missing_error(action, error) from error
     if action.service != "sqs":
         _check_limits(request)
     return DecodedRequest(action, request, scope)
@@ -271,7 +271,7 @@ def _check_limits(request: Struct) -> None:
         raise ValidationError.of(problems)
 
 
-def _missing_member(action: AnyAction, error: MissingParameter) -> AwsError:
+def _make_missing_error(action: AnyAction, error: MissingParameter) -> AwsError:
     """For a missing member SQS answers MissingParameter, and SNS ValidationError."""
     if action.service == "sqs":
         return error
@@ -288,8 +288,8 @@ _DECODERS = {
 
 def guess_service(http: HttpRequest) -> str:
     """Returns the most likely service of an undecodable request: each service has its own form of errors."""
-    if rest_resource(http.path) is not None:
-        return rest_service(http.path)
+    if find_rest_resource(http.path) is not None:
+        return find_rest_service(http.path)
     target = http.headers.get(b"x-amz-target", b"")
     scope = http.headers.get(b"authorization", b"")
     if target.startswith(b"AmazonSNS."):
@@ -302,7 +302,7 @@ def guess_service(http: HttpRequest) -> str:
     return "sqs"
 
 
-def _query_action(tree: query.Tree, signed_service: str) -> AnyAction:
+def _find_query_action(tree: query.Tree, signed_service: str) -> AnyAction:
     """Returns the action by name, in the service of the signature, else in that of the given `Version`, else in any."""
     name = tree.get("Action")
     if not isinstance(name, str) or not name:
@@ -332,9 +332,9 @@ def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
     if tree.get("Action", PEEK.name) != PEEK.name:
         raise InvalidAction.named(str(tree["Action"])[:256])
     scope = (
-        _header_scope(http.headers, environment)
-        or _query_scope(tree, environment)
-        or _default_scope(environment)
+        _read_header_scope(http.headers, environment)
+        or _read_query_scope(tree, environment)
+        or _build_default_scope(environment)
     )
     matched = _PEEK_PATH(http.path)
     if matched and matched[2]:
@@ -345,11 +345,11 @@ def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
         if isinstance(tree.get(name), str):
             tree[name] = tree[name].lower()  # Python clients write True
     action: AnyAction = cast("AnyAction", PEEK)
-    return DecodedRequest(action, query.decoder(PEEK.request)(tree), scope)
+    return DecodedRequest(action, query.make_decoder(PEEK.request)(tree), scope)
 
 
 # --- callers ---------------------------------------------------------------------------------------------------------
-def _header_scope(headers: Mapping[bytes, bytes], environment: Environment) -> CredentialScope | None:
+def _read_header_scope(headers: Mapping[bytes, bytes], environment: Environment) -> CredentialScope | None:
     """Authorization: AWS4-HMAC-SHA256 Credential=<scope>, SignedHeaders=…, Signature=… (SigV4)."""
     header = headers.get(b"authorization")
     if header is None:
@@ -358,7 +358,7 @@ def _header_scope(headers: Mapping[bytes, bytes], environment: Environment) -> C
     return _parse_known_scope(rest.partition(b",")[0].strip(), environment) if separator else None
 
 
-def _query_scope(tree: query.Tree, environment: Environment) -> CredentialScope | None:
+def _read_query_scope(tree: query.Tree, environment: Environment) -> CredentialScope | None:
     """X-Amz-Credential of a presigned URL."""
     scope = tree.get("X-Amz-Credential")
     return _parse_known_scope(scope.encode(), environment) if isinstance(scope, str) else None
@@ -404,7 +404,7 @@ def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> C
     return CredentialScope(account_id, region if is_region(region) else default_region, service)
 
 
-def _default_scope(environment: Environment) -> CredentialScope:
+def _build_default_scope(environment: Environment) -> CredentialScope:
     return CredentialScope(environment.settings.queue_account_id, environment.settings.queue_region, "")
 
 
@@ -425,17 +425,17 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
         content_type, body, headers = (
             link_page.CONTENT_TYPE,
             link_page.page(call.request),
-            link_page.headers(),
+            link_page.build_headers(),
         )
     else:
         content_type = xml.CONTENT_TYPE
         namespace = SERVICES[action.service].xml_namespace
         body = xml.encode_result(action.name, namespace, result, context.request_id)
         if protocol is Protocol.QUERY_JSON:
-            content_type, body = query_json.CONTENT_TYPE, query_json.json_of_xml(body)
+            content_type, body = query_json.CONTENT_TYPE, query_json.convert_xml(body)
     if len(body) > CHUNK_BYTES:
         count_answer(context, len(body))
-    return HttpResponse(action.status, [*_headers(content_type, context.request_id), *headers], body)
+    return HttpResponse(action.status, [*_build_headers(content_type, context.request_id), *headers], body)
 
 
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
@@ -453,25 +453,25 @@ def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: 
     if service == "sns":
         error = as_sns_error(error)
     if protocol is Protocol.JSON:
-        headers = _headers(json.CONTENT_TYPE, request_id)
+        headers = _build_headers(json.CONTENT_TYPE, request_id)
         headers.append((b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode()))
         body = json.encode_error(error)
     elif protocol is Protocol.REST_JSON:
         error = as_lambda_error(error) if service == "lambda" else as_scheduler_error(error)
         kind, body = rest_json.encode_error(error, rest_type(error))
-        headers = [*_headers(rest_json.CONTENT_TYPE, request_id), (rest_json.ERROR_HEADER, kind)]
+        headers = [*_build_headers(rest_json.CONTENT_TYPE, request_id), (rest_json.ERROR_HEADER, kind)]
     elif isinstance(error, UnknownOperationException):
-        headers, body = _headers(xml.CONTENT_TYPE, request_id), xml.UNKNOWN_OPERATION
+        headers, body = _build_headers(xml.CONTENT_TYPE, request_id), xml.UNKNOWN_OPERATION
     elif protocol is Protocol.QUERY_JSON:
-        headers = _headers(query_json.CONTENT_TYPE, request_id)
+        headers = _build_headers(query_json.CONTENT_TYPE, request_id)
         body = query_json.encode_error(error, request_id)
     else:
-        headers = _headers(xml.CONTENT_TYPE, request_id)
+        headers = _build_headers(xml.CONTENT_TYPE, request_id)
         body = xml.encode_error(SERVICES[service].xml_namespace, error, request_id)
     if error.retry_after_seconds is not None:
         headers.append((b"retry-after", str(error.retry_after_seconds).encode()))
     return HttpResponse(error.status, headers, body)
 
 
-def _headers(content_type: bytes, request_id: str) -> list[tuple[bytes, bytes]]:
+def _build_headers(content_type: bytes, request_id: str) -> list[tuple[bytes, bytes]]:
     return [(b"content-type", content_type), (b"x-amzn-requestid", request_id.encode())]

@@ -89,7 +89,7 @@ class AtMost(logging.Filter):
         return self._number <= self._most
 
 
-def lambda_logger(level: str) -> Logger:
+def make_lambda_logger(level: str) -> Logger:
     """Returns the Logger of Lambda functions. Imports powertools, which the container never needs."""
     from aws_lambda_powertools import Logger  # noqa: PLC0415
     from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter  # noqa: PLC0415

@@ -102,7 +102,7 @@ def _check_ids(context: TraceContext) -> TraceContext | None:
     return context if context.trace_id.strip("0") and context.span_id.strip("0") else None
 
 
-def message_trace_header(headers: Mapping[bytes, bytes]) -> str | None:
+def find_message_trace_header(headers: Mapping[bytes, bytes]) -> str | None:
     """AWSTraceHeader for messages of a request that have none: from the request's span, else its X-Amzn-Trace-Id.
 
     A header without Parent= is not passed on: load balancers and gateways add one to every request (our choice).

@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from penstock.access.addresses import rate_limit_key
-from penstock.context import client_address
+from penstock.context import find_client_address
 from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
@@ -139,7 +139,7 @@ class Application(RestApplication):
     def _find_address(self, scope: Scope) -> str:
         peer, _ = scope.get("client") or ("", 0)
         settings = self.aws_application.environment.settings
-        return rate_limit_key(client_address(dict(scope["headers"]), peer, settings))
+        return rate_limit_key(find_client_address(dict(scope["headers"]), peer, settings))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_aws = not self._is_page(scope) and (

@@ -42,8 +42,8 @@ class RestHandler:
         """Answers an HTTP event in the form that belongs to the kind of event."""
         with event_loop():
             answer = self._get_adapter()(event, lambda_context)
-            limit = events.response_limit(event)
-            if events.fits(answer, limit):
+            limit = events.find_response_limit(event)
+            if events.is_within_limit(answer, limit):
                 return answer
             return lambda_adapter(error_response(ResponseTooLarge.of(limit.way)))(event, lambda_context)
 
@@ -81,7 +81,7 @@ def describe_events(application: ASGI) -> ASGI:
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:
         event = scope["aws.event"]
         scope[HOST_CHECKED_KEY] = events.is_host_checked(event)
-        scope[RESPONSE_LIMIT_KEY] = events.response_limit(event)
+        scope[RESPONSE_LIMIT_KEY] = events.find_response_limit(event)
         await application(scope, receive, send)
 
     return respond

@@ -24,7 +24,7 @@ from penstock.actions import load_operations
 from penstock.effects import Operation, Row, Statement
 from penstock.environment import Environment
 from penstock.postgres.psycopg_connection import TransactionExecutor, connect
-from penstock.postgres.server_check import server_problem
+from penstock.postgres.server_check import find_server_problem
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
 from penstock.reports import ReceivedBy
@@ -94,7 +94,7 @@ def load_receipts(settings: Settings) -> ReceiptHandles:
     """The installation's receipt key. Raises LocalError when the database cannot be reached or is not migrated."""
     try:
         with connect(settings.database_url) as connection:
-            if problem := server_problem(connection):
+            if problem := find_server_problem(connection):
                 raise LocalError(problem)
             return ReceiptHandles.load(TransactionExecutor(connection))
     except psycopg.Error as error:

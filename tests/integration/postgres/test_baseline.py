@@ -19,8 +19,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.postgres.migrations import migrate, read_functions, sql_directory
-from penstock.postgres.schema_dump import schema_dump
+from penstock.postgres.migrations import find_sql_directory, migrate, read_functions
+from penstock.postgres.schema_dump import dump_schema
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
@@ -60,13 +60,13 @@ def test_sql_is_as_the_changelog_demands() -> None:
     if commit:
         command = ["git", "show", f"{commit}:sql/{BASELINE}"]
         released = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert list(faults(sql_directory(), released)) == []
+    assert list(faults(find_sql_directory(), released)) == []
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """A copy of sql/."""
-    return Path(shutil.copytree(sql_directory(), tmp_path / "sql"))
+    return Path(shutil.copytree(find_sql_directory(), tmp_path / "sql"))
 
 
 DROP = """\
@@ -114,14 +114,14 @@ def test_the_heading_declares_the_release(heading: str, commit: str) -> None:
     assert released_commit(f"# Changelog\n\n{heading}\n\nThe first release.\n") == commit
 
 
-FUNCTIONS = sql_directory() / "functions"
+FUNCTIONS = find_sql_directory() / "functions"
 # A migration made it, because an index uses it.
 MADE_BY_MIGRATION = ["time_key"]
 DEFINED = re.compile(r"^create or replace (?:function|procedure) queue\.([a-z_]+)", re.MULTILINE)
 
 
 def files() -> list[Path]:
-    return [*FUNCTIONS.glob("*/*.sql"), *(sql_directory() / "former").glob("*.sql")]
+    return [*FUNCTIONS.glob("*/*.sql"), *(find_sql_directory() / "former").glob("*.sql")]
 
 
 def test_the_catalogue_has_the_functions_of_the_files(database: Database) -> None:
@@ -135,7 +135,7 @@ def test_the_catalogue_has_the_functions_of_the_files(database: Database) -> Non
 
 
 def test_functions_are_read_in_the_order_of_their_names_across_folders() -> None:
-    names = [script.name for script in read_functions(sql_directory())]
+    names = [script.name for script in read_functions(find_sql_directory())]
     functions = sorted(path.name for path in FUNCTIONS.glob("*/*.sql"))
     assert names[: len(functions)] == functions
     assert len(set(functions)) == len(functions)
@@ -149,7 +149,7 @@ def test_a_folder_holds_at_most_20_files() -> None:
 
 
 def test_the_dump_shows_tables_and_functions(database: Database) -> None:
-    dump = schema_dump(database.api_dsn)
+    dump = dump_schema(database.api_dsn)
     for text in ("create table queue.log (", "\nfunction queue.send(name text"):
         assert text in dump
 
@@ -157,4 +157,4 @@ def test_the_dump_shows_tables_and_functions(database: Database) -> None:
 def test_the_dump_is_the_same_on_the_newest_postgresql(database: Database) -> None:
     with ephemeral_state() as state, running_postgres(state, SystemAccount.choose(), "wheel") as newest:
         migrate(newest.service_dsn())
-        assert schema_dump(newest.service_dsn()) == schema_dump(database.api_dsn)
+        assert dump_schema(newest.service_dsn()) == dump_schema(database.api_dsn)

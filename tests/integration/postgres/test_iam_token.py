@@ -22,7 +22,7 @@ from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock.postgres import iam_token
 from penstock.postgres.address import parse_address
 from penstock.postgres.database import Database
-from penstock.postgres.iam_token import TokenError, new_token, with_token
+from penstock.postgres.iam_token import TokenError, add_token, make_token
 from penstock.postgres.statements.installation import DUE_WORK
 from penstock.settings import DRIVERS, SettingError, Settings
 from penstock_web.database import connect as container
@@ -52,9 +52,9 @@ def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
-    iam_token._client.cache_clear()
+    iam_token._make_client.cache_clear()
     yield
-    iam_token._client.cache_clear()
+    iam_token._make_client.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +83,12 @@ def tokens(server: Postgres, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
 
     def recorded(host: str, port: int, user: str) -> str:
-        token = f"{new_token(host, port, user)}&number={len(made)}"
+        token = f"{make_token(host, port, user)}&number={len(made)}"
         set_password(server, token)
         made.append(token)
         return token
 
-    monkeypatch.setattr(iam_token, "new_token", recorded)
+    monkeypatch.setattr(iam_token, "make_token", recorded)
     set_password(server, "nobody has this one")
     return made
 
@@ -120,7 +120,7 @@ def signed(key: bytes, text: str) -> bytes:
 
 def test_what_a_token_is() -> None:
     """A presigned request of rds-db for `connect` by that user, without its scheme; the signature is computed anew."""
-    place, _, query = new_token("db.example.eu-west-1.rds.amazonaws.com", 5433, USER).partition("/?")
+    place, _, query = make_token("db.example.eu-west-1.rds.amazonaws.com", 5433, USER).partition("/?")
     fields = {name: value for name, (value,) in parse_qs(query, strict_parsing=True).items()}
     assert place == "db.example.eu-west-1.rds.amazonaws.com:5433"
     given = fields.pop("X-Amz-Signature")
@@ -202,7 +202,7 @@ def test_addresses_with_which_a_token_cannot_be_used(url: str, said: str, driver
 
 def test_a_password_stays_without_the_setting() -> None:
     given = parse_address(Settings.read({"DATABASE_URL": "postgresql://u:secret@h/d"}).database_url)
-    assert with_token(given)["password"] == "secret"
+    assert add_token(given)["password"] == "secret"
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -215,7 +215,7 @@ def test_without_credentials_or_a_region(
     with pytest.raises(ServiceUnavailable) as refused:
         database.connection()
     assert "Unable to locate credentials" in str(refused.value.__cause__)
-    iam_token._client.cache_clear()
+    iam_token._make_client.cache_clear()
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     with pytest.raises(TokenError, match="region"):
-        new_token("h", 5432, USER)
+        make_token("h", 5432, USER)

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.postgres.migrations import RELEASE, MigrationError, find_missing, migrate, sql_directory
+from penstock.postgres.migrations import RELEASE, MigrationError, find_missing, find_sql_directory, migrate
 from penstock.postgres.session_settings import SESSION_SETTINGS
 from tests.support.database import Database, TestServer
 from tests.support.wait import wait_until
@@ -78,7 +78,7 @@ def test_an_applied_migration_must_not_change(empty_database: Database, director
 def test_a_database_of_an_earlier_commit_is_refused(empty_database: Database, tmp_path: Path) -> None:
     """Its baseline is another one, and it may have migrations that this commit does not know."""
     earlier = tmp_path / "earlier"
-    shutil.copytree(sql_directory() / "migrations", earlier / "migrations")
+    shutil.copytree(find_sql_directory() / "migrations", earlier / "migrations")
     write(earlier / "migrations", {"0002_later.sql": "create table queue.second (id int);"})
     with (earlier / "migrations/0001_baseline.sql").open("a") as file:
         file.write("create table queue.first (id int);")

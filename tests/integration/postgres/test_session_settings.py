@@ -18,7 +18,7 @@ from penstock.effects import Statement
 from penstock.postgres import database as function_database
 from penstock.postgres import psycopg_connection
 from penstock.postgres.function_settings import list_called_functions
-from penstock.postgres.migrations import sql_directory
+from penstock.postgres.migrations import find_sql_directory
 from penstock.postgres.session_settings import PLANNER_SETTINGS, SESSION_SETTINGS
 from penstock.postgres.statements.messages import SEND_MESSAGES
 from penstock.settings import DRIVERS
@@ -75,7 +75,7 @@ def choose(database: Database, settings: Mapping[str, str]) -> None:
 # --- without a pooler ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_function_sets_them_itself(plain: str, driver: str) -> None:
-    connection = function_database.connection_factory(driver)(plain, 8)
+    connection = function_database.find_connection_factory(driver)(plain, 8)
     shown = {name: connection.call(SHOW, [name])[0][0] for name in SESSION_SETTINGS}
     connection.close()
     assert shown == SESSION_SETTINGS
@@ -109,7 +109,7 @@ def test_what_somebody_has_chosen_stays_and_is_named(database: Database) -> None
 # --- through a pooler ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_the_role_has_them(database: Database, driver: str) -> None:
-    connection = function_database.connection_factory(driver)(database.pooled_dsn, 8)
+    connection = function_database.find_connection_factory(driver)(database.pooled_dsn, 8)
     connection.close()
     assert (connection.session.is_direct, connection.session.warnings) == (False, ())
 
@@ -119,7 +119,7 @@ def test_a_role_without_them_is_named_and_the_sessions_of_others_stay(
     database: Database, driver: str
 ) -> None:
     choose(database, DEFAULTS)
-    connection = function_database.connection_factory(driver)(database.pooled_dsn, 8)
+    connection = function_database.find_connection_factory(driver)(database.pooled_dsn, 8)
     shown = {name: connection.call(SHOW, [name])[0][0] for name in DEFAULTS}
     connection.close()
     assert shown == DEFAULTS
@@ -152,7 +152,7 @@ def test_parameters_in_the_log_are_warned_of(
     database: Database, driver: str, settings: dict[str, str], logs: bool
 ) -> None:
     choose(database, settings)
-    connection = function_database.connection_factory(driver)(database.api_dsn, 8)
+    connection = function_database.find_connection_factory(driver)(database.api_dsn, 8)
     connection.close()
     said = [warning for warning in connection.session.warnings if "bodies of messages" in warning]
     assert len(said) == logs
@@ -164,7 +164,7 @@ def test_slow_calls_are_logged_without_bodies(postgres: TestServer, database: Da
     choose(database, SLOW)
     log = postgres.server.data.parent / "log"
     start = log.stat().st_size
-    connection = function_database.connection_factory(driver)(database.api_dsn, 8)
+    connection = function_database.find_connection_factory(driver)(database.api_dsn, 8)
     connection.call(SHOW, ["jit"])
     with suppress(function_database.DriverError):
         connection.call(SHOW, ["no.such"])
@@ -182,7 +182,7 @@ def test_functions_have_the_planners_whoever_calls(database: Database) -> None:
         rows = connection.execute(
             "select p.oid::regprocedure::text, proconfig from pg_proc p join pg_language l on l.oid = p.prolang"
             " where pronamespace = 'queue'::regnamespace and proname = any (%s) and lanname = 'plpgsql'",
-            (list_called_functions(sql_directory()),),
+            (list_called_functions(find_sql_directory()),),
         ).fetchall()
     wanted = {f"{name}={value}" for name, value in PLANNER_SETTINGS.items()}
     assert [signature for signature, settings in rows if not wanted <= set(settings or [])] == []

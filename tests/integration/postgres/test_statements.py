@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from penstock.effects import BatchStatement, Statement
-from penstock.postgres.migrations import sql_directory
+from penstock.postgres.migrations import find_sql_directory
 from penstock.postgres.statements.messages import DELETE_MESSAGES, DeletedRow, ReceiptHandle
 from tests.support.database import TestServer
 from tests.support.sql.calls import Connection
@@ -123,9 +123,9 @@ def test_types_that_fit(hint: Any, kind: str, expected: bool) -> None:
 # --- functions without a statement -----------------------------------------------------------------------------------
 def test_every_function_is_called_by_a_statement_by_sql_or_by_applications() -> None:
     """Those of sql/functions/api are for applications; any other function without a caller is useless."""
-    files = {path.stem: path for path in (sql_directory() / "functions").glob("*/*.sql")}
+    files = {path.stem: path for path in (find_sql_directory() / "functions").glob("*/*.sql")}
     used = {statement.name for _, statement in all_statements()}
-    for path in sql_directory().rglob("*.sql"):
+    for path in find_sql_directory().rglob("*.sql"):
         code = re.sub("--.*", "", path.read_text())
         used |= set(re.findall(r"queue\.[a-z_0-9]+(?=\()", code)) - {path.stem}
     unused = {name for name, path in files.items() if path.parent.name != "api"} - used

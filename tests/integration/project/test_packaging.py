@@ -221,7 +221,7 @@ def test_what_is_installed_finds_its_own_files(installed: Path) -> None:
     code = (
         "from penstock.postgres import migrations; from penstock_web.local import pgbouncer\n"
         "names = ('auth_query.sql', 'pgbouncer.ini.tmpl')\n"
-        "print(migrations.sql_directory(), *map(pgbouncer._configuration_file, names))"
+        "print(migrations.find_sql_directory(), *map(pgbouncer._configuration_file, names))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

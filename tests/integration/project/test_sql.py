@@ -13,7 +13,7 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
-from penstock.postgres.migrations import sql_directory
+from penstock.postgres.migrations import find_sql_directory
 from tests.support.database import Database
 from tests.support.pages.blocks import blocks
 from tests.support.sql.function_check import check_files, check_server
@@ -41,8 +41,8 @@ def directory(tmp_path: Path) -> Path:
 
 
 def test_our_functions_are_in_order(empty_database: Database) -> None:
-    assert list(check_files(sql_directory())) == []
-    assert list(check_server(empty_database.api_dsn, empty_database.dsn, sql_directory())) == []
+    assert list(check_files(find_sql_directory())) == []
+    assert list(check_server(empty_database.api_dsn, empty_database.dsn, find_sql_directory())) == []
 
 
 def test_a_good_function_has_no_findings(directory: Path, empty_database: Database) -> None:
@@ -102,8 +102,8 @@ def test_findings_of_the_server(directory: Path, empty_database: Database, text:
 # --- docs/sql.md -----------------------------------------------------------------------------------------------------
 # What applications may call: docs/sql.md, sql/functions/api, sql/grants.sql and the catalogue name the same.
 PAGE = (ROOT / "docs/sql.md").read_text()
-GRANTS = (sql_directory() / "grants.sql").read_text()
-FILES = sorted(path.stem for path in (sql_directory() / "functions/api").glob("*.sql"))
+GRANTS = (find_sql_directory() / "grants.sql").read_text()
+FILES = sorted(path.stem for path in (find_sql_directory() / "functions/api").glob("*.sql"))
 
 ARGUMENTS: LiteralString = """
 select 'queue.' || proname, pg_get_function_arguments(oid) from pg_proc where pronamespace = 'queue'::regnamespace

@@ -25,8 +25,8 @@ from penstock.errors import InternalFailure
 from penstock.postgres.statements.access import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY, SigningKeyRow
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from penstock.sns import signing_keys
-from penstock.sns.signatures import SigningKeyCache, new_key
-from penstock.sns.signing_keys import KEEP_SECONDS, current_signer
+from penstock.sns.signatures import SigningKeyCache, make_key
+from penstock.sns.signing_keys import KEEP_SECONDS, find_signer
 from penstock_web.cli import main
 from tests.support import plain_http
 from tests.support.database import Database, end_sessions
@@ -123,7 +123,7 @@ def test_who_publishes_first_at_the_same_time_makes_one_key(
 
 
 def test_a_second_maker_waits_and_gets_the_first_ones_key(database: Database) -> None:
-    first, second = new_key(), new_key()
+    first, second = make_key(), make_key()
     store = (ADD_SIGNING_KEY, first.key_id, False, first.private_key, first.certificate, False)
     late = (ADD_SIGNING_KEY, second.key_id, False, second.private_key, second.certificate, False)
     with (
@@ -163,7 +163,7 @@ def ended(operation: Any, answer: object) -> Any:
 def test_first_publishers_of_a_process_offer_the_same_key() -> None:
     """To make one takes 50 ms, in which nothing else is done."""
     here = context()
-    first, second, third = (current_signer(here) for _ in range(3))
+    first, second, third = (find_signer(here) for _ in range(3))
     for operation in (first, second, third):
         assert asked(operation) is CURRENT_SIGNING_KEY
     offers = [cast("Call[SigningKeyRow]", operation.send([])) for operation in (first, second)]
@@ -179,17 +179,17 @@ def test_first_publishers_of_a_process_offer_the_same_key() -> None:
 def test_a_process_looks_for_a_newer_key_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(signing_keys, "monotonic", lambda: now)
-    here, (old, new) = context(), (new_key(), new_key())
+    here, (old, new) = context(), (make_key(), make_key())
 
     def look(made: Any) -> Any:
-        operation = current_signer(here)
+        operation = find_signer(here)
         assert asked(operation) is CURRENT_SIGNING_KEY
         return ended(operation, [SigningKeyRow(made.key_id, False, made.private_key)])
 
     kept = look(old)
     now += KEEP_SECONDS - 1
     with pytest.raises(StopIteration) as end:
-        next(current_signer(here))
+        next(find_signer(here))
     assert end.value.value is kept
     now += 1
     assert look(old) is kept  # the same key is not read again
@@ -213,10 +213,10 @@ def test_a_private_key_is_sealed(database: Database, function: Callable[..., str
 def test_a_key_that_was_sealed_with_another_key(
     encryption_key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    maker = current_signer(context(KEY))
+    maker = find_signer(context(KEY))
     next(maker)
     key_id, sealed, private_key, *_ = cast("Call[SigningKeyRow]", maker.send([])).arguments
-    operation = current_signer(context(encryption_key))
+    operation = find_signer(context(encryption_key))
     next(operation)
     with pytest.raises(InternalFailure):
         operation.send([ADD_SIGNING_KEY.make_row((key_id, sealed, private_key))])

@@ -16,7 +16,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from penstock.postgres.migrations import sql_directory
+from penstock.postgres.migrations import find_sql_directory
 from penstock_web.cli import main
 from penstock_web.http.aws_protocols import join_repeated_headers
 from tests.support.database import Database, TestServer
@@ -220,7 +220,7 @@ def test_readers_do_not_see_keys(postgres: TestServer, role: str) -> None:
     others = ["queue.queues", "queue.history", "queue.finished_message", "queue.live_message"]
     question = "select t from unnest(%s::text[]) t where has_table_privilege(%s, t, %s)"
     with postgres.database() as database, psycopg.connect(database.dsn) as connection:
-        connection.execute((sql_directory() / "grants.sql").read_bytes())
+        connection.execute((find_sql_directory() / "grants.sql").read_bytes())
         may = {
             right: [row[0] for row in connection.execute(question, (secrets + results + others, role, right))]
             for right in ("select", "insert", "update", "delete")

@@ -11,7 +11,7 @@ import httpx
 import psycopg
 import pytest
 
-from penstock.access.users import user_arn
+from penstock.access.users import build_user_arn
 from penstock_web.cli import main
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import Database
@@ -82,7 +82,7 @@ def test_what_users_may_do(database: Database, penstock: Run, tmp_path: Path) ->
                 assert (code < 300) is (caller in allowed), (method, path, code)
                 assert code < 300 or code == 403
         # A queue's policy holds for users here, too.
-        deny = {"Effect": "Deny", "Principal": {"AWS": user_arn("000000000000", "operate")}, "Action": "*",
+        deny = {"Effect": "Deny", "Principal": {"AWS": build_user_arn("000000000000", "operate")}, "Action": "*",
                 "Resource": "*"}  # fmt: skip
         change = {"attributes": {"Policy": {"Statement": [deny]}}}
         assert status(http, "PATCH", "/v1/queues/others", admin, change) == 200
@@ -125,7 +125,7 @@ def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp
     root = {"authorization": line.partition(": ")[2]}
     by_name = {
         "Effect": "Deny",
-        "Principal": {"AWS": user_arn("000000000000", "named")},
+        "Principal": {"AWS": build_user_arn("000000000000", "named")},
         "Action": "sqs:*",
         "Resource": "*",
     }
@@ -205,7 +205,7 @@ def test_users_are_made_shown_limited_and_ended(penstock: Run) -> None:
         [PARTNER, "bob"],
     ]
     shown = penstock("users", "show", "ann")
-    assert shown[0].startswith(f"{user_arn('000000000000', 'ann')}, made 20")
+    assert shown[0].startswith(f"{build_user_arn('000000000000', 'ann')}, made 20")
     assert shown[1:3] == ["policy: read", "policy: operate"]
     assert shown[4].split()[:2] == ["access", key]
     assert [line.split()[3] for line in penstock("keys", "list")[1:]] == ["ann"]

@@ -29,7 +29,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from penstock.actions import BY_ROUTE, BY_TARGET, MAPPING_ACTIONS
-from penstock.aws.codec.protocol import rest_resource
+from penstock.aws.codec.protocol import find_rest_resource
 from tests.support.local_lambda.events import Event, EventForm, Request, Response, event_of, response_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -51,7 +51,7 @@ def function_for(request: Request) -> str:
     """The function for a request: `sqs/send_message` by its X-Amz-Target, or method and path; `rest`, or `gateway`."""
     if request.path == "/v1" or request.path.startswith(("/v1/", "/console")):
         return "rest"
-    kind, label = rest_resource(request.path) or ("", None)
+    kind, label = find_rest_resource(request.path) or ("", None)
     route = BY_ROUTE.get((request.method, kind, label is not None))
     route = None if route in MAPPING_ACTIONS else route  # the container's alone
     action = route or BY_TARGET.get(request.header("x-amz-target").encode())

@@ -15,7 +15,7 @@ import psycopg
 
 from penstock.effects import BatchStatement, Row, Statement
 from penstock.postgres import binary_array
-from penstock.postgres.calls import transaction_columns, transpose
+from penstock.postgres.calls import build_transaction_columns, transpose
 from penstock.postgres.statements.installation import MAINTAIN_QUEUE
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
@@ -187,7 +187,7 @@ def delete(connection: Connection, deliveries: Sequence[Delivery]) -> list[str]:
 
 def transact_deletes(connection: Connection, deliveries: Sequence[Delivery]) -> str | None:
     """The error of a transaction that acknowledges these messages and does nothing else."""
-    columns = transaction_columns([handle_of(delivery) for delivery in deliveries], [])
+    columns = build_transaction_columns([handle_of(delivery) for delivery in deliveries], [])
     rows = call(connection, TRANSACT, *columns, ACCOUNT, REGION, *[[]] * 6, None)
     return rows[0].error if rows else None
 

@@ -23,7 +23,7 @@ from typing import Any, cast
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from penstock.postgres.migrations import MigrationError, migrate, read_functions, sql_directory
+from penstock.postgres.migrations import MigrationError, find_sql_directory, migrate, read_functions
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
@@ -134,7 +134,7 @@ def findings(directory: Path) -> Iterator[str]:
 
 def main() -> int:
     """The number of findings decides the exit code."""
-    found = list(findings(sql_directory()))
+    found = list(findings(find_sql_directory()))
     for finding in found:
         sys.stdout.write(f"{finding}\n")
     return 1 if found else 0

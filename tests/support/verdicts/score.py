@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from penstock.verdicts import Facts, Kind, Minute, Verdict, asks_for_more, judge
+from penstock.verdicts import Facts, Kind, Minute, Verdict, is_asking_for_more, judge
 
 from .days import SCENARIOS, Scenario
 from .simulation import MINUTE, START, Day, simulate
@@ -95,7 +95,7 @@ def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_n
 def answer(day: Day, minute: int, facts: Facts, now: datetime, minutes: int) -> Verdict:
     """As the service gives it: of two hours, and where that may not do, of 25."""
     verdict = judge(day.until(minute, minutes), facts, now)
-    return judge(day.until(minute, 1500), facts, now) if asks_for_more(verdict) else verdict
+    return judge(day.until(minute, 1500), facts, now) if is_asking_for_more(verdict) else verdict
 
 
 def minutes_until(verdict: Verdict, now: datetime) -> float | None:
@@ -149,7 +149,7 @@ def verdicts_of(
         stored = (judged - FOLDED_SECONDS) // 5 * 5
         now = START + timedelta(seconds=judged)
         verdict = judge(day.at_second(stored), facts, now)
-        yield judge(day.at_second(stored, 1500), facts, now) if asks_for_more(verdict) else verdict
+        yield judge(day.at_second(stored, 1500), facts, now) if is_asking_for_more(verdict) else verdict
 
 
 def series_of(queue: str, verdicts: list[Verdict]) -> list[dict[str, str]]:

@@ -18,7 +18,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock import __version__
-from penstock.postgres.migrations import read_migrations, sql_directory
+from penstock.postgres.migrations import find_sql_directory, read_migrations
 from penstock_web.doctor.service import check_service
 from penstock_web.local.postgres import ROLE, free_port
 from tests.support import plain_http
@@ -115,7 +115,7 @@ def test_with_a_database_url_only_the_service_is_started(empty_database: Databas
         assert (up.is_alive(), conninfo_to_dict(up.dsn)) == (True, without_password)
         with psycopg.connect(empty_database.api_dsn) as connection:
             applied = connection.execute("select max(number) from queue.migration").fetchone()
-        assert applied == (len(read_migrations(sql_directory())),)
+        assert applied == (len(read_migrations(find_sql_directory())),)
         assert up.end(signal.SIGTERM) == 0
     assert list(state.iterdir()) == []
     assert answers(empty_database.api_dsn)

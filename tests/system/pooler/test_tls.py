@@ -9,7 +9,7 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from penstock.postgres.database import DriverError, connection_factory
+from penstock.postgres.database import DriverError, find_connection_factory
 from penstock.settings import DRIVERS
 from penstock_web.local.postgres import DATABASE, ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
@@ -48,7 +48,7 @@ def dsn(
 
 def connects(driver: str, address: str) -> bool:
     try:
-        connection_factory(driver)(address, 8).close()
+        find_connection_factory(driver)(address, 8).close()
     except DriverError:
         return False
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.access.authorization import refusing_policies
+from penstock.access.authorization import find_refusing_policies
 from penstock.access.denial import Policies, make_denial
 from penstock.access.policy.evaluation import Decision
 from penstock.access.policy.requests import Principal
@@ -54,4 +54,4 @@ def test_a_deny(policies: Policies, shown: str) -> None:
 def test_whose_policies_are_named(
     of_user: Decision, of_resource: Decision, foreign: bool, expected: tuple[Policies, bool]
 ) -> None:
-    assert refusing_policies(of_user, [of_resource], foreign=foreign) == expected
+    assert find_refusing_policies(of_user, [of_resource], foreign=foreign) == expected

@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from penstock.access.sigv4 import LONGEST_EXPIRES_SECONDS, parse, query_pairs, signing_key, verify
+from penstock.access.sigv4 import LONGEST_EXPIRES_SECONDS, derive_signing_key, parse, query_pairs, verify
 from penstock.errors import (
     AwsError,
     IncompleteSignature,
@@ -151,7 +151,7 @@ def test_a_date_header_will_do() -> None:
 
 def test_the_signing_key_of_the_documentation() -> None:
     """IAM User Guide, "Examples of how to derive a signing key for Signature Version 4"."""
-    key = signing_key("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "20120215", "us-east-1", "iam")
+    key = derive_signing_key("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "20120215", "us-east-1", "iam")
     assert key.hex() == "f4780e2d9f65fa895f9c67b32ce1baf0b0d8a43505a000a1a9e090d414db404d"
 
 

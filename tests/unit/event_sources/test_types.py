@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 from penstock.actions import BY_ROUTE, MAPPING_ACTIONS, SERVICES, AnyAction
-from penstock.aws.codec.schema import Limits, List, Map, Scalar, Shape, Structure, structure
+from penstock.aws.codec.schema import Limits, List, Map, Scalar, Shape, Structure, read_structure
 from penstock.event_sources import errors as mapping_errors
 from penstock.event_sources.errors import InvalidParameterValueException, LambdaError
 from penstock.event_sources.targets import check_target, parse_target
@@ -64,7 +64,7 @@ def test_routes_and_statuses(action: AnyAction) -> None:
 def test_requests(action: AnyAction) -> None:
     """They have all members: none is ignored that a client gives."""
     theirs = model().operation_model(action.name).input_shape
-    ours = structure(action.request)
+    ours = read_structure(action.request)
     assert {member.name for member in ours.members} == set(theirs.members)
     assert {member.name for member in ours.members if member.required} == set(theirs.required_members)
     same(ours, theirs)
@@ -80,7 +80,7 @@ def test_results(action: AnyAction) -> None:
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (theirs is None)
     if action.result is not None:
-        same(structure(cast("type[Struct]", action.result)), theirs)
+        same(read_structure(cast("type[Struct]", action.result)), theirs)
 
 
 def test_errors() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.http import HttpRequest, HttpResponse
-from penstock.lambda_runtime.events import UnknownEvent, answer, fits, read, writes_ascii
+from penstock.lambda_runtime.events import UnknownEvent, answer, is_ascii_written, is_within_limit, read
 from penstock.response_limit import ResponseLimit
 from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, event_of, response_of
 
@@ -143,7 +143,7 @@ def test_answer(form: EventForm) -> None:
 )
 def test_runtimes_write_ascii_or_utf_8(runtime: str, is_ascii: bool) -> None:
     """awslambdaric: UTF-8 from Python 3.12 on, else escapes (lambda_runtime_marshaller)."""
-    assert writes_ascii(runtime) is is_ascii
+    assert is_ascii_written(runtime) is is_ascii
 
 
 @pytest.mark.parametrize(
@@ -165,5 +165,5 @@ def test_the_longest_body_of_a_result(body: str, is_ascii: bool, longest: int) -
     """The result is JSON (RFC 8259, 7), and all of it counts: the frame has a hundred bytes here."""
     limit = ResponseLimit("somewhere", 1_000_000, is_ascii)
     frame = {"statusCode": 200, "isBase64Encoded": False, "headers": {"content-type": "application/json"}}
-    assert fits({**frame, "body": body * (longest - 110)}, limit)
-    assert not fits({**frame, "body": body * longest}, limit)
+    assert is_within_limit({**frame, "body": body * (longest - 110)}, limit)
+    assert not is_within_limit({**frame, "body": body * longest}, limit)

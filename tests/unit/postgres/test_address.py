@@ -15,7 +15,7 @@ from cryptography import x509
 from psycopg.conninfo import conninfo_to_dict
 
 from penstock.postgres.address import list_hosts, parse_address
-from penstock.postgres.server_check import version_problem
+from penstock.postgres.server_check import find_version_problem
 from penstock.settings import SettingError
 
 ADDRESSES = [
@@ -81,12 +81,12 @@ def test_what_pg8000_cannot_do_is_refused() -> None:
 
 @pytest.mark.parametrize("version", [150000, 150015, 180006])
 def test_versions_that_will_do(version: int) -> None:
-    assert version_problem(version) == ""
+    assert find_version_problem(version) == ""
 
 
 @pytest.mark.parametrize(("version", "shown"), [(140012, "14.12"), (130000, "13.0")])
 def test_versions_that_are_too_old(version: int, shown: str) -> None:
-    assert version_problem(version) == f"the server is PostgreSQL {shown}; Penstock needs 15 or newer"
+    assert find_version_problem(version) == f"the server is PostgreSQL {shown}; Penstock needs 15 or newer"
 
 
 ROOT = Path(__file__).parents[3]

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from penstock.postgres.migrations import sql_directory
-from penstock.postgres.sqlstates import INTERNAL_ERROR, SQLSTATES, Meaning, meaning
+from penstock.postgres.migrations import find_sql_directory
+from penstock.postgres.sqlstates import INTERNAL_ERROR, SQLSTATES, Meaning, find_meaning
 
 # Every SQLSTATE that psycopg knows, from PostgreSQL's errcodes.txt.
 KNOWN: dict[str, type[psycopg.Error]] = {
@@ -47,12 +47,12 @@ OUR_CLASS = "QU"
     ],
 )
 def test_errors_by_their_names(name: str, expected: Meaning) -> None:
-    assert meaning(getattr(errors, name).sqlstate) is expected
+    assert find_meaning(getattr(errors, name).sqlstate) is expected
 
 
 def test_the_server_that_says_nothing_hung_up() -> None:
-    assert meaning(None) is Meaning.CONNECTION_LOST
-    assert meaning("") is Meaning.FAILED
+    assert find_meaning(None) is Meaning.CONNECTION_LOST
+    assert find_meaning("") is Meaning.FAILED
 
 
 @pytest.mark.parametrize("sqlstate", [state for state in SQLSTATES if state != OUR_CLASS])
@@ -70,7 +70,7 @@ def test_postgresql_has_no_class_of_ours() -> None:
 
 def test_what_is_temporary_is_no_fault_of_the_call() -> None:
     """psycopg's OperationalError: "errors related to the database's operation, not under the programmer's control"."""
-    temporary = {state: kind for state, kind in KNOWN.items() if meaning(state).is_temporary}
+    temporary = {state: kind for state, kind in KNOWN.items() if find_meaning(state).is_temporary}
     assert len(temporary) > 20
     others = {state for state, kind in temporary.items() if not issubclass(kind, psycopg.OperationalError)}
     assert others == {errors.ReadOnlySqlTransaction.sqlstate}
@@ -82,7 +82,7 @@ def test_what_may_be_made_again_may_succeed(found: Meaning) -> None:
 
 
 def test_what_sql_functions_raise_has_a_meaning() -> None:
-    texts = [file.read_text() for file in sql_directory().rglob("functions/**/*.sql")]
+    texts = [file.read_text() for file in find_sql_directory().rglob("functions/**/*.sql")]
     raised = {state for text in texts for state in re.findall(r"errcode = '(\w{5})'", text)}
-    assert {state for state in raised if meaning(state) is Meaning.REFUSED} >= {"QU001", "QU003"}
-    assert {meaning(state) for state in raised} == {Meaning.REFUSED, Meaning.ROLLED_BACK}
+    assert {state for state in raised if find_meaning(state) is Meaning.REFUSED} >= {"QU001", "QU003"}
+    assert {find_meaning(state) for state in raised} == {Meaning.REFUSED, Meaning.ROLLED_BACK}

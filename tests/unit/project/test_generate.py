@@ -77,7 +77,7 @@ def row(name: str, number: int) -> str:
 
 def test_an_action_gets_an_entry_point() -> None:
     text = generate_texts(ROOT, MORE)[FUNCTION]
-    assert 'handler = lambda_handler("sqs", "PauseQueue")' in text
+    assert 'handler = make_handler("sqs", "PauseQueue")' in text
     assert text.startswith('"""SQS PauseQueue."""')
 
 

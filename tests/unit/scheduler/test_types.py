@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 
 from penstock.actions import ACTIONS, BY_ROUTE, SERVICES, AnyAction
-from penstock.aws.codec.schema import Limits, List, Member, Scalar, Shape, Structure, structure
+from penstock.aws.codec.schema import Limits, List, Member, Scalar, Shape, Structure, read_structure
 from penstock.scheduler import errors as errors_scheduler
 from penstock.scheduler.errors import SchedulerError, UnknownOperationException
 from penstock.scheduler.types import Target
@@ -87,7 +87,7 @@ def test_routes(action: AnyAction) -> None:
 @pytest.mark.parametrize("action", ROWS)
 def test_requests(action: AnyAction) -> None:
     theirs = model().operation_model(action.name).input_shape
-    ours = structure(action.request)
+    ours = read_structure(action.request)
     members(ours, theirs, judges_limits=True)
     for member in ours.members:
         place(member, theirs.members[member.name])
@@ -99,11 +99,11 @@ def test_results(action: AnyAction) -> None:
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (not theirs.members)
     if action.result is not None:
-        members(structure(cast("type[Struct]", action.result)), theirs, judges_limits=False)
+        members(read_structure(cast("type[Struct]", action.result)), theirs, judges_limits=False)
 
 
 def test_what_is_not_served_is_of_the_target() -> None:
-    unread = {m.name for m in structure(Target).members if m.shape == Scalar(object)}
+    unread = {m.name for m in read_structure(Target).members if m.shape == Scalar(object)}
     assert unread == NOT_SERVED
 
 

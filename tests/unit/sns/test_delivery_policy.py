@@ -11,8 +11,8 @@ from penstock.sns.delivery_policy import (
     DEFAULT_RETRY,
     check_delivery_policy,
     check_topic_policy,
-    effective_policy,
-    effective_topic_policy,
+    compute_effective_policy,
+    compute_effective_topic_policy,
     retry_delays,
 )
 from penstock.sns.errors import InvalidParameter
@@ -72,14 +72,14 @@ def test_back_off_rises_from_the_least_to_the_greatest_delay(function: str) -> N
 
 def test_a_subscription_goes_before_its_topic() -> None:
     topic = json.dumps({"http": {"defaultHealthyRetryPolicy": {"numRetries": 5}}})
-    assert effective_policy(None, topic)["healthyRetryPolicy"]["numRetries"] == 5
-    assert effective_policy(policy(numRetries=7), topic)["healthyRetryPolicy"]["numRetries"] == 7
+    assert compute_effective_policy(None, topic)["healthyRetryPolicy"]["numRetries"] == 5
+    assert compute_effective_policy(policy(numRetries=7), topic)["healthyRetryPolicy"]["numRetries"] == 7
     fixed = json.dumps({"http": {"disableSubscriptionOverrides": True}})
-    assert effective_policy(policy(numRetries=7), fixed)["healthyRetryPolicy"]["numRetries"] == 3
+    assert compute_effective_policy(policy(numRetries=7), fixed)["healthyRetryPolicy"]["numRetries"] == 3
 
 
 def test_a_topics_effective_policy_has_the_defaults() -> None:
-    http = effective_topic_policy(None)["http"]
+    http = compute_effective_topic_policy(None)["http"]
     assert http["defaultHealthyRetryPolicy"] == DEFAULT_RETRY
     assert http["disableSubscriptionOverrides"] is False
     assert http["defaultRequestPolicy"] == {"headerContentType": "text/plain; charset=UTF-8"}

@@ -14,7 +14,7 @@ import pytest
 
 from penstock.sns.errors import InvalidParameter
 from penstock.sns.filter_policy.compile import compile_policy
-from penstock.sns.filter_policy.facts import attribute_facts, body_facts
+from penstock.sns.filter_policy.facts import attribute_facts, find_body_facts
 from penstock.sqs.types import MessageAttributeValue
 from tests.support.filter_policies.aws_examples import NESTED_OR_POLICY, OR_POLICY
 
@@ -218,12 +218,12 @@ def test_an_attribute_that_is_not_what_it_says(kind: str, text: str) -> None:
 
 @pytest.mark.parametrize("body", ["", "text", "[1]", "1", "{", '"{}"', '{"a":1} x', '{"a":' * 9_000])
 def test_bodies_that_match_no_policy(body: str) -> None:
-    assert body_facts(body) is None
+    assert find_body_facts(body) is None
 
 
 def test_facts_of_a_body() -> None:
     document = {"a": {"b": [1, {"c": None}, [2]]}, "d": [], "e": {}}
-    found = body_facts(json.dumps(document))
+    found = find_body_facts(json.dumps(document))
     assert found is not None
     facts = dict(found)
     assert facts.pop("\x1f") == document
@@ -234,7 +234,7 @@ def test_facts_of_a_body() -> None:
 
 def test_the_document_is_there_for_arrays_of_objects_alone() -> None:
     for body, there in (('{"a": [1, 2]}', False), ('{"a": [{"b": 1}]}', False), ('{"a": [{}, {}]}', True)):
-        facts = body_facts(body)
+        facts = find_body_facts(body)
         assert facts is not None
         assert ("\x1f" in facts) is there
 
@@ -242,4 +242,4 @@ def test_the_document_is_there_for_arrays_of_objects_alone() -> None:
 def test_long_paths_cost_no_memory() -> None:
     """Names of 1 KB, 500 levels deep: 128 MB of paths in a body of half a megabyte."""
     name = "x" * 1_000
-    assert body_facts(f'{{"{name}":' * 500 + "1" + "}" * 500) is None
+    assert find_body_facts(f'{{"{name}":' * 500 + "1" + "}" * 500) is None

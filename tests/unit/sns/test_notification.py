@@ -50,7 +50,7 @@ def joined(parts: EnvelopeParts, number: str = "") -> Any:
 
 # --- notifications ---------------------------------------------------------------------------------------------------
 def test_a_notification_is_as_in_the_developer_guide(notary: Notary) -> None:
-    parts = notification.notification(
+    parts = notification.build_notification(
         letterhead(notary), TOPIC, MESSAGE_ID, "Hello world!", "My First Message", AT, {}
     )
     expected = {
@@ -74,7 +74,7 @@ def test_a_notification_is_as_in_the_developer_guide(notary: Notary) -> None:
 
 
 def test_without_a_subject_it_is_neither_there_nor_signed(notary: Notary) -> None:
-    parts = notification.notification(letterhead(notary, "2"), TOPIC, MESSAGE_ID, "m", None, AT, {})
+    parts = notification.build_notification(letterhead(notary, "2"), TOPIC, MESSAGE_ID, "m", None, AT, {})
     assert "Subject" not in joined(parts)
     text = f"Message\nm\nMessageId\n{MESSAGE_ID}\nTimestamp\n{AT}\nTopicArn\n{TOPIC}\nType\nNotification\n"
     assert notary.signed == [(text, "2")]
@@ -87,8 +87,8 @@ def test_attributes_stand_last_and_are_not_signed(notary: Notary) -> None:
         "list": MessageAttributeValue(data_type="String.Array", string_value='["a", 1]'),
         "bytes": MessageAttributeValue(data_type="Binary", binary_value="AAECgP8="),
     }
-    plain = notification.notification(letterhead(notary), TOPIC, MESSAGE_ID, "m", None, AT, {})
-    parts = notification.notification(letterhead(notary), TOPIC, MESSAGE_ID, "m", None, AT, attributes)
+    plain = notification.build_notification(letterhead(notary), TOPIC, MESSAGE_ID, "m", None, AT, {})
+    parts = notification.build_notification(letterhead(notary), TOPIC, MESSAGE_ID, "m", None, AT, attributes)
     message = joined(parts)
     assert list(message) == [*joined(plain), "MessageAttributes"]
     assert message["MessageAttributes"] == {
@@ -109,7 +109,7 @@ def test_whatever_is_said_head_arn_and_tail_make_json(
 ) -> None:
     attributes = {name: MessageAttributeValue(data_type="String", string_value=value)}
     about = (TOPIC, MESSAGE_ID, message, subject, AT, attributes)
-    signed = joined(notification.notification(letterhead(Notary()), *about))
+    signed = joined(notification.build_notification(letterhead(Notary()), *about))
     numbered = joined(notification.build_fifo_notification(BASE, *about), "00000000000000000001")
     for found in (signed, numbered):
         assert (found["Message"], found.get("Subject")) == (message, subject)
@@ -144,7 +144,7 @@ END = (
 )
 def test_a_confirmation_is_as_in_the_developer_guide(notary: Notary, kind: str, words: str) -> None:
     if kind == "SubscriptionConfirmation":
-        text = notification.confirmation(letterhead(notary), TOPIC, MESSAGE_ID, "2336412f37", AT)
+        text = notification.build_confirmation(letterhead(notary), TOPIC, MESSAGE_ID, "2336412f37", AT)
     else:
         text = notification.unsubscribe_confirmation(
             letterhead(notary), TOPIC, SUBSCRIPTION, MESSAGE_ID, "2336412f37", AT
@@ -177,6 +177,6 @@ def test_a_confirmation_is_as_in_the_developer_guide(notary: Notary, kind: str, 
 )
 def test_a_timestamp_has_three_digits_and_never_none_at_all(microseconds: int, fraction: str) -> None:
     at = datetime(2026, 1, 2, 3, 4, 5, microseconds, UTC)
-    assert notification.timestamp(at) == f"2026-01-02T03:04:05.{fraction}Z"
+    assert notification.format_timestamp(at) == f"2026-01-02T03:04:05.{fraction}Z"
     there = at.astimezone(timezone(timedelta(hours=5, minutes=30)))
-    assert notification.timestamp(there) == f"2026-01-02T03:04:05.{fraction}Z"
+    assert notification.format_timestamp(there) == f"2026-01-02T03:04:05.{fraction}Z"

@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidSignature
 
 from penstock.sns import notification
 from penstock.sns.notification import SigningContext
-from penstock.sns.signatures import NewSigningKey, Signer, certificate_path, new_key
+from penstock.sns.signatures import NewSigningKey, Signer, build_certificate_path, make_key
 from tests.support.sns_signatures import SIGNED, flipped, public_key, verify, verify_bytes
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:orders"
@@ -26,7 +26,7 @@ AT = "2026-01-02T03:04:05.678Z"
 
 @pytest.fixture(scope="module")
 def key() -> NewSigningKey:
-    return new_key()
+    return make_key()
 
 
 @pytest.fixture(params=["1", "2"])
@@ -38,10 +38,10 @@ def message_of(kind: str, key: NewSigningKey, version: str) -> dict[str, str]:
     """A message of each kind, as a receiver has it."""
     head = SigningContext(Signer(key.key_id, key.private_key), version, "http://q", "http://q/c.pem")
     if kind == "Notification":
-        parts = notification.notification(head, TOPIC, MESSAGE_ID, "grüße\n\t", "Über", AT, {})
+        parts = notification.build_notification(head, TOPIC, MESSAGE_ID, "grüße\n\t", "Über", AT, {})
         return dict(json.loads(f"{parts.head}{TOPIC}:id{parts.tail}"))
     if kind == "SubscriptionConfirmation":
-        return dict(json.loads(notification.confirmation(head, TOPIC, MESSAGE_ID, "70ken", AT)))
+        return dict(json.loads(notification.build_confirmation(head, TOPIC, MESSAGE_ID, "70ken", AT)))
     text = notification.unsubscribe_confirmation(head, TOPIC, f"{TOPIC}:id", MESSAGE_ID, "70ken", AT)
     return dict(json.loads(text))
 
@@ -71,7 +71,7 @@ def test_a_certificate_names_sns(key: NewSigningKey) -> None:
 
 
 def test_a_name_is_32_hex_digits(key: NewSigningKey) -> None:
-    assert re.fullmatch(r"/SimpleNotificationService-[0-9a-f]{32}\.pem", certificate_path(key.key_id))
+    assert re.fullmatch(r"/SimpleNotificationService-[0-9a-f]{32}\.pem", build_certificate_path(key.key_id))
 
 
 @pytest.mark.parametrize("kind", SIGNED)
@@ -116,4 +116,4 @@ def test_a_version_is_good_for_its_own_digest_only(key: NewSigningKey, version: 
 
 def test_another_key_does_not_verify(key: NewSigningKey, version: str) -> None:
     with pytest.raises(InvalidSignature):
-        verify(message_of("Notification", key, version), new_key().certificate)
+        verify(message_of("Notification", key, version), make_key().certificate)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from penstock import errors
 from penstock.actions import ACTIONS, SERVICES, AnyAction
-from penstock.aws.codec.schema import List, Map, Scalar, Shape, Structure, structure
+from penstock.aws.codec.schema import List, Map, Scalar, Shape, Structure, read_structure
 from penstock.sns import errors as errors_sns
 from penstock.sns.errors import SNS_ERRORS, SnsError
 
@@ -65,7 +65,7 @@ def test_the_service_is_called_as_in_the_model() -> None:
 @pytest.mark.parametrize("action", ROWS)
 def test_requests(action: AnyAction) -> None:
     theirs = model().operation_model(action.name).input_shape
-    ours = structure(action.request)
+    ours = read_structure(action.request)
     members(ours, theirs)
     assert {member.name for member in ours.members if member.required} == set(theirs.required_members)
 
@@ -75,7 +75,7 @@ def test_results(action: AnyAction) -> None:
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (theirs is None)
     if action.result is not None:
-        members(structure(cast("type[Struct]", action.result)), theirs)
+        members(read_structure(cast("type[Struct]", action.result)), theirs)
 
 
 def test_errors() -> None:

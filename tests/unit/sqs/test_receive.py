@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from penstock import errors
 from penstock.aws.arn import ResolvedQueue
-from penstock.drivers import any_wait, perform, run
+from penstock.drivers import allow_any_wait, perform, run
 from penstock.effects import Effect, Operation, Pause, Receive, Row, Statement
 from penstock.message_lengths import MessageLengths
 from penstock.postgres.calls import receive_call
@@ -146,5 +146,5 @@ def test_a_queue_in_which_a_function_found_a_long_message_is_measured_from_then_
     effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ARN), 10, None, wait_seconds=20, limit=FUNCTION)
     lengths = MessageLengths()
     for _ in range(2):
-        assert perform(effect, Long(), any_wait, lengths) == [HEADER._replace(error="OverLimit")]
+        assert perform(effect, Long(), allow_any_wait, lengths) == [HEADER._replace(error="OverLimit")]
     assert called == [RECEIVE_MESSAGES, RECEIVE_ANSWER, RECEIVE_ANSWER]

@@ -26,8 +26,8 @@ from penstock.actions import (
     STS_ACTIONS,
     AnyAction,
 )
-from penstock.aws.codec.schema import List, Map, Scalar, Shape, Structure, structure
-from penstock.sqs.digests import md5_of_attributes, size_of_attributes, value_bytes
+from penstock.aws.codec.schema import List, Map, Scalar, Shape, Structure, read_structure
+from penstock.sqs.digests import compute_attributes_md5, encode_value, size_of_attributes
 from penstock.sqs.types import MessageAttributeValue
 
 FIRST_ISSUE = {
@@ -124,7 +124,7 @@ def test_the_service_is_called_as_in_the_model() -> None:
 
 @pytest.mark.parametrize("action", rows())
 def test_request_has_the_members_of_the_model(action: AnyAction) -> None:
-    assert_same_structure(structure(action.request), model().operation_model(action.name).input_shape)
+    assert_same_structure(read_structure(action.request), model().operation_model(action.name).input_shape)
 
 
 @pytest.mark.parametrize("action", rows())
@@ -132,12 +132,12 @@ def test_result_has_the_members_of_the_model(action: AnyAction) -> None:
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (theirs is None)
     if action.result is not None:
-        assert_same_structure(structure(cast("type[Struct]", action.result)), theirs)
+        assert_same_structure(read_structure(cast("type[Struct]", action.result)), theirs)
 
 
 def test_a_type_that_is_no_message_is_refused() -> None:
     with pytest.raises(TypeError):
-        structure(list[int])
+        read_structure(list[int])
 
 
 def test_an_unknown_annotation_is_refused_when_the_shape_is_read() -> None:
@@ -145,7 +145,7 @@ def test_an_unknown_annotation_is_refused_when_the_shape_is_read() -> None:
         value: bytes
 
     with pytest.raises(KeyError):
-        structure(Odd)
+        read_structure(Odd)
 
 
 def text(value: str, data_type: str = "String") -> MessageAttributeValue:
@@ -178,7 +178,7 @@ def test_the_documented_algorithm(attributes: dict[str, tuple[str, str | bytes]]
         name: binary(value, kind) if isinstance(value, bytes) else text(value, kind)
         for name, (kind, value) in attributes.items()
     }
-    assert md5_of_attributes(ours) == documented(attributes)
+    assert compute_attributes_md5(ours) == documented(attributes)
 
 
 def test_a_digest_that_aws_published() -> None:
@@ -187,7 +187,7 @@ def test_a_digest_that_aws_published() -> None:
         "my_attribute_name_1": text("my_attribute_value_1"),
         "my_attribute_name_2": text("my_attribute_value_2"),
     }
-    assert md5_of_attributes(attributes) == "c48838208d2b4e14e3ca0093a8443f09"
+    assert compute_attributes_md5(attributes) == "c48838208d2b4e14e3ca0093a8443f09"
 
 
 def test_size_counts_names_types_and_decoded_values() -> None:
@@ -196,5 +196,5 @@ def test_size_counts_names_types_and_decoded_values() -> None:
 
 
 def test_values_as_bytes() -> None:
-    assert value_bytes(text("é")) == b"\xc3\xa9"
-    assert value_bytes(binary(b"\x00\xff")) == b"\x00\xff"
+    assert encode_value(text("é")) == b"\xc3\xa9"
+    assert encode_value(binary(b"\x00\xff")) == b"\x00\xff"

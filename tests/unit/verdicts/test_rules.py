@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.verdicts import Cause, Facts, Gauges, Kind, Minute, Verdict, asks_for_more, judge
+from penstock.verdicts import Cause, Facts, Gauges, Kind, Minute, Verdict, is_asking_for_more, judge
 
 NOW = datetime(2026, 11, 2, 12, 0, 20, tzinfo=UTC)
 NOON = NOW.replace(second=0)
@@ -270,7 +270,7 @@ def test_falling_behind(minutes: list[Minute], facts: dict[str, Any], cause: Cau
     found = verdict(minutes, **facts)
     assert (found.kind, found.cause, found.since) == (Kind.FALLING_BEHIND, cause, NOON - 20 * MINUTE)
     assert (found.empties, found.backlog) == (None, 4000)
-    assert asks_for_more(found)
+    assert is_asking_for_more(found)
 
 
 def test_consumers_needed() -> None:

@@ -46,7 +46,7 @@ from .request_rate import check_rate
 from .resources import NO_TOKENS
 from .secret_encryption import DecryptionError, SecretCipher
 from .sigv4 import CredentialScope, SignatureClaim
-from .users import User, caller
+from .users import User, build_user
 
 V = TypeVar("V")
 RowT = TypeVar("RowT", bound=Row)
@@ -108,7 +108,7 @@ class AccessRule(Protocol):
         """Checks a request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
 
-def access_rule(settings: Settings) -> AccessRule | None:
+def make_access_rule(settings: Settings) -> AccessRule | None:
     """Returns the access rule of the settings; None for `off`. Raises SettingError if the encryption key is missing."""
     if settings.queue_access == "off":
         return None
@@ -210,8 +210,8 @@ class RequireSignature:
     def __init__(self, settings: Settings) -> None:
         self._cipher = SecretCipher(settings.queue_encryption_key)
         seconds = settings.queue_access_cache_seconds
-        self._access_keys = KeyCache(FIND_ACCESS_KEY, self._access_key, seconds)
-        self._bearer_keys = KeyCache(FIND_BEARER_KEY, bearer_key, seconds)
+        self._access_keys = KeyCache(FIND_ACCESS_KEY, self._read_access_key, seconds)
+        self._bearer_keys = KeyCache(FIND_BEARER_KEY, read_bearer_key, seconds)
 
     def check(self, http: HttpRequest) -> GuardedOperation:
         """Parses the signature; the guard that it returns verifies it."""
@@ -259,7 +259,7 @@ class RequireSignature:
         key = None
         if scheme.lower() == "bearer":
             key = yield from self._bearer_keys.find(key_id, context.client_address)
-        if key is None or not hmac.compare_digest(hash_of_secret(secret), key.secret):
+        if key is None or not hmac.compare_digest(hash_secret(secret), key.secret):
             raise InvalidClientTokenId
         context.account_id, context.user = key.account_id, key.user
 
@@ -267,16 +267,18 @@ class RequireSignature:
         """Returns the key of either kind with this id and secret. Raises as `KeyCache.find` does."""
         if key_id.startswith(BEARER_PREFIX):
             key = yield from self._bearer_keys.find(key_id, address)
-            given = hash_of_secret(secret)
+            given = hash_secret(secret)
         else:
             key = yield from self._access_keys.find(key_id, address)
             given = secret.encode("utf-8", "surrogatepass")
         return key if key is not None and hmac.compare_digest(given, key.secret) else None
 
-    def _access_key(self, key_id: str, row: AccessKeyRow) -> Key:
+    def _read_access_key(self, key_id: str, row: AccessKeyRow) -> Key:
         try:
             secret = self._cipher.decrypt(bytes(row.sealed_secret), key_id, row.account_id)
-            return Key(caller(row.account_id, row.user_name, row.policies), secret.encode(), row.expires_at)
+            return Key(
+                build_user(row.account_id, row.user_name, row.policies), secret.encode(), row.expires_at
+            )
         except DecryptionError as error:
             _log.error("access key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
             raise InvalidClientTokenId(OTHER_ENCRYPTION_KEY) from error
@@ -287,11 +289,13 @@ def is_unsigned_token_request(http: HttpRequest) -> bool:
     return b"authorization" not in http.headers and b"Action=AssumeRoleWithWebIdentity" in http.body[:4_096]
 
 
-def bearer_key(_: str, row: BearerKeyRow) -> Key:
+def read_bearer_key(_: str, row: BearerKeyRow) -> Key:
     """Returns the key of a row."""
-    return Key(caller(row.account_id, row.user_name, row.policies), bytes(row.secret_hash), row.expires_at)
+    return Key(
+        build_user(row.account_id, row.user_name, row.policies), bytes(row.secret_hash), row.expires_at
+    )
 
 
-def hash_of_secret(secret: str) -> bytes:
+def hash_secret(secret: str) -> bytes:
     """Returns the hash to store. The secret is random, so it needs neither a salt nor a slow hash."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()

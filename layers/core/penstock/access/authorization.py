@@ -98,7 +98,7 @@ def authorize(action: AuthorizedAction, request: Struct, context: RequestContext
 
 def check_user(service: str, action: str, arn: str, context: RequestContext) -> None:
     """Raises AccessDenied unless the user's policies allow an action that no other policy can allow."""
-    request = access_request(service, action, arn, context)
+    request = build_access_request(service, action, arn, context)
     verdict = context.caller.verdict(request)
     if verdict is not Decision.ALLOWED:
         explicit = verdict is Decision.DENIED
@@ -107,10 +107,10 @@ def check_user(service: str, action: str, arn: str, context: RequestContext) -> 
 
 def is_user_allowed(service: str, action: str, arn: str, context: RequestContext) -> bool:
     """Returns whether `check_user` would accept the caller."""
-    return context.caller.verdict(access_request(service, action, arn, context)) is Decision.ALLOWED
+    return context.caller.verdict(build_access_request(service, action, arn, context)) is Decision.ALLOWED
 
 
-def access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
+def build_access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
     """Returns the request in the form that policies evaluate. A batch has the name of its single action."""
     name = f"{service}:{action.removesuffix('Batch')}".lower()
     return AccessRequest(context.caller.principal, name, arn, context.condition_keys)
@@ -146,7 +146,7 @@ def check_policies(
 ) -> None:
     """Raises AccessDenied unless policies of the caller and of the queue or topic in `row` allow this."""
     rules = RULES[service]
-    request = access_request(service, action, arn, context)
+    request = build_access_request(service, action, arn, context)
     of_user = context.caller.verdict(request)
     if context.account_id == row.receiver and action in rules.receiver_actions:
         row = row._replace(owner=context.account_id)
@@ -157,7 +157,7 @@ def check_policies(
     if acting is not None:
         verdicts.append(evaluate(row.policy, request._replace(principal=acting.principal, keys=acting.keys)))
     if not is_permitted(of_user, verdicts, foreign=foreign, grantable=action in rules.grantable_actions):
-        policies, explicit = refusing_policies(of_user, verdicts, foreign=foreign)
+        policies, explicit = find_refusing_policies(of_user, verdicts, foreign=foreign)
         raise make_denial(service, action, arn, request.principal, policies, explicit=explicit)
 
 
@@ -176,7 +176,7 @@ def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: boo
     return of_user is Decision.ALLOWED or (grantable and Decision.ALLOWED in of_resource)
 
 
-def refusing_policies(
+def find_refusing_policies(
     of_user: Decision, of_resource: list[Decision], *, foreign: bool
 ) -> tuple[Policies, bool]:
     """Returns the policies that the refusal names, and whether their Deny decided.

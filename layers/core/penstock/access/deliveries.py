@@ -41,7 +41,7 @@ Subscriptions = tuple[list[bytes] | None, list[bytes] | None]
 """The ids of the allowed and the refused subscriptions; both None if policies do not decide."""
 
 
-def policies_decide(context: DeliveryContext) -> bool:
+def do_policies_decide(context: DeliveryContext) -> bool:
     """Returns whether accounts are verified, so that policies can decide."""
     return context.environment.settings.queue_access == "sigv4"
 
@@ -64,7 +64,7 @@ def check_deliveries(
 
     Raises AccessDenied for a queue whose policy does not allow it. A missing queue has no policy.
     """
-    if not policies_decide(context):
+    if not do_policies_decide(context):
         return None
     arns = sorted(set(queue_arns))
     policies: dict[str, str | None] = dict.fromkeys(arns)
@@ -82,7 +82,7 @@ def judge_subscriptions(
     queue_arn: str, policy: str | None, context: DeliveryContext
 ) -> Operation[Subscriptions]:
     """Checks which subscriptions of a queue may deliver to it under a new policy."""
-    if not policies_decide(context):
+    if not do_policies_decide(context):
         return None, None
     allowed: list[bytes] = []
     refused: list[bytes] = []

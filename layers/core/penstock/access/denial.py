@@ -27,9 +27,9 @@ def make_denial(
     service: str, action: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
     """Returns the error. `explicit`: a Deny refuses the action; otherwise no Allow matches."""
-    name = action_name(service, action)
+    name = build_action_name(service, action)
     reason = (
-        f"with an explicit deny in {_article(policies)} {policies.value} policy"
+        f"with an explicit deny in {_choose_article(policies)} {policies.value} policy"
         if explicit
         else f"because no {policies.value} policy allows the {name} action"
     )
@@ -38,11 +38,11 @@ def make_denial(
     )
 
 
-def _article(policies: Policies) -> str:
+def _choose_article(policies: Policies) -> str:
     return "an" if policies is Policies.IDENTITY else "a"
 
 
-def action_name(service: str, action: str) -> str:
+def build_action_name(service: str, action: str) -> str:
     """Returns an action in its service's spelling: `sqs:sendmessage`, `SNS:Publish`, `scheduler:CreateSchedule`."""
     single = action.removesuffix("Batch")
     if service == "sqs":

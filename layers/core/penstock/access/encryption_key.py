@@ -36,7 +36,7 @@ class KeysAtRest(NamedTuple):
         return f"{shown} and {more} more" if more > 0 else shown
 
 
-def keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
+def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
     """Decrypts the keys of the database, a few hundred in a millisecond. Changes no data.
 
     Raises SettingError for a malformed key, AwsError if the database does not answer.
@@ -47,7 +47,9 @@ def keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
     access = [row for row in rows if row.kind == "access"]
     unreadable = tuple(row.key_id for row in access if not _can_read(cipher, row))
     return KeysAtRest(
-        None if stored.fingerprint is None else bytes(stored.fingerprint) == fingerprint(encryption_key),
+        None
+        if stored.fingerprint is None
+        else bytes(stored.fingerprint) == compute_fingerprint(encryption_key),
         len(access) - len(unreadable),
         unreadable,
         all(_can_read(cipher, row) for row in rows if row.kind == "signing"),
@@ -55,11 +57,11 @@ def keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
 
 
 def claim(database: Database, encryption_key: str) -> None:
-    """Records this as the installation's QUEUE_ENCRYPTION_KEY. Raises as `keys_at_rest` does."""
-    database.call(ENCRYPTION_KEY, (fingerprint(encryption_key), True))
+    """Records this as the installation's QUEUE_ENCRYPTION_KEY. Raises as `list_keys_at_rest` does."""
+    database.call(ENCRYPTION_KEY, (compute_fingerprint(encryption_key), True))
 
 
-def fingerprint(encryption_key: str) -> bytes:
+def compute_fingerprint(encryption_key: str) -> bytes:
     """16 bytes that distinguish keys; the hash of a random 32-byte key reveals no more. Raises SettingError."""
     return sha256(_PURPOSE + read_key(encryption_key)).digest()[:16]
 

@@ -11,7 +11,7 @@ from penstock.settings import Settings
 from penstock.settings.formats import split_list
 
 
-def function_refusal(
+def find_function_refusal(
     function: FunctionArn | None, text: str, account_id: str, region: str, settings: Settings
 ) -> str | None:
     """Returns why the account may not have the function invoked; None: it may. `text`: how the function was named."""

@@ -5,8 +5,8 @@ import secrets
 from base64 import b32encode
 from typing import Final, NamedTuple
 
-from .authentication import ACCESS_PREFIX, BEARER_PREFIX, hash_of_secret
-from .policy.statements import misspelling, read_policy
+from .authentication import ACCESS_PREFIX, BEARER_PREFIX, hash_secret
+from .policy.statements import find_misspelling, read_policy
 from .secret_encryption import SecretCipher
 from .users import BUILT_IN, LONGEST_POLICY
 
@@ -15,7 +15,7 @@ is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
 """Names of users are those of IAM ("IAM and AWS STS quotas", IAM User Guide)."""
 
 
-def new_key_id(prefix: str) -> str:
+def make_key_id(prefix: str) -> str:
     """Returns the prefix and 16 characters of 80 random bits, 20 in all like a key id of AWS."""
     return prefix + b32encode(secrets.token_bytes(10)).decode()
 
@@ -28,24 +28,24 @@ class CreatedKey(NamedTuple):
     stored: bytes
 
 
-def new_key(*, bearer: bool, account_id: str, encryption_key: str) -> CreatedKey:
+def make_key(*, bearer: bool, account_id: str, encryption_key: str) -> CreatedKey:
     """Raises SettingError without an encryption key, which bearer keys do not need."""
     key_id, secret = (
-        new_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX),
+        make_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX),
         secrets.token_urlsafe(_SECRET_BYTES),
     )
     if bearer:
-        return CreatedKey(key_id, secret, hash_of_secret(secret))
+        return CreatedKey(key_id, secret, hash_secret(secret))
     return CreatedKey(key_id, secret, SecretCipher(encryption_key).encrypt(secret, key_id, account_id))
 
 
-def policy_problem(text: str) -> str | None:
+def find_form_problem(text: str) -> str | None:
     """Returns why a text is no policy of a user; None for a built-in policy's name and for a policy in JSON."""
     if text in BUILT_IN:
         return None
     if len(text) > LONGEST_POLICY:
         return f"a policy has at most {LONGEST_POLICY} characters"
-    if problem := misspelling(text):
+    if problem := find_misspelling(text):
         return problem
     statements = read_policy(text, of_user=True).statements
     if not statements:

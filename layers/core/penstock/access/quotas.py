@@ -51,10 +51,10 @@ def check_quota(
     `group`: of a schedule.
     """
     if (yield from is_reached(kind, name, context, group, more)):
-        raise error(too_many(kind, context))
+        raise error(explain_quota(kind, context))
 
 
-def too_many(kind: str, context: QuotaContext) -> str:
+def explain_quota(kind: str, context: QuotaContext) -> str:
     """Returns the error text for one item more than the quota."""
     return f"An account can have {read_quota(kind, context)} {kind.replace('_', ' ')}."
 
@@ -76,6 +76,6 @@ def is_reached(
     return row.reached
 
 
-def too_many_deliveries(settings: Settings) -> str:
+def explain_deliveries_quota(settings: Settings) -> str:
     """Returns the text of that error."""
     return f"{settings.quota_deliveries} deliveries of an account can wait."

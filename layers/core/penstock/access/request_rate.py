@@ -96,15 +96,15 @@ def check_rate(context: RateContext, size: int) -> None:
     """Counts a request of `size` bytes after authentication. Raises RequestThrottled."""
     rate = context.environment.request_rate
     if rate is not None:
-        rate.check(_caller(context), size)
+        rate.check(_name_caller(context), size)
 
 
 def count_answer(context: RateContext, size: int) -> None:
     """Counts an answer of `size` bytes, of which the first 64 KiB are free."""
     rate = context.environment.request_rate
     if rate is not None:
-        rate.count_answer(_caller(context), size)
+        rate.count_answer(_name_caller(context), size)
 
 
-def _caller(context: RateContext) -> str:
+def _name_caller(context: RateContext) -> str:
     return rate_limit_key(context.client_address) if context.user is None else context.account_id

@@ -10,13 +10,13 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
+from penstock.aws.arn import build_queue_arn, is_account_id, parse_queue_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, schedule_arn
 from penstock.aws.sns_arn import (
     parse_application_arn,
     parse_endpoint_arn,
     parse_topic_arn,
-    topic_of_subscription,
+    parse_topic_of_subscription,
 )
 from penstock.errors import AccessDenied
 
@@ -123,7 +123,7 @@ def use_queue(request: _WithQueueUrl, context: ResourceContext) -> Uses:
 def use_queue_of_owner(request: _WithQueueOwner, context: ResourceContext) -> Uses:
     """Finds the queue with a name, of the caller's account or a named one."""
     owner = request.queue_owner_aws_account_id or context.account_id
-    arn = queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
+    arn = build_queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
     return (ACCOUNT_USE,) if arn is None else (Use(arn),)
 
 
@@ -217,7 +217,7 @@ def use_tagged_topic(request: _WithResourceArn, _: ResourceContext) -> Uses:
 def use_subscription(request: _WithSubscriptionArn, _: ResourceContext) -> Uses:
     """Finds the subscription with an ARN; its topic's policy decides."""
     arn = request.subscription_arn
-    return _use_if(arn, is_known=topic_of_subscription(arn) is not None)
+    return _use_if(arn, is_known=parse_topic_of_subscription(arn) is not None)
 
 
 def use_application(request: _WithApplicationArn, _: ResourceContext) -> Uses:

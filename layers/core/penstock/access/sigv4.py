@@ -88,13 +88,13 @@ def parse(http: HttpRequest) -> SignatureClaim:
     if header is not None and presigned:
         raise IncompleteSignature("Only one of Authorization header and X-Amz-… query parameters is allowed.")
     if header is not None:
-        return _from_header(header.decode("latin-1"), http, pairs)
+        return _parse_header(header.decode("latin-1"), http, pairs)
     if presigned:
-        return _from_query(pairs)
+        return _parse_query(pairs)
     raise MissingAuthenticationToken
 
 
-def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim:
+def _parse_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim:
     # Only the signature differs between many requests of a client, so the rest is parsed once.
     before, _, signature = header.rpartition("Signature=")
     if "," in signature or " " in signature or len(header) > LONGEST_CACHED:
@@ -108,7 +108,7 @@ def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim
     _refuse_session(http.headers.get(b"x-amz-security-token"))
     timestamp = http.headers.get(b"x-amz-date") or http.headers.get(b"date") or b""
     shown = timestamp.decode("latin-1")
-    return _signature_claim(parts["Credential"], shown, parts["SignedHeaders"], signature, None, pairs)
+    return _build_claim(parts["Credential"], shown, parts["SignedHeaders"], signature, None, pairs)
 
 
 def _read_parts(header: str) -> dict[str, str]:
@@ -127,8 +127,8 @@ def _read_parts(header: str) -> dict[str, str]:
 _cached_parts = lru_cache(maxsize=1024)(_read_parts)
 
 
-def _from_query(pairs: Pairs) -> SignatureClaim:
-    parameters = _single(pairs)
+def _parse_query(pairs: Pairs) -> SignatureClaim:
+    parameters = _take_single(pairs)
     for name in _QUERY_PARTS:
         if not parameters.get(f"X-Amz-{name}"):
             raise IncompleteSignature(f"AWS query-string parameters must include 'X-Amz-{name}'.")
@@ -138,7 +138,7 @@ def _from_query(pairs: Pairs) -> SignatureClaim:
     expires = parameters["X-Amz-Expires"]
     if not _EXPIRES(expires) or not 1 <= int(expires) <= LONGEST_EXPIRES_SECONDS:
         raise IncompleteSignature(f"X-Amz-Expires must be 1 to {LONGEST_EXPIRES_SECONDS} seconds.")
-    return _signature_claim(
+    return _build_claim(
         parameters["X-Amz-Credential"],
         parameters["X-Amz-Date"],
         parameters["X-Amz-SignedHeaders"],
@@ -148,32 +148,32 @@ def _from_query(pairs: Pairs) -> SignatureClaim:
     )
 
 
-def _signature_claim(
+def _build_claim(
     credential: str, timestamp: str, signed_headers: str, signature: str, expires: int | None, pairs: Pairs
 ) -> SignatureClaim:
-    key, date, region, service = _scope(credential)
+    key, date, region, service = _parse_scope(credential)
     if not _TIMESTAMP(timestamp):
         raise IncompleteSignature("The request needs X-Amz-Date in the form 20250101T000000Z.")
     if not _SIGNATURE(signature):
         raise IncompleteSignature("Signature must be 64 hexadecimal digits.")
     if date != timestamp[:8]:
-        raise _bad_scope()
+        raise _make_scope_error()
     return SignatureClaim(key, date, region, service, timestamp, signed_headers, signature, expires, pairs)
 
 
 @lru_cache(maxsize=1024)
-def _scope(credential: str) -> tuple[str, str, str, str]:
+def _parse_scope(credential: str) -> tuple[str, str, str, str]:
     """Key id, date, region and service."""
     parts = credential.split("/")
     if len(parts) != 5 or len(credential) > LONGEST_CACHED:
         raise IncompleteSignature("Credential must be <key id>/<date>/<region>/<service>/aws4_request.")
     key, date, region, service, end = parts
     if end != "aws4_request" or not is_region(region):
-        raise _bad_scope()
+        raise _make_scope_error()
     return key, date, region, service
 
 
-def _bad_scope() -> SignatureDoesNotMatch:
+def _make_scope_error() -> SignatureDoesNotMatch:
     return SignatureDoesNotMatch("Credential should be scoped to the day of X-Amz-Date and a valid region.")
 
 
@@ -189,28 +189,28 @@ def verify(http: HttpRequest, claim: SignatureClaim, secret: str, now: float) ->
     A header is valid from 15 minutes before to 15 minutes after its date, a presigned URL until it expires.
     """
     check_time(claim, now)
-    key = signing_key(secret, claim.date, claim.region, claim.service)
-    expected = hmac.digest(key, string_to_sign(http, claim).encode(), "sha256").hex()
+    key = derive_signing_key(secret, claim.date, claim.region, claim.service)
+    expected = hmac.digest(key, build_string_to_sign(http, claim).encode(), "sha256").hex()
     if not hmac.compare_digest(expected, claim.signature):
         raise SignatureDoesNotMatch
 
 
 def check_time(claim: SignatureClaim, now: float) -> None:
     """Raises SignatureDoesNotMatch, in AWS's words, if the signature is from the future or has expired."""
-    at = _seconds(claim.timestamp)
+    at = _parse_seconds(claim.timestamp)
     last = CLOCK_SKEW_SECONDS if claim.expires_seconds is None else claim.expires_seconds
     if now > at + last:
-        limit = _text(now - last)
+        limit = _decode_text(now - last)
         raise SignatureDoesNotMatch(f"Signature expired: {claim.timestamp} is now earlier than {limit}")
     if at > now + CLOCK_SKEW_SECONDS:
-        limit = _text(now + CLOCK_SKEW_SECONDS)
+        limit = _decode_text(now + CLOCK_SKEW_SECONDS)
         raise SignatureDoesNotMatch(
             f"Signature not yet current: {claim.timestamp} is still later than {limit}"
         )
 
 
 @lru_cache(maxsize=128)
-def _seconds(timestamp: str) -> float:
+def _parse_seconds(timestamp: str) -> float:
     try:
         year, month, day = int(timestamp[:4]), int(timestamp[4:6]), int(timestamp[6:8])
         hour, minute, second = int(timestamp[9:11]), int(timestamp[11:13]), int(timestamp[13:15])
@@ -219,12 +219,12 @@ def _seconds(timestamp: str) -> float:
         raise IncompleteSignature("X-Amz-Date is no date.") from None
 
 
-def _text(seconds: float) -> str:
+def _decode_text(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
 @lru_cache(maxsize=1024)
-def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
+def derive_signing_key(secret: str, date: str, region: str, service: str) -> bytes:
     """Returns the key of a day, region and service; cached, since it takes four of the five HMACs of a verification."""
     key = f"AWS4{secret}".encode()
     for part in (date, region, service, "aws4_request"):
@@ -232,27 +232,27 @@ def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
     return key
 
 
-def string_to_sign(http: HttpRequest, claim: SignatureClaim) -> str:
+def build_string_to_sign(http: HttpRequest, claim: SignatureClaim) -> str:
     """Algorithm, time, scope and the hash of the canonical request."""
-    digest = sha256(canonical_request(http, claim)).hexdigest()
+    digest = sha256(build_canonical_request(http, claim)).hexdigest()
     return f"{ALGORITHM}\n{claim.timestamp}\n{claim.scope}\n{digest}"
 
 
-def canonical_request(http: HttpRequest, claim: SignatureClaim) -> bytes:
+def build_canonical_request(http: HttpRequest, claim: SignatureClaim) -> bytes:
     """Method, path, query, headers, their names and the payload's hash. Raises SignatureDoesNotMatch."""
     return b"\n".join(
         (
             http.method.encode(),
-            canonical_path(http.path),
-            canonical_query(claim.pairs),
-            canonical_headers(http, claim.signed_headers),
+            build_canonical_path(http.path),
+            build_canonical_query(claim.pairs),
+            build_canonical_headers(http, claim.signed_headers),
             claim.signed_headers.encode("latin-1"),
-            payload_hash(http),
+            hash_payload(http),
         )
     )
 
 
-def canonical_path(path: str) -> bytes:
+def build_canonical_path(path: str) -> bytes:
     """Returns the path without dot segments and empty segments, encoded twice: the server passes `path` decoded.
 
     An ARN in a path is one segment: the client has encoded its slash.
@@ -281,11 +281,11 @@ def query_pairs(query: bytes) -> Pairs:
     return [(unquote_to_bytes(name), unquote_to_bytes(value)) for name, _, value in pairs]
 
 
-def canonical_query(pairs: Pairs) -> bytes:
+def build_canonical_query(pairs: Pairs) -> bytes:
     """Encoded and sorted, without the signature itself."""
     if not pairs:
         return b""
-    _single(pairs)
+    _take_single(pairs)
     encoded = sorted(
         (quote_from_bytes(name, safe="~"), quote_from_bytes(value, safe="~"))
         for name, value in pairs
@@ -294,7 +294,7 @@ def canonical_query(pairs: Pairs) -> bytes:
     return "&".join(f"{name}={value}" for name, value in encoded).encode()
 
 
-def _single(pairs: Pairs) -> dict[str, str]:
+def _take_single(pairs: Pairs) -> dict[str, str]:
     """Parameters by name, without SET_MEMBER. It refuses a repeated name, whose order the canonical form loses."""
     single = [(name, value) for name, value in pairs if name != SET_MEMBER]
     parameters = {name.decode("latin-1"): value.decode("latin-1") for name, value in single}
@@ -303,9 +303,9 @@ def _single(pairs: Pairs) -> dict[str, str]:
     return parameters
 
 
-def canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
+def build_canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
     """Returns a line for each signed header, trimmed. Raises SignatureDoesNotMatch if one is missing or not signed."""
-    names = _names(signed_headers)
+    names = _split_names(signed_headers)
     for name in http.headers:
         if name.startswith(b"x-amz-") and name not in names and not name.startswith(b"x-amz-cf-"):
             shown = name.decode("latin-1")
@@ -319,7 +319,7 @@ def canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def _names(signed_headers: str) -> dict[bytes, None]:
+def _split_names(signed_headers: str) -> dict[bytes, None]:
     """SignedHeaders in their order, as keys for fast look-up. Raises SignatureDoesNotMatch."""
     names = signed_headers.encode("latin-1").split(b";")
     if len(signed_headers) > LONGEST_CACHED or any(first >= second for first, second in pairwise(names)):
@@ -329,7 +329,7 @@ def _names(signed_headers: str) -> dict[bytes, None]:
     return dict.fromkeys(names)
 
 
-def payload_hash(http: HttpRequest) -> bytes:
+def hash_payload(http: HttpRequest) -> bytes:
     """Returns the hash of the body, in hexadecimal; X-Amz-Content-Sha256 must be equal if the request has it."""
     digest = sha256(http.body).hexdigest().encode()
     if http.headers.get(b"x-amz-content-sha256", digest) != digest:

@@ -30,12 +30,12 @@ OPERATE = (
 LONGEST_POLICY = 6_144  # characters of a managed policy ("IAM and AWS STS quotas", IAM User Guide)
 
 
-def _allowing(actions: Iterable[str]) -> str:
+def _build_policy(actions: Iterable[str]) -> str:
     statement = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
     return msgspec.json.encode({"Version": "2012-10-17", "Statement": [statement]}).decode()
 
 
-BUILT_IN = {"read": _allowing(READ), "operate": _allowing(OPERATE), "admin": _allowing(["*"])}
+BUILT_IN = {"read": _build_policy(READ), "operate": _build_policy(OPERATE), "admin": _build_policy(["*"])}
 """The text of each built-in policy."""
 
 
@@ -52,14 +52,14 @@ class User(NamedTuple):
         return evaluate_user(self.policies, request)
 
 
-def user_arn(account_id: str, name: str) -> str:
+def build_user_arn(account_id: str, name: str) -> str:
     """Returns the ARN of a user, which policies name as a principal."""
     return f"arn:aws:iam::{account_id}:user/{name}"
 
 
-def caller(account_id: str, user_name: str | None, policies: Iterable[str] | None) -> User:
+def build_user(account_id: str, user_name: str | None, policies: Iterable[str] | None) -> User:
     """Returns the user of a key. A key without a user belongs to the account's root user, who may do everything."""
     if user_name is None:
         return User(make_root(account_id), ())
     texts = tuple(BUILT_IN.get(policy, policy) for policy in policies or ())
-    return User(Principal(account_id, user_arn(account_id, user_name)), texts)
+    return User(Principal(account_id, build_user_arn(account_id, user_name)), texts)

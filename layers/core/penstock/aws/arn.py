@@ -66,7 +66,7 @@ def is_region(text: str) -> bool:
     return _REGION(text) is not None
 
 
-def queue_arn(region: str, account_id: str, name: str) -> str | None:
+def build_queue_arn(region: str, account_id: str, name: str) -> str | None:
     """Returns the ARN text, or None for an invalid account or name."""
     queue = resolve_queue(region, account_id, name)
     return None if queue is None else queue.arn

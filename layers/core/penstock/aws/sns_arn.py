@@ -52,7 +52,7 @@ def parse_topic_arn(text: str) -> TopicArn | None:
     return TopicArn(match[1], match[2], match[3]) if match is not None and is_topic_name(match[3]) else None
 
 
-def topic_of_subscription(text: str) -> TopicArn | None:
+def parse_topic_of_subscription(text: str) -> TopicArn | None:
     """Returns the topic of a subscription's ARN, which is the topic's ARN and an id; None for any other text."""
     topic, _, subscription_id = text.rpartition(":")
     return parse_topic_arn(topic) if is_subscription_id(subscription_id) else None

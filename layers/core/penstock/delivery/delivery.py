@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from penstock.postgres.statements.deliveries import ClaimedDeliveryRow
-from penstock.sns.delivery_policy import Policy, effective_policy
+from penstock.sns.delivery_policy import Policy, compute_effective_policy
 
 EVENT: Final = "event"
 """`kind` of events of the REST API; all kinds but this and those below are message types of SNS."""
@@ -38,10 +38,10 @@ class Delivery(NamedTuple):
     body: str
 
 
-_effective = lru_cache(1_000)(effective_policy)
+_effective = lru_cache(1_000)(compute_effective_policy)
 
 
-def _policy(kind: str, own: str | None, topic: str | None) -> Policy | None:
+def _parse_policy(kind: str, own: str | None, topic: str | None) -> Policy | None:
     if kind == SCHEDULE and own is not None:
         policy: Policy = msgspec.json.decode(own)
         return policy
@@ -61,7 +61,7 @@ def read_delivery(row: ClaimedDeliveryRow) -> Delivery:
         topic_arn=row.topic_arn,
         subscription_arn=row.subscription_arn,
         raw=row.raw,
-        policy=_policy(row.kind, own, topic),
+        policy=_parse_policy(row.kind, own, topic),
         attempts=row.attempts,
         body=row.body,
     )

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from penstock.access.authorization import authorize_one
-from penstock.access.users import caller
+from penstock.access.users import build_user
 from penstock.aws.arn import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import Call, JsonObject, Operation, compute
@@ -102,7 +102,7 @@ def check_rights(mapping: StoredMapping, context: Context) -> Operation[None]:
         if not rows:
             raise AccessDenied(f"The user {mapping.user_name} does not exist any more.")
         policies = rows[0].policies
-    context.user = caller(mapping.account_id, mapping.user_name, policies)
+    context.user = build_user(mapping.account_id, mapping.user_name, policies)
     for action in ("ReceiveMessage", "DeleteMessage"):
         yield from authorize_one("sqs", action, mapping.queue_arn, context)
 
@@ -123,7 +123,7 @@ def build_records(
     records = [build_record(row, mapping.queue, receipts) for row in rows]
     passed = set(range(1, len(rows) + 1))
     if mapping.filters is not None:
-        facts = yield from compute(partial(_facts, records), sum(len(row.body) for row in rows))
+        facts = yield from compute(partial(_list_facts, records), sum(len(row.body) for row in rows))
         patterns = [msgspec.json.encode(one).decode() for one in mapping.filters]
         passed = {row.n for row in (yield from Call(FILTER_MESSAGES, (patterns, facts)))}
         left_out = [row for n, row in enumerate(rows, 1) if n not in passed]
@@ -131,7 +131,7 @@ def build_records(
     return [encode_record(rows[n - 1], records[n - 1]) for n in sorted(passed)]
 
 
-def _facts(records: Sequence[JsonObject]) -> list[str | None]:
+def _list_facts(records: Sequence[JsonObject]) -> list[str | None]:
     """Returns the facts for the filter, in JSON. Takes up to 0.4 s a MiB."""
     return [None if one is None else msgspec.json.encode(one).decode() for one in filters.read_facts(records)]
 

@@ -89,9 +89,9 @@ def check_tags(tags: Mapping[str, str]) -> None:
                 "has a NUL character."
             )
     if len(tags) > MOST_TAGS:
-        raise too_many_tags()
+        raise make_tag_limit_error()
 
 
-def too_many_tags() -> InvalidParameterValueException:
+def make_tag_limit_error() -> InvalidParameterValueException:
     """The error for more tags than a mapping may have."""
     return InvalidParameterValueException(f"A mapping has at most {MOST_TAGS} tags.")

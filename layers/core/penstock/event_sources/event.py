@@ -15,7 +15,7 @@ from penstock.effects import JsonObject
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
 from penstock.sqs.attributes import ALL_ATTRIBUTES
-from penstock.sqs.receive import message_result
+from penstock.sqs.receive import build_message
 from penstock.sqs.types import MessageAttributeValue
 
 MOST_BYTES = 6 * 1_048_576
@@ -33,13 +33,13 @@ class Record(NamedTuple):
 
 def build_record(row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandles) -> JsonObject:
     """Makes the message's record of the event."""
-    message = message_result(row, queue, receipts.seal(queue, row.handle), ALL_ATTRIBUTES, ALL_ATTRIBUTES)
+    message = build_message(row, queue, receipts.seal(queue, row.handle), ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     record: JsonObject = {
         "messageId": message.message_id,
         "receiptHandle": message.receipt_handle,
         "body": message.body,
         "attributes": message.attributes,
-        "messageAttributes": _message_attributes(message.message_attributes or {}),
+        "messageAttributes": _build_message_attributes(message.message_attributes or {}),
         "md5OfBody": message.md5_of_body,
     }
     if message.md5_of_message_attributes:
@@ -48,7 +48,7 @@ def build_record(row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandle
     return record | {"eventSource": "aws:sqs", "eventSourceARN": queue.arn, "awsRegion": region}
 
 
-def _message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, JsonObject]:
+def _build_message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, JsonObject]:
     found: dict[str, JsonObject] = {}
     for name, value in attributes.items():
         given = (

@@ -17,7 +17,7 @@ from penstock.sns.filter_policy.facts import (
     UnreadableBody,
     flatten_document,
     has_too_many_containers,
-    plain_members,
+    list_members,
 )
 
 from .errors import InvalidParameterValueException
@@ -42,18 +42,18 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
 
 def read_facts(records: Sequence[JsonObject]) -> list[Mapping[str, object] | None]:
     """Returns the facts for the patterns, one entry a record; None for a record that cannot match."""
-    return [_facts(record) for record in records]
+    return [_find_facts(record) for record in records]
 
 
-def _facts(record: JsonObject) -> Mapping[str, object] | None:
-    document = {**record, "body": _body(record["body"])}
+def _find_facts(record: JsonObject) -> Mapping[str, object] | None:
+    document = {**record, "body": _decode_body(record["body"])}
     try:
-        return flatten_document(plain_members(document))
+        return flatten_document(list_members(document))
     except (RecursionError, UnreadableBody):
         return None
 
 
-def _body(text: str) -> object:
+def _decode_body(text: str) -> object:
     """Returns the body as a JSON object, else as text."""
     if text.lstrip()[:1] != "{" or has_too_many_containers(text):
         return text

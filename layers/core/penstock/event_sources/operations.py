@@ -73,7 +73,7 @@ def create(request: mappings.CreateEventSourceMappingRequest, context: Context) 
     row = yield from Call(
         CREATE_MAPPING,
         (context.account_id, context.region, str(queue), target, context.caller.principal.user_name,
-         as_json(msgspec.to_builtins(options)), _filters(options), request.enabled is not False,
+         as_json(msgspec.to_builtins(options)), _encode_filters(options), request.enabled is not False,
          as_json(request.tags or {})),
     )  # fmt: skip
     return _read_stored(row[0].error, row[0].mapping, str(queue), target)
@@ -150,7 +150,7 @@ def update(
         UPDATE_MAPPING,
         (context.account_id, context.region, mapping.mapping_id, None if function is None else target,
          context.caller.principal.user_name,
-         as_json(msgspec.to_builtins(options)), _filters(options), request.enabled),
+         as_json(msgspec.to_builtins(options)), _encode_filters(options), request.enabled),
     )  # fmt: skip
     return mapping, _read_stored(row[0].error, row[0].mapping, mapping.queue_arn, target)
 
@@ -196,7 +196,7 @@ def change_tags(resource: str, tags: dict[str, str], removed: list[str], context
     key = (context.account_id, context.region, mapping_id)
     (row,) = yield from Call(TAG_MAPPING, (*key, as_json(tags), removed))
     if row.error is not None:
-        raise checks.too_many_tags() if row.error == "TagLimitExceeded" else ResourceNotFoundException
+        raise checks.make_tag_limit_error() if row.error == "TagLimitExceeded" else ResourceNotFoundException
 
 
 def read_tagged_id(resource: str, context: Context) -> str:
@@ -270,7 +270,7 @@ def describe_mapping(mapping: StoredMapping, state: str | None = None) -> mappin
     )
 
 
-def _filters(options: Options) -> str | None:
+def _encode_filters(options: Options) -> str | None:
     compiled = filters.compile_filters(options.filter_criteria)
     return None if compiled is None else msgspec.json.encode(compiled).decode()
 

@@ -4,7 +4,7 @@
 Source: "CreateEventSourceMapping" (AWS Lambda API reference), https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 """
 
-from penstock.access.functions import function_refusal
+from penstock.access.functions import find_function_refusal
 from penstock.aws.function_arn import parse_function
 from penstock.delivery.http.endpoint import EndpointInvalid, parse_endpoint
 from penstock.settings import Settings
@@ -38,7 +38,7 @@ def check_target(target: str, account_id: str, region: str, settings: Settings) 
     if is_url(target):
         return
     function = parse_function(target, account_id, region)
-    refusal = function_refusal(function, target, account_id, region, settings)
+    refusal = find_function_refusal(function, target, account_id, region, settings)
     if refusal is not None:
         if not settings.queue_lambda_endpoint:
             refusal += " A mapping to a URL needs none."

@@ -11,7 +11,7 @@ from penstock.message_lengths import MessageLengths
 from penstock.postgres.database import Database, import_driver
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
-from penstock.telemetry import lambda_logger, trace_call
+from penstock.telemetry import make_lambda_logger, trace_call
 
 from .metrics import Metrics
 from .waits import bound_waits
@@ -83,9 +83,9 @@ class ExecutionEnvironment:
     def logger(self) -> "Logger":
         """The logger. It imports powertools, which cold starts avoid."""
         try:
-            return lambda_logger(self._known_settings.log_level)
+            return make_lambda_logger(self._known_settings.log_level)
         except SettingError:  # the caller logs this error
-            return lambda_logger("info")
+            return make_lambda_logger("info")
 
     @property
     def metrics(self) -> Metrics:

@@ -43,26 +43,28 @@ def read(event: Event) -> HttpRequest:
 
 
 def _read_2(event: Event, context: Event) -> HttpRequest:
-    path = _without_stage(event["rawPath"], f"/{context.get('stage')}")
+    path = _strip_stage(event["rawPath"], f"/{context.get('stage')}")
     headers = (event.get("headers") or {}).items()
-    query = _bytes(event.get("rawQueryString") or "")
+    query = _encode_text(event.get("rawQueryString") or "")
     http = context["http"]
     return HttpRequest(
         http["method"],
         path,
         query,
-        _headers(headers),
-        _body(event),
+        _encode_headers(headers),
+        _decode_body(event),
         http.get("sourceIp") or "",
         is_host_checked(event),
-        response_limit(event),
+        find_response_limit(event),
     )
 
 
 def is_host_checked(event: Event) -> bool:
     """Returns whether the request's Host is a name that API Gateway serves for this function."""
     domain = (event.get("requestContext") or {}).get("domainName")
-    hosts = [value for name, value in _pairs(event, "headers", "multiValueHeaders") if name.lower() == "host"]
+    hosts = [
+        value for name, value in _list_pairs(event, "headers", "multiValueHeaders") if name.lower() == "host"
+    ]
     return bool(domain) and [host.lower() for host in hosts] == [str(domain).lower()]
 
 
@@ -71,45 +73,45 @@ LONGEST_ESCAPE = 12  # bytes of a character in a function's result: two of \uXXX
 _UTF_8_RUNTIMES = frozenset(f"AWS_Lambda_python3.{minor}" for minor in (12, 13, 14))
 
 
-def writes_ascii(runtime: str | None) -> bool:
+def is_ascii_written(runtime: str | None) -> bool:
     """Returns whether the runtime (AWS_EXECUTION_ENV) escapes non-ASCII characters in a function's result."""
     return runtime not in _UTF_8_RUNTIMES
 
 
-_IS_ASCII = writes_ascii(os.environ.get("AWS_EXECUTION_ENV"))
+_IS_ASCII = is_ascii_written(os.environ.get("AWS_EXECUTION_ENV"))
 LOAD_BALANCER = ResponseLimit("an Application Load Balancer (1 MB)", LOAD_BALANCER_BYTES, _IS_ASCII)
 FUNCTION = ResponseLimit("a Lambda function (6 MB)", FUNCTION_BYTES, _IS_ASCII)
 
 
-def response_limit(event: Event) -> ResponseLimit:
+def find_response_limit(event: Event) -> ResponseLimit:
     """Returns the longest result of the function."""
     return LOAD_BALANCER if "elb" in (event.get("requestContext") or ()) else FUNCTION
 
 
-def _without_stage(path: str, stage: str) -> str:
+def _strip_stage(path: str, stage: str) -> str:
     """Returns the path as the client wrote it, without the stage name, which every stage but `$default` prepends."""
     return path[len(stage) :] or "/" if path == stage or path.startswith(stage + "/") else path
 
 
 def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
-    headers = _pairs(event, "headers", "multiValueHeaders")
-    parameters = _pairs(event, "queryStringParameters", "multiValueQueryStringParameters")
+    headers = _list_pairs(event, "headers", "multiValueHeaders")
+    parameters = _list_pairs(event, "queryStringParameters", "multiValueQueryStringParameters")
     # A load balancer passes on names and values as the client sent them.
     query = "&".join(map("=".join, parameters)) if by_load_balancer else urlencode(parameters)
     peer = ((event.get("requestContext") or {}).get("identity") or {}).get("sourceIp") or ""
     return HttpRequest(
         event["httpMethod"],
         event.get("path") or "/",
-        _bytes(query),
-        _headers(headers),
-        _body(event),
+        _encode_text(query),
+        _encode_headers(headers),
+        _decode_body(event),
         peer,
         is_host_checked(event),
-        response_limit(event),
+        find_response_limit(event),
     )
 
 
-def _pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
+def _list_pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
     """Pairs of name and value; a repeated name has a pair for each value that the event has."""
     lists = event.get(multiple)
     if lists is not None:
@@ -117,21 +119,21 @@ def _pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
     return list((event.get(single) or {}).items())
 
 
-def _headers(pairs: Iterable[tuple[str, str]]) -> dict[bytes, bytes]:
+def _encode_headers(pairs: Iterable[tuple[str, str]]) -> dict[bytes, bytes]:
     """Headers by lower-case name; repeated ones are joined by commas (RFC 9110, 5.3)."""
     headers: dict[bytes, bytes] = {}
     for name, value in pairs:
-        key, given = _bytes(name.lower()), _bytes(value)
+        key, given = _encode_text(name.lower()), _encode_text(value)
         headers[key] = headers[key] + b", " + given if key in headers else given
     return headers
 
 
-def _body(event: Event) -> bytes:
+def _decode_body(event: Event) -> bytes:
     body = event.get("body") or ""
-    return b64decode(body, validate=True) if event.get("isBase64Encoded") else _bytes(body)
+    return b64decode(body, validate=True) if event.get("isBase64Encoded") else _encode_text(body)
 
 
-def _bytes(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     # JSON can write a lone surrogate; the codecs refuse it.
     return text.encode("utf-8", "surrogatepass")
 
@@ -152,7 +154,7 @@ def answer(event: Event, response: HttpResponse) -> Answer:
     return result
 
 
-def fits(result: Answer, limit: ResponseLimit) -> bool:
+def is_within_limit(result: Answer, limit: ResponseLimit) -> bool:
     """Returns whether the result, written as JSON by the runtime, keeps AWS's limit."""
     if LONGEST_ESCAPE * len(result["body"]) + HEAD_BYTES <= limit.max_bytes:
         return True

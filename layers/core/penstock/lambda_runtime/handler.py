@@ -1,7 +1,7 @@
 """Functions of Lambda: one for each action, and the gateway for requests that name their action only in the body.
 
-    handler = lambda_handler("sqs", "SendMessage")      # functions/sqs/send_message.py
-    handler = gateway_handler()                         # functions/gateway.py
+    handler = make_handler("sqs", "SendMessage")        # functions/sqs/send_message.py
+    handler = make_gateway_handler()                     # functions/gateway.py
 
 event -> `events.read` -> `gateway.decode` -> the operation -> `gateway.encode` -> `events.answer`.
 """
@@ -37,7 +37,7 @@ class Handler:
         http = events.read(event)
         limit = http.response_limit
         answer = events.answer(event, self.respond(http, lambda_context))
-        if limit is None or events.fits(answer, limit):
+        if limit is None or events.is_within_limit(answer, limit):
             return answer
         too_large = ResponseTooLarge.of(limit.way)
         return events.answer(event, self._failure(too_large, http, None, lambda_context))
@@ -91,13 +91,13 @@ class Handler:
             self.environment.logger.error("request failed", extra=known, exc_info=error)
 
 
-def lambda_handler(service: str, action: str) -> Handler:
+def make_handler(service: str, action: str) -> Handler:
     """Returns the handler of one action, such as ("sqs", "SendMessage")."""
     load_operation(BY_NAME[service, action])
     return Handler(service, action, ExecutionEnvironment())
 
 
-def gateway_handler() -> Handler:
+def make_gateway_handler() -> Handler:
     """Returns the handler of every action of every service."""
     load_operations()
     return Handler(None, None, ExecutionEnvironment(bounds_waits=True))

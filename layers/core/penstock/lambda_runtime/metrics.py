@@ -31,13 +31,13 @@ class Value(NamedTuple):
     number: float
 
 
-def emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequence[int]]]) -> str:
+def build_emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequence[int]]]) -> str:
     """Returns a line of the Embedded Metric Format. powertools would write it too, but takes 20 ms to import.
 
     values: unit and at most 100 numbers by name; the dimensions have the names and values of queues' dimensions.
     """
     directive = {
-        "Namespace": namespace(),
+        "Namespace": read_namespace(),
         "Dimensions": [list(dimensions)],
         "Metrics": [{"Name": name, "Unit": unit} for name, (unit, _) in values.items()],
     }
@@ -46,7 +46,7 @@ def emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequ
     return json.dumps({"_aws": head, **dimensions, **numbers})
 
 
-def namespace() -> str:
+def read_namespace() -> str:
     """Returns the namespace of all metrics."""
     return os.environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE)
 
@@ -61,7 +61,7 @@ class Metrics:
         """One line with at most 100 metrics that have the same dimensions."""
         from aws_lambda_powertools.metrics import EphemeralMetrics  # noqa: PLC0415 - 20 ms
 
-        line = EphemeralMetrics(namespace=namespace())
+        line = EphemeralMetrics(namespace=read_namespace())
         for name, text in dimensions.items():
             line.add_dimension(name, text)
         for value in values:
@@ -89,7 +89,7 @@ class Metrics:
             }
             known = {name: value for name, value in values.items() if any(value[1])}
             if known:
-                print(emf_line(self._dimensions(account_id, region, name), known), flush=True)  # noqa: T201 - Lambda's log
+                print(build_emf_line(self._dimensions(account_id, region, name), known), flush=True)  # noqa: T201 - Lambda's log
 
     def _dimensions(self, account_id: str, region: str, queue: str) -> dict[str, str]:
         """Returns the dimensions of a queue; they include account and region if these are not the installation's."""

@@ -22,7 +22,7 @@ from typing import Final, Protocol, TypeVar, cast
 from msgspec.structs import replace
 
 from penstock.aws.arn import ResolvedQueue
-from penstock.drivers import any_wait, is_empty, perform
+from penstock.drivers import allow_any_wait, is_empty, perform
 from penstock.effects import Effect, Operation, Pause, Receive, Row, Statement
 from penstock.errors import AwsError
 from penstock.message_lengths import MessageLengths
@@ -126,7 +126,7 @@ class FunctionService:
         if isinstance(effect, Pause):
             await asyncio.sleep(effect.seconds)
             return True
-        return await self._in_thread(lambda: perform(effect, self._database, any_wait, self._lengths))
+        return await self._in_thread(lambda: perform(effect, self._database, allow_any_wait, self._lengths))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -147,7 +147,9 @@ class FunctionService:
         """Receives; if the receive is cancelled meanwhile, returns its messages to the queue."""
         receiving = asyncio.ensure_future(
             self._in_thread(
-                lambda: cast("list[ReceivedRow]", perform(effect, self._database, any_wait, self._lengths))
+                lambda: cast(
+                    "list[ReceivedRow]", perform(effect, self._database, allow_any_wait, self._lengths)
+                )
             )
         )
         try:
@@ -225,6 +227,6 @@ class MappingsHandler:
             await service.close()
 
 
-def mappings_handler() -> MappingsHandler:
+def make_mappings_handler() -> MappingsHandler:
     """Returns the handler of the function that polls for event source mappings."""
     return MappingsHandler(ExecutionEnvironment())

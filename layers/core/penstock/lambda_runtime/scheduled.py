@@ -1,8 +1,8 @@
 """Functions that a schedule invokes: each runs one worker and writes the worker's counts as metrics.
 
-handler = polling_handler(deliver)                  # functions/deliver.py
-handler = statement_handler(maintain)               # functions/maintain.py
-handler = reporting_handler(collect)                # functions/collect.py
+handler = make_polling_handler(deliver)                # functions/deliver.py
+handler = make_statement_handler(maintain)             # functions/maintain.py
+handler = make_reporting_handler(collect)              # functions/collect.py
 """
 
 from collections import Counter
@@ -122,12 +122,12 @@ class PollingHandler(ScheduledHandler):
         return totals
 
 
-def polling_handler(worker: PollingWorker) -> PollingHandler:
+def make_polling_handler(worker: PollingWorker) -> PollingHandler:
     """Returns the handler of a worker, given as its module, whose work must not wait for the next minute."""
     return PollingHandler(worker, ExecutionEnvironment())
 
 
-def statement_handler(worker: StatementWorker) -> ScheduledHandler:
+def make_statement_handler(worker: StatementWorker) -> ScheduledHandler:
     """Returns the handler of a worker, given as its module, that only makes calls."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
@@ -136,7 +136,7 @@ def statement_handler(worker: StatementWorker) -> ScheduledHandler:
     return ScheduledHandler(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
 
 
-def reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
+def make_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
     """Returns the handler of a worker, given as its module, whose gauges become metrics."""
 
     def run(environment: ExecutionEnvironment) -> Counts:

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from penstock import errors
-from penstock.access.keys import is_user_name, new_key
+from penstock.access.keys import is_user_name, make_key
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.access import (
@@ -93,7 +93,7 @@ def check_access_is_on(context: Context) -> None:
 
 def list_users(context: Context) -> Operation[list[ShownUser]]:
     """Users by name."""
-    rows = yield from _users(context)
+    rows = yield from _read_users(context)
     return [show_user(row) for row in rows]
 
 
@@ -119,7 +119,7 @@ def end_user(name: str, context: Context) -> Operation[None]:
 
 def list_keys(context: Context) -> Operation[list[ShownKey]]:
     """Keys, the oldest first."""
-    rows = yield from _keys(context)
+    rows = yield from _read_keys(context)
     return [show_key(row) for row in rows]
 
 
@@ -131,7 +131,7 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
         raise errors.InvalidParameterValue("description: NUL cannot be stored")
     if new.user is None and not context.caller.principal.is_root:
         raise errors.AccessDenied("A key of the account itself is made with such a key only; name a user.")
-    key_id, secret, stored = new_key(
+    key_id, secret, stored = make_key(
         bearer=new.bearer, account_id=context.account_id,
         encryption_key=context.environment.settings.queue_encryption_key,
     )  # fmt: skip
@@ -152,14 +152,14 @@ def limit_key(key_id: str, expires_at: datetime | None, context: Context) -> Ope
     """Sets when a key of the account expires. Raises KeyNotFound, InvalidParameterValue."""
     check_access_is_on(context)
     check_expiry(expires_at)
-    yield from _key(key_id, context)
+    yield from _read_key(key_id, context)
     yield from Call(LIMIT_KEY, (key_id, expires_at))
 
 
 def revoke_key(key_id: str, context: Context) -> Operation[None]:
     """Revokes a key of the account. Raises KeyNotFound."""
     check_access_is_on(context)
-    yield from _key(key_id, context)
+    yield from _read_key(key_id, context)
     yield from Call(REVOKE_KEY, (key_id,))
 
 
@@ -169,19 +169,19 @@ def check_expiry(expires_at: datetime | None) -> None:
         raise errors.InvalidParameterValue("expires_at is over")
 
 
-def _users(context: Context) -> Operation[list[UserRow]]:
+def _read_users(context: Context) -> Operation[list[UserRow]]:
     rows = yield from Call(LIST_USERS, ())
     return [row for row in rows if row.account_id == context.account_id]
 
 
-def _keys(context: Context) -> Operation[list[KeyRow]]:
+def _read_keys(context: Context) -> Operation[list[KeyRow]]:
     rows = yield from Call(LIST_KEYS, ())
     return [row for row in rows if row.account_id == context.account_id]
 
 
-def _key(key_id: str, context: Context) -> Operation[KeyRow]:
+def _read_key(key_id: str, context: Context) -> Operation[KeyRow]:
     """Returns the account's key; only root keys may see root keys. Raises KeyNotFound, AccessDenied."""
-    rows = yield from _keys(context)
+    rows = yield from _read_keys(context)
     for row in rows:
         if row.key_id == key_id:
             if row.user_name is None and not context.caller.principal.is_root:

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from penstock import errors
-from penstock.access.quotas import TOO_MANY_DELIVERIES, too_many_deliveries
+from penstock.access.quotas import TOO_MANY_DELIVERIES, explain_deliveries_quota
 from penstock.context import Context
 from penstock.documents.decoding import check_length_of_one, decode_body, one_counter
 from penstock.documents.routing_keys import is_routing_key
@@ -87,7 +87,7 @@ def publish_event(routing_key: str, event: NewEvent, context: Context) -> Operat
         PUBLISH_EVENTS, (context.account_id, context.region, *outgoing, context.trace_header, True)
     )
     if any(row.error == TOO_MANY_DELIVERIES for row in rows):
-        raise errors.RequestThrottled(too_many_deliveries(context.environment.settings))
+        raise errors.RequestThrottled(explain_deliveries_quota(context.environment.settings))
     yield from wake_receives(row.arn for row in rows)
     yield EventPublished(routing_key, list_sent(rows))
     return show_published(rows)
@@ -105,7 +105,7 @@ def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
     headers = _encode(event.headers)
     if _NUL(headers):  # PostgreSQL's jsonb cannot hold it
         raise errors.InvalidParameterValue("headers: NUL cannot be stored")
-    facts = filter_facts.body_facts(body)
+    facts = filter_facts.find_body_facts(body)
     return OutgoingEvent(
         routing_key,
         body,

@@ -100,7 +100,7 @@ def create_mapping(new: NewMapping, context: Context) -> Operation[ShownMapping]
     """Creates a mapping, which works from now on. Raises the errors of CreateEventSourceMapping."""
     checks.check_served(context)
     return show_mapping(
-        (yield from mappings.create(create_request(new, _queue(new.queue, context)), context))
+        (yield from mappings.create(create_request(new, _name_queue(new.queue, context)), context))
     )
 
 
@@ -110,7 +110,7 @@ def list_mappings(
     """Returns a page of the account's mappings, of a queue or a function if it is given."""
     checks.check_served(context)
     request = aws.ListEventSourceMappingsRequest(
-        event_source_arn=None if queue is None else _queue(queue, context),
+        event_source_arn=None if queue is None else _name_queue(queue, context),
         function_name=function,
         marker=after,
     )
@@ -169,10 +169,10 @@ def show_mapping(mapping: StoredMapping) -> ShownMapping:
         report_failures=mapping.reports_items,
         tags=mapping.tags,
         user=mapping.user_name,
-        updated_at=_rfc_3339(mapping.updated_at),
+        updated_at=_format_time(mapping.updated_at),
         invocations=mapping.invocations,
         failed_invocations=mapping.failed_invocations,
-        failing_since=None if mapping.failing_since is None else _rfc_3339(mapping.failing_since),
+        failing_since=None if mapping.failing_since is None else _format_time(mapping.failing_since),
     )
 
 
@@ -184,14 +184,14 @@ def create_request(new: NewMapping, queue_arn: str) -> aws.CreateEventSourceMapp
         enabled=new.enabled,
         batch_size=new.batch_size,
         maximum_batching_window_in_seconds=new.window_secs,
-        scaling_config=_scaling(new.max_concurrency),
-        filter_criteria=_criteria(new.filters),
-        function_response_types=_response_types(new.report_failures),
+        scaling_config=_build_scaling(new.max_concurrency),
+        filter_criteria=_build_criteria(new.filters),
+        function_response_types=_list_response_types(new.report_failures),
         tags=new.tags,
     )
 
 
-def _rfc_3339(at: float) -> str:
+def _format_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -208,29 +208,29 @@ def _update_request(mapping_id: str, patch: MappingPatch) -> aws.UpdateEventSour
     if patch.max_concurrency is not msgspec.UNSET:
         request.scaling_config = aws.ScalingConfig(patch.max_concurrency)
     if patch.filters is not msgspec.UNSET:
-        request.filter_criteria = _criteria(patch.filters)
+        request.filter_criteria = _build_criteria(patch.filters)
     if patch.report_failures is not msgspec.UNSET:
-        request.function_response_types = _response_types(patch.report_failures)
+        request.function_response_types = _list_response_types(patch.report_failures)
     return request
 
 
-def _scaling(concurrency: int | None) -> aws.ScalingConfig | None:
+def _build_scaling(concurrency: int | None) -> aws.ScalingConfig | None:
     return None if concurrency is None else aws.ScalingConfig(concurrency)
 
 
-def _criteria(filters: list[Filter]) -> aws.FilterCriteria:
-    return aws.FilterCriteria([aws.Filter(_pattern(one)) for one in filters])
+def _build_criteria(filters: list[Filter]) -> aws.FilterCriteria:
+    return aws.FilterCriteria([aws.Filter(_build_pattern(one)) for one in filters])
 
 
-def _pattern(pattern: Filter) -> str:
+def _build_pattern(pattern: Filter) -> str:
     text = _json.encode(pattern).decode()
     checks.check_pattern(text)
     return text
 
 
-def _response_types(reports: bool) -> list[aws.ResponseType]:
+def _list_response_types(reports: bool) -> list[aws.ResponseType]:
     return ["ReportBatchItemFailures"] if reports else []
 
 
-def _queue(given: str, context: Context) -> str:
+def _name_queue(given: str, context: Context) -> str:
     return given if given.startswith("arn:") else build_queue_arn(given, context)

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from penstock.access.keys import policy_problem
+from penstock.access.keys import find_form_problem
 from penstock.access.policy.patterns import Pattern
 
 from .actions import KNOWN_ACTIONS
@@ -18,7 +18,7 @@ def find_policy_problem(text: str) -> str | None:
 
     Actions of services that Penstock does not have are no problem: the policy may be one of AWS.
     """
-    if problem := policy_problem(text):
+    if problem := find_form_problem(text):
         return problem
     if not text.startswith("{"):
         return None

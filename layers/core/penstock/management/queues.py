@@ -87,7 +87,7 @@ def create_queue(new: NewQueue, context: Context) -> Operation[str]:
     fifo = new.fifo or new.name.endswith(".fifo")
     name = f"{new.name}.fifo" if fifo and not new.name.endswith(".fifo") else new.name
     validation.check_queue_name(name, fifo=fifo)
-    supplied = attributes_as_text(new.attributes)
+    supplied = convert_attributes(new.attributes)
     if fifo:
         supplied["FifoQueue"] = "true"
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True, extensions=True)
@@ -100,7 +100,7 @@ def create_queue(new: NewQueue, context: Context) -> Operation[str]:
 MOST_RECEIVERS = 100
 
 
-def attributes_as_text(values: Attributes) -> dict[str, str]:
+def convert_attributes(values: Attributes) -> dict[str, str]:
     """Attributes as texts, as in AWS's API: true becomes "true", 60 "60", a policy its JSON text."""
     return {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -149,7 +149,7 @@ def change_queue(name: str, changes: Attributes, context: Context) -> Operation[
     """Changes attributes and returns the queue: one database call writes, a second one counts."""
     arn = build_queue_arn(name, context)
     checked = attributes.check_queue_attributes(
-        attributes_as_text(changes), arn.endswith(".fifo"), extensions=True
+        convert_attributes(changes), arn.endswith(".fifo"), extensions=True
     )
     yield from queues.change_attributes(arn, checked, context)
     return (yield from describe_queue(name, context))

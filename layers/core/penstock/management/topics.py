@@ -15,7 +15,7 @@ from penstock.sns import topics
 from penstock.sns import types as sns
 from penstock.sqs import validation
 
-from .messages.conversion import compact, to_attribute
+from .messages.conversion import format_compact, to_attribute
 
 Raw = msgspec.Raw
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
@@ -167,7 +167,7 @@ def publish_message(name: str, new: NewTopicMessage, context: Context) -> Operat
 
 def read_text(raw: msgspec.Raw) -> str:
     """Returns a JSON string's text; any other JSON without blanks."""
-    text = compact(raw)
+    text = format_compact(raw)
     return msgspec.json.decode(text, type=str) if text.startswith('"') else text
 
 
@@ -182,10 +182,10 @@ def subscribe(name: str, new: NewTopicSubscription, context: Context) -> Operati
     if new.raw:
         attributes["RawMessageDelivery"] = "true"
     if new.dead_letters is not None:
-        target = {"deadLetterTargetArn": _queue(new.dead_letters, context)}
+        target = {"deadLetterTargetArn": _name_queue(new.dead_letters, context)}
         attributes["RedrivePolicy"] = _json.encode(target).decode()
     if new.queue is not None:
-        protocol, endpoint = "sqs", _queue(new.queue, context)
+        protocol, endpoint = "sqs", _name_queue(new.queue, context)
     else:
         protocol, endpoint = (new.url or "").partition(":")[0], new.url or ""
     made = yield from subscribing.subscribe(
@@ -231,5 +231,5 @@ def parse_name(arn: str) -> str:
     return arn.rpartition(":")[2]
 
 
-def _queue(given: str, context: Context) -> str:
+def _name_queue(given: str, context: Context) -> str:
     return given if given.startswith("arn:") else queue_arn_of(given, context)

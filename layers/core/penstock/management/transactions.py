@@ -12,7 +12,7 @@ from penstock.context import Context
 from penstock.documents.decoding import MAX_MESSAGES, decode_body, transaction_counter
 from penstock.documents.queue_names import authorize_queues, build_queue_arn, find_queue
 from penstock.effects import Call, Operation, Transact, compute
-from penstock.postgres.calls import transaction_columns, transpose
+from penstock.postgres.calls import build_transaction_columns, transpose
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
 from penstock.reports import Deleted, Transacted
 from penstock.sqs import handles, sql_errors
@@ -110,7 +110,7 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
         yield from check_quota("schedules", None, context, errors.OverLimit, DEFAULT_GROUP, later)
     if events or later or any(arn.endswith(".fifo") for arn in (*acked_queues, *arns)):
         # Not merged with other requests: the call may wait for a lock, or makes schedules.
-        arguments = (*transaction_columns(acks, messages), *event_arguments)
+        arguments = (*build_transaction_columns(acks, messages), *event_arguments)
         rows = yield from Call(TRANSACT, arguments)
     else:
         size_bytes = sum(message.size_bytes for message in messages)
@@ -126,7 +126,7 @@ def check_parts(
 ) -> tuple[list[SendEntry], list[OutgoingEvent]]:
     """Returns the messages and events of a transaction, checked. Raises InvalidParameterValue and others."""
     messages = [
-        sending.outgoing_message(to_send_request(message), arn, trace).stored._replace(
+        sending.check_message(to_send_request(message), arn, trace).stored._replace(
             delay_seconds=message.delay
         )
         for arn, message in zip(arns, transaction.send, strict=True)
@@ -145,7 +145,7 @@ def raise_refusal(rows: Sequence[TransactedRow], transaction: Transaction) -> No
         if row.error == "QueueDoesNotExist":
             raise errors.QueueDoesNotExist(f"Queue '{transaction.send[row.n - 1].queue}' does not exist")
         if row.error is not None:
-            raise sql_errors.sql_error(row.error, row.detail)
+            raise sql_errors.make_sql_error(row.error, row.detail)
 
 
 def to_result(rows: Sequence[TransactedRow], transaction: Transaction) -> TransactionResult:

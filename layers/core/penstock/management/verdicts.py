@@ -10,7 +10,7 @@ from penstock.postgres.database import Database
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
 from penstock.postgres.statements.queues import LIST_QUEUES
 from penstock.settings import Settings
-from penstock.verdicts import Facts, Gauges, Kind, Minute, Verdict, asks_for_more, judge
+from penstock.verdicts import Facts, Gauges, Kind, Minute, Verdict, is_asking_for_more, judge
 
 RECENT: Final = timedelta(hours=2)
 """The minutes that do for most verdicts."""
@@ -42,11 +42,11 @@ def read_verdicts(
 
     `in_flight_limit`: the setting QUEUE_IN_FLIGHT_LIMIT, 0 for none.
     """
-    give = partial(verdicts_on, in_flight_limit=in_flight_limit, target_lag_seconds=target_lag_seconds)
+    give = partial(compute_verdicts, in_flight_limit=in_flight_limit, target_lag_seconds=target_lag_seconds)
     verdicts: dict[str, Verdict] = {}
-    for part in parts(arns, RECENT):
+    for part in split_parts(arns, RECENT):
         verdicts |= yield from _read_part(part, RECENT, give)
-    for part in parts(ask_for_more(verdicts), KEPT):
+    for part in split_parts(ask_for_more(verdicts), KEPT):
         verdicts |= yield from _read_part(part, KEPT, give)
     return verdicts
 
@@ -57,34 +57,34 @@ def _read_part(
     facts = yield from Call(READ_VERDICT_FACTS, (arns,))
     if not facts:
         return {}
-    rows = yield from Call(READ_MINUTES, (arns, *span_before(facts[0].read_at, length)))
+    rows = yield from Call(READ_MINUTES, (arns, *find_span_before(facts[0].read_at, length)))
     return (yield from Compute(partial(give, facts, rows)))
 
 
-def parts(arns: Sequence[str], length: timedelta) -> Iterator[list[str]]:
+def split_parts(arns: Sequence[str], length: timedelta) -> Iterator[list[str]]:
     """Yields the queues whose minutes are read together: some 7,000 rows, which are decoded in ten milliseconds."""
     size = QUEUES_A_READ[length]
     for start in range(0, len(arns), size):
         yield list(arns[start : start + size])
 
 
-def span_before(now: datetime, length: timedelta) -> tuple[datetime, datetime]:
+def find_span_before(now: datetime, length: timedelta) -> tuple[datetime, datetime]:
     """Returns the start and the end of the minutes before now, and of the one that is not over."""
     minute = now.replace(second=0, microsecond=0)
     return minute - length, minute + timedelta(minutes=1)
 
 
-def verdicts_on(
+def compute_verdicts(
     facts: Iterable[VerdictFactsRow],
     rows: Iterable[MinuteRow],
     in_flight_limit: int,
     target_lag_seconds: int,
 ) -> dict[str, Verdict]:
     """Returns the verdicts on these queues, by ARN."""
-    return dict(each_verdict(facts, group_by_queue(rows), in_flight_limit, target_lag_seconds))
+    return dict(compute_each_verdict(facts, group_by_queue(rows), in_flight_limit, target_lag_seconds))
 
 
-def each_verdict(
+def compute_each_verdict(
     facts: Iterable[VerdictFactsRow], histories: Histories, in_flight_limit: int, target_lag_seconds: int
 ) -> Iterator[tuple[str, Verdict]]:
     """Yields the ARN of each queue and its verdict: one takes a few milliseconds at most."""
@@ -143,7 +143,7 @@ def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
 
     Queues in a long-standing state come last: their usual state changes nothing.
     """
-    asking = [arn for arn, verdict in verdicts.items() if asks_for_more(verdict)]
+    asking = [arn for arn, verdict in verdicts.items() if is_asking_for_more(verdict)]
     return sorted(asking, key=lambda arn: (verdicts[arn].since_or_before, rank_badness(verdicts[arn])))[
         :MOST_HISTORIES
     ]

@@ -19,7 +19,7 @@ from penstock.postgres.statements.move_tasks import (
     ListedTaskRow,
 )
 from penstock.sqs import validation
-from penstock.sqs.sql_errors import sql_error
+from penstock.sqs.sql_errors import make_sql_error
 from penstock.sqs.types import (
     CancelMessageMoveTaskRequest,
     CancelMessageMoveTaskResult,
@@ -56,7 +56,7 @@ def start_message_move_task(
     arguments = (source, destination, request.max_number_of_messages_per_second, None, None, None)
     (row,) = yield from Call(START_MOVE_TASK, arguments)
     if row.error is not None:
-        raise sql_error(row.error, row.detail)
+        raise make_sql_error(row.error, row.detail)
     return StartMessageMoveTaskResult(task_handle=str(TaskHandle(UUID(row.task_id), source)))
 
 
@@ -72,8 +72,8 @@ def list_message_move_tasks(
     source = check_arn("SourceArn", request.source_arn, context)
     header, *tasks = yield from Call(LIST_MOVE_TASKS, (source, limit))
     if header.error is not None:
-        raise sql_error(header.error, "SourceArn")
-    return ListMessageMoveTasksResult(results=[entry(source, task) for task in tasks])
+        raise make_sql_error(header.error, "SourceArn")
+    return ListMessageMoveTasksResult(results=[build_entry(source, task) for task in tasks])
 
 
 def cancel_message_move_task(
@@ -84,11 +84,11 @@ def cancel_message_move_task(
     source = check_arn("SourceArn", handle.source_arn, context)
     (row,) = yield from Call(CANCEL_MOVE_TASK, (str(handle.task_id), source))
     if row.error is not None:
-        raise sql_error(row.error, row.detail)
+        raise make_sql_error(row.error, row.detail)
     return CancelMessageMoveTaskResult(approximate_number_of_messages_moved=row.moved)
 
 
-def entry(source: str, task: ListedTaskRow) -> ListMessageMoveTasksResultEntry:
+def build_entry(source: str, task: ListedTaskRow) -> ListMessageMoveTasksResultEntry:
     """Returns the result entry for a task of the queue `source`."""
     return ListMessageMoveTasksResultEntry(
         status=task.status,
@@ -107,7 +107,7 @@ def check_arn(parameter: str, text: str, context: Context) -> str:
     """Returns the ARN of a queue in the request's region. Raises ResourceNotFoundException for any other text."""
     parsed = parse_queue_arn(text)
     if parsed is None or parsed.region != context.region:
-        raise sql_error("ResourceNotFoundException", parameter)
+        raise make_sql_error("ResourceNotFoundException", parameter)
     return str(parsed)
 
 

@@ -28,7 +28,7 @@ from penstock.postgres.statements.move_tasks import (
 )
 from penstock.search.filters import MessageFilter
 from penstock.sqs import handles
-from penstock.sqs.sql_errors import sql_error
+from penstock.sqs.sql_errors import make_sql_error
 
 MOST_IDS = 10_000
 MOST_PER_SECOND = 500  # of StartMessageMoveTask
@@ -155,7 +155,7 @@ def _authorize_and_start(
     if row.error == "ResourceNotFoundException":
         raise errors.QueueDoesNotExist
     if row.error is not None or row.task_id is None:
-        raise sql_error(row.error or "", row.detail)
+        raise make_sql_error(row.error or "", row.detail)
     return (yield from _describe(arguments[0], UUID(row.task_id)))
 
 

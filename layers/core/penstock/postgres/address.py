@@ -33,7 +33,7 @@ def parse_address(text: str) -> dict[str, str]:
     Raises SettingError for a parameter that pg8000 lacks, since a connection without it could be less safe.
     """
     is_url = text.startswith(("postgresql://", "postgres://"))
-    parameters = parameters_of_url(text) if is_url else parameters_of_pairs(text)
+    parameters = parse_url(text) if is_url else parse_pairs(text)
     if unknown := parameters.keys() - KNOWN - IGNORED:
         raise SettingError(
             f"DATABASE_URL has {', '.join(sorted(unknown))}, which QUEUE_DATABASE_DRIVER=pg8000 does not know"
@@ -41,7 +41,7 @@ def parse_address(text: str) -> dict[str, str]:
     return parameters
 
 
-def parameters_of_url(text: str) -> dict[str, str]:
+def parse_url(text: str) -> dict[str, str]:
     """Returns the parameters of a URL. Those in the query win."""
     address = urlsplit(text)
     login, _, places = address.netloc.rpartition("@")
@@ -58,7 +58,7 @@ def parameters_of_url(text: str) -> dict[str, str]:
     return {**found, **dict(parse_qsl(address.query, keep_blank_values=True))}
 
 
-def parameters_of_pairs(text: str) -> dict[str, str]:
+def parse_pairs(text: str) -> dict[str, str]:
     """Returns the parameters of `keyword = value` pairs. Raises SettingError, which does not show the text."""
     found, position = {}, 0
     while pair := _PAIR.match(text, position):

@@ -60,12 +60,12 @@ _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def _instant(value: datetime) -> bytes:
+def _encode_instant(value: datetime) -> bytes:
     """Microseconds since 2000, as timestamptz_recv in timestamp.c reads them."""
     return _INSTANT((value - _EPOCH) // _MICROSECOND)
 
 
-def _jsonb(value: str | bytes) -> bytes:
+def _encode_jsonb(value: str | bytes) -> bytes:
     return b"\x01" + (value if isinstance(value, bytes) else value.encode())
 
 
@@ -73,8 +73,8 @@ def _jsonb(value: str | bytes) -> bytes:
 _KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes], int | None]] = {
     "text[]": (TextArray, bytes, None),
     "uuid[]": (UuidArray, bytes, 16),
-    "jsonb[]": (JsonbArray, _jsonb, None),
-    "timestamptz[]": (TimestamptzArray, _instant, 8),
+    "jsonb[]": (JsonbArray, _encode_jsonb, None),
+    "timestamptz[]": (TimestamptzArray, _encode_instant, 8),
     "int2[]": (Int2Array, Struct(">h").pack, 2),
     "int4[]": (Int4Array, Struct(">i").pack, 4),
     "int8[]": (Int8Array, Struct(">q").pack, 8),
@@ -106,17 +106,17 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
         elements: Iterable[bytes] = (length, data) if count == 1 else ((length + data) * count,)
     elif None in values:
         nulls = 1
-        elements = [_NULL if value is None else _element(to_bytes(value)) for value in values]
+        elements = [_NULL if value is None else _encode_element(to_bytes(value)) for value in values]
     else:
-        elements = _with_lengths(list(map(to_bytes, values)), size)
+        elements = _prefix_lengths(list(map(to_bytes, values)), size)
     return kind(b"".join((_HEADER.pack(1, nulls, kind.element_oid, count, 1), *elements)))
 
 
-def _element(data: bytes) -> bytes:
+def _encode_element(data: bytes) -> bytes:
     return _LENGTH(len(data)) + data
 
 
-def _with_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
+def _prefix_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
     """Joins the elements, each after its length, without a loop in Python."""
     if size is None:
         return chain.from_iterable(zip(map(_LENGTH, map(len, elements)), elements, strict=True))
@@ -132,7 +132,7 @@ def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any
     ]
 
 
-def _dumper(kind: type[PgArray]) -> type[Dumper]:
+def _make_dumper(kind: type[PgArray]) -> type[Dumper]:
     class ArrayDumper(Dumper):
         format = Format.BINARY
         oid = kind.array_oid
@@ -144,4 +144,4 @@ def _dumper(kind: type[PgArray]) -> type[Dumper]:
 
 
 for _kind, *_ in _KINDS.values():  # only our classes: psycopg's other adapters do not change
-    psycopg.adapters.register_dumper(_kind, _dumper(_kind))
+    psycopg.adapters.register_dumper(_kind, _make_dumper(_kind))

@@ -18,7 +18,7 @@ class CallOverdue(psycopg.OperationalError):
         super().__init__(f"the database did not answer within {seconds:g} s")
 
 
-def connection_parameters(url: str) -> dict[str, Any]:
+def build_connection_parameters(url: str) -> dict[str, Any]:
     """Returns the parameters of an address, with default limits for those that it does not set."""
     return {**LIBPQ_LIMITS, **conninfo_to_dict(url)}
 

@@ -15,7 +15,7 @@ RowT = TypeVar("RowT", bound=Row)
 DatabaseEffect = Call[RowT] | BatchCall[Row, RowT] | Transact[RowT] | Receive[RowT]
 
 
-def statement_call(
+def build_call(
     effect: DatabaseEffect[RowT], *, assume_short: bool = False
 ) -> tuple[Statement[RowT], list[object]]:
     """Returns the statement and its arguments for one effect that is not merged; arrays are lists."""
@@ -25,7 +25,10 @@ def statement_call(
             *effect.options,
         ]
     if isinstance(effect, Transact):
-        return effect.statement, [*transaction_columns(effect.handles, effect.messages), *effect.options]
+        return effect.statement, [
+            *build_transaction_columns(effect.handles, effect.messages),
+            *effect.options,
+        ]
     if isinstance(effect, Receive):
         return receive_call(effect, effect.count, effect.count, assume_short=assume_short)
     return effect.statement, list(effect.arguments)
@@ -36,7 +39,7 @@ def transpose(entries: Sequence[Row], count: int) -> list[list[object]]:
     return [list(column) for column in zip(*entries, strict=True)] or [[] for _ in range(count)]
 
 
-def transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -> list[list[object]]:
+def build_transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -> list[list[object]]:
     """Returns the arrays of `queue.transact`: receipt handles, then messages."""
     return [*transpose(handles, len(HANDLE_TYPES)), *transpose(messages, len(MESSAGE_TYPES))]
 

@@ -26,7 +26,7 @@ from penstock.settings import DRIVERS
 
 from .network import CALL_SECONDS, IDLE_SECONDS, PING_SECONDS
 from .session_settings import SessionState
-from .sqlstates import LONG_MESSAGE, meaning
+from .sqlstates import LONG_MESSAGE, find_meaning
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -45,7 +45,7 @@ class DriverError(Exception):
     def __init__(self, text: str, sqlstate: str | None, *, took_no_effect: bool = False) -> None:
         super().__init__(" ".join(text.split()))
         self.sqlstate = sqlstate
-        self.meaning = meaning(sqlstate)
+        self.meaning = find_meaning(sqlstate)
         self.took_no_effect = took_no_effect or self.meaning.took_no_effect
 
     @property
@@ -80,7 +80,7 @@ class DriverConnection(Protocol):
     def close(self) -> None: ...
 
 
-def connection_factory(driver: str) -> Callable[[str, float], DriverConnection]:
+def find_connection_factory(driver: str) -> Callable[[str, float], DriverConnection]:
     """Returns the function that opens connections of `psycopg` or `pg8000`: address, deadline of calls in seconds.
 
     It raises DriverError.
@@ -93,7 +93,7 @@ def connection_factory(driver: str) -> Callable[[str, float], DriverConnection]:
 
 def import_driver(driver: str) -> None:
     """Imports a driver (psycopg for an unknown name) during the start, when a function has more processor time."""
-    connection_factory(driver if driver in DRIVERS else DRIVERS[0])
+    find_connection_factory(driver if driver in DRIVERS else DRIVERS[0])
 
 
 class Database:
@@ -168,7 +168,7 @@ class Database:
         return self._connection
 
     def _open(self) -> DriverConnection:
-        open_connection = connection_factory(self._driver)
+        open_connection = find_connection_factory(self._driver)
         try:
             return open_connection(self._url, self._call_seconds)
         except DriverError:

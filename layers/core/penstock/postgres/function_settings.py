@@ -36,7 +36,7 @@ def list_called_functions(directory: Path) -> list[str]:
     return sorted(name.removeprefix("queue.") for name in service | applications)
 
 
-def fingerprint(directory: Path) -> bytes:
+def compute_fingerprint(directory: Path) -> bytes:
     """Returns a fingerprint of these settings: if it differs, `migrate` applies the functions again."""
     return " ".join([_SET, *list_called_functions(directory)]).encode()
 

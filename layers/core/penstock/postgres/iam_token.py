@@ -30,7 +30,7 @@ class TokenError(Exception):
     """No token could be made, because credentials or a region are missing; the text says which."""
 
 
-def with_token(parameters: dict[str, V]) -> dict[str, V]:
+def add_token(parameters: dict[str, V]) -> dict[str, V]:
     """Returns the parameters of an address, by libpq's names, with a token in place of IAM_TOKEN.
 
     Raises TokenError, and SettingError for an address with which a token cannot be used.
@@ -43,7 +43,7 @@ def with_token(parameters: dict[str, V]) -> dict[str, V]:
     if len(hosts) != 1 or not parameters.get("user"):
         raise SettingError("QUEUE_DATABASE_AUTH=iam needs one host and a user in DATABASE_URL")
     ((host, port),) = hosts
-    return {**parameters, "password": cast("V", new_token(host, port, str(parameters["user"])))}
+    return {**parameters, "password": cast("V", make_token(host, port, str(parameters["user"])))}
 
 
 def needs_token(parameters: Mapping[str, object]) -> bool:
@@ -51,18 +51,18 @@ def needs_token(parameters: Mapping[str, object]) -> bool:
     return parameters.get("password") == IAM_TOKEN
 
 
-def new_token(host: str, port: int, user: str) -> str:
+def make_token(host: str, port: int, user: str) -> str:
     """Returns a token for this user of the database. `host`: the endpoint's own name. Raises TokenError."""
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - few use it
 
     try:
-        return _client().generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user)
+        return _make_client().generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user)
     except BotoCoreError as error:
         raise TokenError(f"no token of IAM: {error}") from error
 
 
 @cache
-def _client() -> TokenClient:
+def _make_client() -> TokenClient:
     """boto3's client of RDS, which sends no request for a token. Its credentials renew themselves."""
     import boto3  # noqa: PLC0415 - a part of Lambda's runtime; the service has it for `penstock demo`
 

@@ -48,13 +48,13 @@ def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None
         return migrate(dsn, directory, role)
     except psycopg.errors.InsufficientPrivilege as error:
         raise MissingRightsError(
-            f"the role of DATABASE_URL cannot migrate: {_one_line(error)}; let it own the database, "
+            f"the role of DATABASE_URL cannot migrate: {_join_lines(error)}; let it own the database, "
             "or have its owner run `penstock migrate`"
         ) from error
     except (psycopg.OperationalError, TokenError) as error:
-        raise UnreachableError(f"no connection to the database: {_one_line(error)}") from error
+        raise UnreachableError(f"no connection to the database: {_join_lines(error)}") from error
     except psycopg.Error as error:
-        raise MigrationError(f"the database cannot be migrated: {_one_line(error)}") from error
+        raise MigrationError(f"the database cannot be migrated: {_join_lines(error)}") from error
 
 
 def describe_applied(applied: Applied) -> Iterator[str]:
@@ -70,5 +70,5 @@ def describe_applied(applied: Applied) -> Iterator[str]:
         yield from (f"    {command};" for command in applied.missing_roles)
 
 
-def _one_line(error: Exception) -> str:
+def _join_lines(error: Exception) -> str:
     return " ".join(str(error).split())

@@ -37,8 +37,8 @@ from penstock import __version__
 from penstock.effects import Row
 
 from . import function_settings, roles
-from .iam_token import with_token
-from .server_check import server_problem
+from .iam_token import add_token
+from .server_check import find_server_problem
 from .session_settings import SESSION_SETTINGS
 
 Connection = psycopg.Connection[Row]
@@ -132,7 +132,7 @@ class Missing:
     warning: str
 
 
-def sql_directory() -> Path:
+def find_sql_directory() -> Path:
     """Returns the folder sql/: inside the installed package, or at the root of the checkout."""
     installed = Path(__file__).parents[1] / "sql"
     return installed if installed.is_dir() else Path(__file__).parents[4] / "sql"
@@ -140,19 +140,19 @@ def sql_directory() -> Path:
 
 def migrate(dsn: str, directory: Path | None = None, role: str | None = None) -> Applied:
     """Applies the missing scripts and gives `role` its settings. Raises MigrationError, TokenError."""
-    directory = directory or sql_directory()
+    directory = directory or find_sql_directory()
     with psycopg.connect(
-        make_conninfo("", **with_token(conninfo_to_dict(dsn))), autocommit=True
+        make_conninfo("", **add_token(conninfo_to_dict(dsn))), autocommit=True
     ) as connection:
         _check_encoding(connection)
-        if problem := server_problem(connection):
+        if problem := find_server_problem(connection):
             raise MigrationError(problem)
         # This comes first, because the role's lock_timeout would end the wait for another runner.
         connection.execute(_SESSION.encode())
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         connection.execute(_BOOTSTRAP.encode())
         missing_roles = roles.make_roles(connection)
-        if problem := roles.owner_problem(connection, missing_roles):
+        if problem := roles.find_owner_problem(connection, missing_roles):
             raise MigrationError(problem)
         applied = _apply_missing(connection, directory)
         applied.missing_roles = missing_roles
@@ -163,7 +163,7 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
 
 def find_missing(connection: Connection) -> Missing:
     """Compares a database with this release, and changes nothing. Raises MigrationError, psycopg's errors."""
-    directory = sql_directory()
+    directory = find_sql_directory()
     migrations = read_migrations(directory)
     if connection.execute("select to_regclass('queue.migration')").fetchone() == (None,):
         return Missing([script.name for script in migrations], functions=True, release="", warning="")
@@ -172,9 +172,9 @@ def find_missing(connection: Connection) -> Missing:
     row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
     return Missing(
         [script.name for script in migrations if script.number not in recorded],
-        recorded.get(_FUNCTIONS) != _all_functions(directory, read_functions(directory)).checksum,
+        recorded.get(_FUNCTIONS) != _read_all_functions(directory, read_functions(directory)).checksum,
         row[0].removeprefix(_RECORD_PREFIX) if row else "",
-        _newer_functions(connection, max(recorded, default=0) > len(migrations)),
+        _find_newer_functions(connection, max(recorded, default=0) > len(migrations)),
     )
 
 
@@ -229,7 +229,7 @@ def _apply_missing(connection: Connection, directory: Path) -> Applied:
     return applied
 
 
-def _newer_functions(connection: Connection, has_older_tables: bool) -> str:
+def _find_newer_functions(connection: Connection, has_older_tables: bool) -> str:
     """Returns why the database has the functions of a newer release; "" if it has not."""
     row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
     release = row[0].removeprefix(_RECORD_PREFIX) if row else RELEASE
@@ -295,11 +295,11 @@ def _apply_changed_functions(
     connection: Connection, directory: Path, recorded: str | None, has_older_tables: bool, applied: Applied
 ) -> None:
     scripts = read_functions(directory)
-    all_functions = _all_functions(directory, scripts)
+    all_functions = _read_all_functions(directory, scripts)
     if not scripts or recorded == all_functions.checksum:
         applied.grants = bool(scripts) and _apply_grants(connection, scripts[-1])
         return
-    applied.warning = _newer_functions(connection, has_older_tables)
+    applied.warning = _find_newer_functions(connection, has_older_tables)
     if not applied.warning:
         _retry_locked(
             connection,
@@ -309,9 +309,9 @@ def _apply_changed_functions(
         applied.functions = True
 
 
-def _all_functions(directory: Path, scripts: list[Script]) -> Script:
+def _read_all_functions(directory: Path, scripts: list[Script]) -> Script:
     text = b"".join(s.name.encode() + b"\0" + s.text + b"\0" for s in scripts)
-    return Script(_FUNCTIONS, "functions", text + function_settings.fingerprint(directory))
+    return Script(_FUNCTIONS, "functions", text + function_settings.compute_fingerprint(directory))
 
 
 def _apply_grants(connection: Connection, script: Script) -> bool:

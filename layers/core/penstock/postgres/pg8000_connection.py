@@ -20,7 +20,7 @@ from penstock.effects import Row, Statement
 from . import text_array
 from .address import list_hosts, parse_address
 from .database import DriverError
-from .iam_token import TokenError, with_token
+from .iam_token import TokenError, add_token
 from .network import (
     CONNECT_SECONDS,
     KEEPALIVE_COUNT,
@@ -58,7 +58,7 @@ class Pg8000Connection:
             ((*state,),) = self._connection.execute_simple(query).rows
         except _FAILURES as error:
             self.close()
-            raise driver_error(error, took_no_effect=True) from error
+            raise make_driver_error(error, took_no_effect=True) from error
         self.session = SessionState(*state)
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
@@ -68,14 +68,14 @@ class Pg8000Connection:
             values = text_array.encode_arguments(statement.types, arguments)
             result = self._connection.execute_unnamed(statement.text, vals=values)
         except _FAILURES as error:
-            failure = driver_error(error, took_no_effect=True)
+            failure = make_driver_error(error, took_no_effect=True)
             if not failure.ends_connection:
                 self._roll_back()
             raise failure from error
         try:
             self._connection.execute_simple("commit")
         except _FAILURES as error:
-            raise driver_error(error, took_no_effect=False) from error
+            raise make_driver_error(error, took_no_effect=False) from error
         return statement.make_rows(result.rows or ())
 
     def is_lost(self) -> bool:
@@ -102,7 +102,7 @@ class Pg8000Connection:
         try:
             return bool(self._connection.execute_simple("show transaction_read_only").rows == [["on"]])
         except _FAILURES as error:
-            raise driver_error(error, took_no_effect=True) from error
+            raise make_driver_error(error, took_no_effect=True) from error
 
     def close(self) -> None:
         """Closes the connection."""
@@ -117,7 +117,7 @@ class Pg8000Connection:
             self.close()
 
 
-def driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
+def make_driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
     """Converts an error of pg8000, which has the server's fields (C: SQLSTATE, M: message) or a text."""
     if isinstance(error, DatabaseError) and error.args and isinstance(error.args[0], dict):
         fields = error.args[0]
@@ -129,7 +129,7 @@ def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
     """Connects to the first host of the address that accepts. Raises DriverError, SettingError."""
     failures = []
     try:
-        address = with_token(parse_address(url))
+        address = add_token(parse_address(url))
     except TokenError as error:
         raise DriverError(str(error), None, took_no_effect=True) from error
     # Whether the address asks for a server that accepts writes; other values are not supported.
@@ -137,10 +137,10 @@ def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
     for host in list_hosts(address):
         try:
             connection = CoreConnection(
-                **other_parameters(address), **host_parameters(*host), timeout=CONNECT_SECONDS
+                **build_other_parameters(address), **build_host_parameters(*host), timeout=CONNECT_SECONDS
             )
         except _FAILURES as error:
-            failures.append(str(driver_error(error, took_no_effect=True)))
+            failures.append(str(make_driver_error(error, took_no_effect=True)))
             continue
         limit_socket(find_socket(connection), call_seconds)
         opened = Pg8000Connection(connection)
@@ -163,23 +163,23 @@ def limit_socket(connected: socket.socket, call_seconds: float) -> None:
             connected.setsockopt(socket.IPPROTO_TCP, number, value)
 
 
-def host_parameters(name: str, port: int) -> dict[str, Any]:
+def build_host_parameters(name: str, port: int) -> dict[str, Any]:
     """Returns the parameters of a host, or of a socket's folder, as pg8000 names them."""
     return {"unix_sock": f"{name}/.s.PGSQL.{port}"} if name.startswith("/") else {"host": name, "port": port}
 
 
-def other_parameters(address: dict[str, str]) -> dict[str, Any]:
+def build_other_parameters(address: dict[str, str]) -> dict[str, Any]:
     """Returns the rest of an address as pg8000's parameters."""
     return {
         "user": address.get("user", ""),
         "password": address.get("password", ""),
         "database": address.get("dbname") or None,
         "application_name": address.get("application_name"),
-        "ssl_context": tls(address.get("sslmode", ""), address.get("sslrootcert")),
+        "ssl_context": make_tls_context(address.get("sslmode", ""), address.get("sslrootcert")),
     }
 
 
-def tls(mode: str, authorities: str | None) -> Any:
+def make_tls_context(mode: str, authorities: str | None) -> Any:
     """Returns pg8000's value for a libpq `sslmode`: False is no TLS, None is TLS if the server has it."""
     if mode not in ("require", "verify-ca", "verify-full"):
         return False if mode == "disable" else None

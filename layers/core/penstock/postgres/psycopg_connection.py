@@ -12,9 +12,9 @@ import psycopg
 from penstock.effects import Row, Statement
 
 from . import binary_array
-from .call_deadline import connection_parameters, limit_call
+from .call_deadline import build_connection_parameters, limit_call
 from .database import DriverError
-from .iam_token import TokenError, with_token
+from .iam_token import TokenError, add_token
 from .network import CALL_SECONDS
 from .session_settings import SessionState, apply_settings_query
 from .sqlstates import INTERNAL_ERROR
@@ -36,7 +36,7 @@ class LimitedConnection(psycopg.Connection[Row]):
 def connect(url: str, call_seconds: float = CALL_SECONDS) -> LimitedConnection:
     """Opens a connection for the service. Raises psycopg.OperationalError, SettingError."""
     try:
-        parameters = with_token(connection_parameters(url))
+        parameters = add_token(build_connection_parameters(url))
     except TokenError as error:
         raise psycopg.OperationalError(str(error)) from error
     connection = LimitedConnection.connect(**parameters, autocommit=True, prepare_threshold=None)

@@ -59,7 +59,7 @@ _REFUSALS: Final = (
 )
 
 
-def missing_commands(connection: Connection, role: str | None = None) -> list[str]:
+def list_missing_commands(connection: Connection, role: str | None = None) -> list[str]:
     """Returns the commands, in order, that `role` lacks for migrating a database. None: the connection's role."""
     return [command for (command,) in connection.execute(_MISSING, (role, list(ROLES))).fetchall()]
 
@@ -69,14 +69,14 @@ def make_roles(connection: Connection, role: str | None = None) -> list[str]:
 
     It changes no attributes of existing roles.
     """
-    for command in missing_commands(connection, role):
+    for command in list_missing_commands(connection, role):
         if not command.startswith("alter role"):
             with suppress(*_REFUSALS):
                 connection.execute(command.encode())
-    return missing_commands(connection, role)
+    return list_missing_commands(connection, role)
 
 
-def owner_problem(connection: Connection, missing: list[str]) -> str:
+def find_owner_problem(connection: Connection, missing: list[str]) -> str:
     """Returns why nothing can be migrated, and a remedy; "" if it can. `missing`: the result of `make_roles`."""
     for (reason,) in connection.execute(_UNSAFE).fetchall():
         return (

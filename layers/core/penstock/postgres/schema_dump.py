@@ -110,13 +110,13 @@ order by o.kind desc, o.name, 1
 """
 
 
-def schema_dump(dsn: str) -> str:
+def dump_schema(dsn: str) -> str:
     """Types, tables, indexes, constraints, function signatures and grants of the schema `queue`."""
     with psycopg.connect(dsn) as connection:
         _qualify_names(connection)
-        parts = [_HEAD, *_texts(connection, _TYPES)]
-        parts += ["\n".join(_table(connection, row)) for row in _tables(connection)]
-        parts += [*_texts(connection, _FUNCTIONS), "\n".join(_texts(connection, _GRANTS))]
+        parts = [_HEAD, *_read_texts(connection, _TYPES)]
+        parts += ["\n".join(_dump_table(connection, row)) for row in _read_tables(connection)]
+        parts += [*_read_texts(connection, _FUNCTIONS), "\n".join(_read_texts(connection, _GRANTS))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -125,24 +125,26 @@ def _qualify_names(connection: psycopg.Connection[Row]) -> None:
     connection.execute("set local search_path = pg_catalog")
 
 
-def _tables(connection: psycopg.Connection[Row]) -> list[tuple[Any, ...]]:
+def _read_tables(connection: psycopg.Connection[Row]) -> list[tuple[Any, ...]]:
     return connection.execute(_TABLES.encode()).fetchall()
 
 
-def _table(connection: psycopg.Connection[Row], row: tuple[Any, ...]) -> Iterator[str]:
+def _dump_table(connection: psycopg.Connection[Row], row: tuple[Any, ...]) -> Iterator[str]:
     oid, name, kind, persistence, partition_of, partition_by, options = row
     if kind in ("type", "view"):  # the text of a view differs between versions: its file in sql/views has it
-        yield f"create {kind} queue.{name} as (\n" + ",\n".join(_texts(connection, _COLUMNS, oid)) + "\n);"
+        yield (
+            f"create {kind} queue.{name} as (\n" + ",\n".join(_read_texts(connection, _COLUMNS, oid)) + "\n);"
+        )
         return
     if partition_of:
         yield f"create {persistence}table queue.{name}{partition_of}{options};"
         return
-    inside = [*_texts(connection, _COLUMNS, oid), *_texts(connection, _CONSTRAINTS, oid)]
+    inside = [*_read_texts(connection, _COLUMNS, oid), *_read_texts(connection, _CONSTRAINTS, oid)]
     yield f"create {persistence}table queue.{name} (\n" + ",\n".join(inside) + f"\n){partition_by}{options};"
-    yield from _texts(connection, _AFTER_TABLE, oid)
+    yield from _read_texts(connection, _AFTER_TABLE, oid)
 
 
-def _texts(connection: psycopg.Connection[Row], query: str, table: int = 0) -> list[str]:
+def _read_texts(connection: psycopg.Connection[Row], query: str, table: int = 0) -> list[str]:
     # The oid is inserted as text: with a placeholder psycopg would interpret the % of format().
     statement = query.replace(":table", str(table)).encode()
     return [line for (line,) in connection.execute(statement).fetchall()]

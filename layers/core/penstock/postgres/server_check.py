@@ -13,21 +13,23 @@ READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
 """True on a standby, and if the database, the role or the server is set to read-only."""
 
 
-def version_problem(server_version: int) -> str:
+def find_version_problem(server_version: int) -> str:
     """Returns the problem of a version in libpq's form, 140012 for 14.12; "" if it is new enough."""
     if server_version >= OLDEST_MAJOR * 10_000:
         return ""
-    return f"the server is PostgreSQL {version_text(server_version)}; Penstock needs {OLDEST_MAJOR} or newer"
+    return (
+        f"the server is PostgreSQL {format_version(server_version)}; Penstock needs {OLDEST_MAJOR} or newer"
+    )
 
 
-def version_text(server_version: int) -> str:
+def format_version(server_version: int) -> str:
     """160004 is 16.4. Versions before PostgreSQL 10 have three numbers; the text shows two of them."""
     return f"{server_version // 10_000}.{server_version % 10_000}"
 
 
-def server_problem(connection: psycopg.Connection[Row]) -> str:
+def find_server_problem(connection: psycopg.Connection[Row]) -> str:
     """Returns why Penstock cannot work on this server; "" if it can. Raises psycopg's errors."""
-    if problem := version_problem(connection.info.server_version):
+    if problem := find_version_problem(connection.info.server_version):
         return problem
     row = connection.execute(f"select pg_is_in_recovery(), {READ_ONLY}".encode()).fetchone()
     assert row is not None  # noqa: S101 - a query without a table has one row

@@ -97,7 +97,7 @@ SQLSTATES: Mapping[str, Meaning] = {
 }
 
 
-def meaning(sqlstate: str | None) -> Meaning:
+def find_meaning(sqlstate: str | None) -> Meaning:
     """Returns the meaning of an error. None: the server sent no error; it closed the connection or was not reached."""
     if sqlstate is None:
         return Meaning.CONNECTION_LOST

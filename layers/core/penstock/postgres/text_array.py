@@ -13,7 +13,7 @@ def _quote(value: str | bytes) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _instant(value: datetime) -> str:
+def _encode_instant(value: datetime) -> str:
     return f'"{value.isoformat()}"'
 
 
@@ -21,7 +21,7 @@ _KINDS: dict[str, Callable[[Any], str]] = {
     "text[]": _quote,
     "uuid[]": lambda value: bytes(value).hex(),
     "jsonb[]": _quote,
-    "timestamptz[]": _instant,
+    "timestamptz[]": _encode_instant,
     "int2[]": str,
     "int4[]": str,
     "int8[]": str,

@@ -9,7 +9,7 @@ An answer has the error's name in the header `x-amzn-errortype`, and `{"Message"
 from collections.abc import Mapping, Sequence
 
 from penstock import errors
-from penstock.aws.codec.limits import MOST_QUOTED, describe_violations, problem
+from penstock.aws.codec.limits import MOST_QUOTED, describe_problem, describe_violations
 from penstock.errors import AwsError
 
 
@@ -38,7 +38,7 @@ class ValidationException(SchedulerError):
     ) -> "ValidationException":
         """Returns AWS's error for a member such as `target.arn`. None means absent. Constraints are our choice."""
         shown = "null" if value is None else f"'{value[:MOST_QUOTED]}'"
-        error = cls.of([problem(shown, path, f"Member must {constraint}")])
+        error = cls.of([describe_problem(shown, path, f"Member must {constraint}")])
         error.detail = detail
         return error
 

@@ -88,7 +88,7 @@ def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context
     key = (context.account_id, context.region, request.name, "")
     (row,) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
     if not row.dropped:
-        raise missing(request.name)
+        raise make_missing_error(request.name)
 
 
 def list_schedule_groups(
@@ -140,18 +140,18 @@ def check_tags(tags: Sequence[scheduler.Tag]) -> dict[str, str]:
     if any(key.lower().startswith("aws:") for key in found):
         raise ValidationException.member("[…]", "tags", "have no keys that begin with aws:")
     if len(found) > MAXIMUM_TAGS:
-        raise too_many_tags()
+        raise make_tag_limit_error()
     return found
 
 
-def too_many_tags() -> ServiceQuotaExceededException:
+def make_tag_limit_error() -> ServiceQuotaExceededException:
     return ServiceQuotaExceededException(f"A schedule group has at most {MAXIMUM_TAGS} tags.")
 
 
 def raise_tag_error(error: str | None, arn: GroupArn) -> None:
     """Raises the error whose code a SQL function returned."""
     if error is not None:
-        raise too_many_tags() if error == "TagLimitExceeded" else missing(arn.name)
+        raise make_tag_limit_error() if error == "TagLimitExceeded" else make_missing_error(arn.name)
 
 
 # --- the group of a request ------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def read(name: str, context: Context) -> Operation[ScheduleGroup]:
     """Returns the group. Raises ResourceNotFoundException."""
     rows = yield from Call(READ_SCHEDULE_GROUP, (context.account_id, context.region, name))
     if not rows:
-        raise missing(name)
+        raise make_missing_error(name)
     (row,) = rows
     return msgspec.convert(row.schedule_group, ScheduleGroup)
 
@@ -181,7 +181,7 @@ def check_group(name: str, context: Context) -> Operation[None]:
     yield from read(name, context)
 
 
-def missing(name: str) -> SchedulerError:
+def make_missing_error(name: str) -> SchedulerError:
     return ResourceNotFoundException.missing(f"Schedule group {name}")
 
 

@@ -18,7 +18,7 @@ def read_group(token: str | None) -> str | None:
         return None
     named = read_name(token)
     if named is None or _GROUP(named) is None:
-        raise invalid(token)
+        raise make_token_error(token)
     return named
 
 
@@ -28,10 +28,10 @@ def read_schedule(token: str | None) -> tuple[str | None, str | None]:
         return None, None
     match = _SCHEDULE(read_name(token) or "")
     if match is None:
-        raise invalid(token)
+        raise make_token_error(token)
     return match[1], match[2]
 
 
-def invalid(token: str) -> ValidationException:
+def make_token_error(token: str) -> ValidationException:
     """Returns the error for a token that Penstock did not make. AWS documents no text; this one is our choice."""
     return ValidationException.member(token, "nextToken", "be a token of an earlier answer")

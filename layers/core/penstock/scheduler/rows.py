@@ -91,7 +91,7 @@ def next_fire(expression: Expression, after: datetime, period: Period) -> dateti
     return None if found is None or (period.end is not None and found > period.end) else found
 
 
-def first_fire(
+def find_first_fire(
     mode: str, expression: Expression, now: datetime, period: Period, context: Context
 ) -> datetime | None:
     """Returns the first occurrence of a schedule that a request writes; `mode` is that of queue.put_schedule.

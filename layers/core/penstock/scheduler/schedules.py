@@ -14,7 +14,7 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE
 from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse_aws
-from penstock.scheduler.expressions.zones import zone_named
+from penstock.scheduler.expressions.zones import find_zone
 from penstock.sns.topics import as_json
 from penstock.sqs.attributes import KEYS_REFUSED
 
@@ -87,7 +87,7 @@ def list_schedules(
         yield from check_group(request.group_name, context)
     found = [read_row(row.schedule) for row in rows[:limit]]
     token = paging.make_token(f"{found[-1].group_name}/{found[-1].name}") if len(rows) > limit else None
-    return scheduler.ListSchedulesResult(schedules=[summary(row) for row in found], next_token=token)
+    return scheduler.ListSchedulesResult(schedules=[summarise(row) for row in found], next_token=token)
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
         "action_after_completion": request.action_after_completion or "NONE",
         "client_token": make_token(request.client_token, request) if mode == "create" else None,
     }
-    following = schedule_rows.first_fire(mode, expression, now, period, context)
+    following = schedule_rows.find_first_fire(mode, expression, now, period, context)
     key = (context.account_id, context.region, group, request.name)
     (row,) = yield from Call(PUT_SCHEDULE, (*key, mode, as_json(fields), following))
     if row.error is not None:
@@ -146,7 +146,7 @@ def check_expression(request: scheduler.CreateScheduleRequest) -> Expression:
     """Parses the expression in its time zone. Raises ValidationException with the position and the reason."""
     timezone = request.schedule_expression_timezone or "UTC"
     try:
-        zone_named(timezone)
+        find_zone(timezone)
     except ScheduleInvalid as invalid:
         path, constraint = "scheduleExpressionTimezone", "be a name of the IANA time zone database"
         raise ValidationException.member(timezone, path, constraint, invalid.message) from invalid
@@ -158,7 +158,7 @@ def check_expression(request: scheduler.CreateScheduleRequest) -> Expression:
 
 def check_period(request: scheduler.CreateScheduleRequest) -> Period:
     """Start and end. Both may be in the past, so that a client can change a schedule after it began."""
-    start, end = moment(request.start_date), moment(request.end_date)
+    start, end = convert_moment(request.start_date), convert_moment(request.end_date)
     if start is not None and end is not None and end <= start:
         raise ValidationException.member(str(request.end_date), "endDate", "be later than startDate")
     return Period(start, end)
@@ -174,7 +174,7 @@ def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:
     return minutes
 
 
-def moment(seconds: float | None) -> datetime | None:
+def convert_moment(seconds: float | None) -> datetime | None:
     """Returns a time of a request, to the millisecond."""
     return None if seconds is None else datetime.fromtimestamp(round(seconds, 3), UTC)
 
@@ -192,7 +192,7 @@ def describe_schedule(row: StoredSchedule) -> scheduler.GetScheduleResult:
         arn=build_arn(row),
         group_name=row.group_name,
         name=row.name,
-        schedule_expression=expression_text(row),
+        schedule_expression=build_expression_text(row),
         start_date=to_seconds(row.start_at),
         end_date=to_seconds(row.end_at),
         description=row.description,
@@ -207,7 +207,7 @@ def describe_schedule(row: StoredSchedule) -> scheduler.GetScheduleResult:
     )
 
 
-def summary(row: StoredSchedule) -> scheduler.ScheduleSummary:
+def summarise(row: StoredSchedule) -> scheduler.ScheduleSummary:
     """Returns a schedule of a list."""
     return scheduler.ScheduleSummary(
         arn=build_arn(row),
@@ -220,7 +220,7 @@ def summary(row: StoredSchedule) -> scheduler.ScheduleSummary:
     )
 
 
-def expression_text(row: StoredSchedule) -> str:
+def build_expression_text(row: StoredSchedule) -> str:
     """Returns the expression in AWS's form. An expression of the REST API becomes `at()` or `cron()`."""
     if row.api == "aws":
         return row.expression

@@ -9,7 +9,7 @@ before its target. The texts of constraints are ours.
 import msgspec
 from msgspec.structs import replace
 
-from penstock.access.functions import function_refusal
+from penstock.access.functions import find_function_refusal
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import parse_topic_arn
@@ -38,7 +38,9 @@ def check_target(target: Target, account_id: str, region: str, settings: Setting
     """Returns the target as it is stored, with a complete retry policy. Raises ValidationException."""
     given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
-        raise ValidationException.member("{…}", f"target.{_camel(given[0])}", "be null", SUPPORTED_TARGETS)
+        raise ValidationException.member(
+            "{…}", f"target.{_convert_to_camel(given[0])}", "be null", SUPPORTED_TARGETS
+        )
     group_id = None if target.sqs_parameters is None else target.sqs_parameters.message_group_id
     if group_id is not None and not validation.is_group_id(group_id):
         raise ValidationException.member(
@@ -73,7 +75,7 @@ def _check_function(
     target: Target, group_id: str | None, account_id: str, region: str, settings: Settings
 ) -> None:
     function = parse_function_arn(target.arn)
-    refusal = function_refusal(function, target.arn, account_id, region, settings)
+    refusal = find_function_refusal(function, target.arn, account_id, region, settings)
     if refusal is not None:
         constraint = "be a function of the caller's account and region that this installation may invoke"
         raise ValidationException.member(target.arn, "target.arn", constraint, refusal)
@@ -137,6 +139,6 @@ def fill_in_retry_policy(policy: RetryPolicy | None) -> RetryPolicy:
     )
 
 
-def _camel(name: str) -> str:
+def _convert_to_camel(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(part.capitalize() for part in others)

@@ -19,8 +19,8 @@ from penstock.sqs.validation import encode_text
 from .delivery_policy import (
     check_delivery_policy,
     check_topic_policy,
-    effective_topic_policy,
-    readable_topic_policy,
+    compute_effective_topic_policy,
+    show_topic_policy,
 )
 from .errors import InvalidParameter
 
@@ -40,35 +40,35 @@ def _accept_only(*values: str) -> Check:
     return lambda value: value in values
 
 
-def _json_object(value: str) -> bool:
-    return value == "" or isinstance(_json(value), dict)
+def _check_json_object(value: str) -> bool:
+    return value == "" or isinstance(_decode_json(value), dict)
 
 
-def _access_policy(value: str) -> bool:
+def _check_access_policy(value: str) -> bool:
     """At most 30 KB (quotas of "Amazon SNS API permissions", SNS Developer Guide); each statement has a principal."""
     return (
         len(value) <= MAXIMUM_POLICY_BYTES
         and len(value.encode()) <= MAXIMUM_POLICY_BYTES
         and is_access_policy(value)
-        and all("Principal" in one or "NotPrincipal" in one for one in _statements(value))
+        and all("Principal" in one or "NotPrincipal" in one for one in _list_statements(value))
     )
 
 
-def _statements(policy: str) -> list[dict[str, object]]:
+def _list_statements(policy: str) -> list[dict[str, object]]:
     """Returns the statements of an access policy."""
-    found = (_json(policy) or {}).get("Statement", [])
+    found = (_decode_json(policy) or {}).get("Statement", [])
     return [found] if isinstance(found, dict) else found
 
 
-def _anything(_value: str) -> bool:
+def _accept_anything(_value: str) -> bool:
     return True
 
 
-def _at_most(length: int) -> Check:
+def _build_length_check(length: int) -> Check:
     return lambda value: len(value) <= length
 
 
-def _between(low: int, high: int) -> Check:
+def _build_range_check(low: int, high: int) -> Check:
     return lambda value: _INTEGER(value) is not None and low <= int(value) <= high
 
 
@@ -77,35 +77,35 @@ _FEEDBACK = {
     f"{protocol}{suffix}": check
     for protocol in _PROTOCOLS
     for suffix, check in (
-        ("SuccessFeedbackRoleArn", _anything),
-        ("SuccessFeedbackSampleRate", _between(0, 100)),
-        ("FailureFeedbackRoleArn", _anything),
+        ("SuccessFeedbackRoleArn", _accept_anything),
+        ("SuccessFeedbackSampleRate", _build_range_check(0, 100)),
+        ("FailureFeedbackRoleArn", _accept_anything),
     )
 }
 TOPIC: Mapping[str, Check] = {
-    "DeliveryPolicy": _json_object,
-    "DisplayName": _at_most(100),
-    "Policy": _access_policy,
+    "DeliveryPolicy": _check_json_object,
+    "DisplayName": _build_length_check(100),
+    "Policy": _check_access_policy,
     "TracingConfig": _accept_only("PassThrough", "Active"),
-    "KmsMasterKeyId": _anything,
+    "KmsMasterKeyId": _accept_anything,
     "SignatureVersion": _accept_only("1", "2"),
-    "MaximumMessageSize": _between(1_024, 1_048_576),
+    "MaximumMessageSize": _build_range_check(1_024, 1_048_576),
     **_FEEDBACK,
 }
 FIFO_TOPIC: Mapping[str, Check] = {
     "FifoTopic": _BOOLEAN,
     "ContentBasedDeduplication": _BOOLEAN,
     "FifoThroughputScope": _accept_only("Topic", "MessageGroup"),
-    "ArchivePolicy": _json_object,
+    "ArchivePolicy": _check_json_object,
 }
 SUBSCRIPTION: Mapping[str, Check] = {
-    "DeliveryPolicy": _json_object,
-    "FilterPolicy": _anything,  # filter_policy/compile.py checks it, with its own errors
+    "DeliveryPolicy": _check_json_object,
+    "FilterPolicy": _accept_anything,  # filter_policy/compile.py checks it, with its own errors
     "FilterPolicyScope": _accept_only("MessageAttributes", "MessageBody"),
     "RawMessageDelivery": _BOOLEAN,
-    "RedrivePolicy": _anything,  # check_redrive_policy checks it
-    "SubscriptionRoleArn": _anything,
-    "ReplayPolicy": _json_object,
+    "RedrivePolicy": _accept_anything,  # check_redrive_policy checks it
+    "SubscriptionRoleArn": _accept_anything,
+    "ReplayPolicy": _check_json_object,
 }
 
 # "Amazon SNS raw message delivery" (SNS Developer Guide).
@@ -113,7 +113,7 @@ RAW_PROTOCOLS = ("sqs", "http", "https", "firehose")
 BOOLEANS = frozenset(("FifoTopic", "ContentBasedDeduplication", "RawMessageDelivery"))
 
 
-def plain_booleans(attributes: Mapping[str, str]) -> dict[str, str]:
+def format_booleans(attributes: Mapping[str, str]) -> dict[str, str]:
     """Names, in lower case, of boolean attributes, whose values clients may write in any case (`True`)."""
     return {name: value.lower() if name in BOOLEANS else value for name, value in attributes.items()}
 
@@ -153,7 +153,7 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
         raise InvalidParameter.named("KmsMasterKeyId", KEYS_REFUSED)
 
 
-def default_policy(arn: TopicArn) -> str:
+def build_default_policy(arn: TopicArn) -> str:
     """Returns the access policy of a topic that sets none."""
     statement = {
         "Sid": "__default_statement_ID",
@@ -167,24 +167,24 @@ def default_policy(arn: TopicArn) -> str:
     return msgspec.json.encode(policy).decode()
 
 
-def readable_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pending: int) -> dict[str, str]:
+def show_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pending: int) -> dict[str, str]:
     """Returns the result of GetTopicAttributes: set attributes, derived attributes, and counts."""
     values = {
         "TopicArn": str(arn),
         "Owner": arn.account_id,
         "DisplayName": "",
-        "Policy": default_policy(arn),
+        "Policy": build_default_policy(arn),
         "SubscriptionsConfirmed": str(confirmed),
         "SubscriptionsPending": str(pending),
         "SubscriptionsDeleted": "0",
         "EffectiveDeliveryPolicy": msgspec.json.encode(
-            effective_topic_policy(stored.get("DeliveryPolicy"))
+            compute_effective_topic_policy(stored.get("DeliveryPolicy"))
         ).decode(),
     }
     if arn.fifo:
         values["ContentBasedDeduplication"] = "false"
     if stored.get("DeliveryPolicy"):
-        stored = {**stored, "DeliveryPolicy": readable_topic_policy(stored["DeliveryPolicy"])}
+        stored = {**stored, "DeliveryPolicy": show_topic_policy(stored["DeliveryPolicy"])}
     return {**values, **stored}
 
 
@@ -214,7 +214,7 @@ def check_redrive_policy(text: str) -> None:
     """`{"deadLetterTargetArn": ARN of an SQS queue}`, or empty. Raises InvalidParameter."""
     if text == "":
         return
-    policy = _json(text)
+    policy = _decode_json(text)
     if not isinstance(policy, dict):
         raise InvalidParameter.named("RedrivePolicy: failed to parse JSON.")
     unknown = next((name for name in policy if name != "deadLetterTargetArn"), None)
@@ -227,7 +227,7 @@ def check_redrive_policy(text: str) -> None:
         raise InvalidParameter.named("RedrivePolicy: deadLetterTargetArn is an invalid arn")
 
 
-def _json(text: str | None) -> Any:
+def _decode_json(text: str | None) -> Any:
     try:
         return msgspec.json.decode(text or "null")
     except (msgspec.DecodeError, RecursionError):

@@ -55,13 +55,13 @@ DEFAULT_RETRY: Final[Policy] = {
 _DEFAULT_REQUEST: Final[Policy] = {"headerContentType": CONTENT_TYPE}
 
 
-def invalid_policy(reason: str) -> InvalidParameter:
+def make_policy_error(reason: str) -> InvalidParameter:
     """Returns the error for a policy that cannot be used."""
     return InvalidParameter.named(f"DeliveryPolicy: {reason}")
 
 
 # --- effective policies ----------------------------------------------------------------------------------------------
-def effective_policy(subscription: str | None, topic: str | None) -> Policy:
+def compute_effective_policy(subscription: str | None, topic: str | None) -> Policy:
     """EffectiveDeliveryPolicy of a subscription: its sections, else the topic's, else AWS's defaults.
 
     Both texts have been checked; None and an empty text stand for no policy.
@@ -80,10 +80,10 @@ def effective_policy(subscription: str | None, topic: str | None) -> Policy:
     }
 
 
-def effective_topic_policy(topic: str | None) -> Policy:
+def compute_effective_topic_policy(topic: str | None) -> Policy:
     """EffectiveDeliveryPolicy of a topic, which applies to subscriptions without a delivery policy."""
     http = _read(topic).get("http") or {}
-    policy = effective_policy(None, topic)
+    policy = compute_effective_policy(None, topic)
     answer: dict[str, object] = {
         "defaultHealthyRetryPolicy": policy["healthyRetryPolicy"],
         "disableSubscriptionOverrides": bool(http.get("disableSubscriptionOverrides")),
@@ -93,21 +93,21 @@ def effective_topic_policy(topic: str | None) -> Policy:
     return {"http": {**answer, "defaultRequestPolicy": policy["requestPolicy"]}}
 
 
-def readable_policy(text: str) -> str:
+def show_policy(text: str) -> str:
     """Returns the form in which a client reads a subscription's policy: without members that are null."""
-    return msgspec.json.encode(_without_nulls(_read(text))).decode()
+    return msgspec.json.encode(_remove_nulls(_read(text))).decode()
 
 
-def readable_topic_policy(text: str) -> str:
+def show_topic_policy(text: str) -> str:
     """Returns the form in which a client reads a topic's policy: the same, with `disableSubscriptionOverrides`."""
     first = {"defaultHealthyRetryPolicy": None, "disableSubscriptionOverrides": False}  # in AWS's order
     http = _read(text).get("http") or {}
-    return msgspec.json.encode({"http": _without_nulls({**first, **http})}).decode()
+    return msgspec.json.encode({"http": _remove_nulls({**first, **http})}).decode()
 
 
-def _without_nulls(section: Policy) -> dict[str, object]:
+def _remove_nulls(section: Policy) -> dict[str, object]:
     return {
-        name: _without_nulls(value) if isinstance(value, dict) else value
+        name: _remove_nulls(value) if isinstance(value, dict) else value
         for name, value in section.items()
         if value is not None
     }
@@ -144,15 +144,15 @@ _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_delivery_policy(text: str) -> None:
     """A subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
-    document = _object(_parse_given(text), "")
+    document = _check_object(_parse_given(text), "")
     _check_sections(document, "", "healthyRetryPolicy", "throttlePolicy", "requestPolicy")
 
 
 def check_topic_policy(text: str) -> None:
     """A topic's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
-    document = _object(_parse_given(text), "")
+    document = _check_object(_parse_given(text), "")
     _check_names(document, {"http"})
-    http = _object(document.get("http"), "http")
+    http = _check_object(document.get("http"), "http")
     _check_sections(
         http, "http.", "defaultHealthyRetryPolicy", "defaultThrottlePolicy", "defaultRequestPolicy"
     )
@@ -161,31 +161,33 @@ def check_topic_policy(text: str) -> None:
 def _check_sections(document: Policy, path: str, retries: str, throttle: str, request: str) -> None:
     old = {"sicklyRetryPolicy", "guaranteed", "defaultSicklyRetryPolicy", "disableSubscriptionOverrides"}
     _check_names(document, {retries, throttle, request} | old)
-    _check_retries(_object(document.get(retries), path + retries), path + retries)
-    _check_numbers(_object(document.get(throttle), path + throttle), path + throttle, _THROTTLE_LIMITS)
-    content_type = _drop_absent(_object(document.get(request), path + request)).get(
+    _check_retries(_check_object(document.get(retries), path + retries), path + retries)
+    _check_numbers(_check_object(document.get(throttle), path + throttle), path + throttle, _THROTTLE_LIMITS)
+    content_type = _drop_absent(_check_object(document.get(request), path + request)).get(
         "headerContentType", CONTENT_TYPE
     )
     if not isinstance(content_type, str) or content_type.partition(";")[0].strip() not in _CONTENT_TYPES:
-        raise invalid_policy(f"{path}{request}.headerContentType is not a supported content type")
+        raise make_policy_error(f"{path}{request}.headerContentType is not a supported content type")
     if not content_type.isascii() or not content_type.isprintable():
-        raise invalid_policy(f"{path}{request}.headerContentType is not a supported content type")
+        raise make_policy_error(f"{path}{request}.headerContentType is not a supported content type")
 
 
 def _check_retries(retries: Policy, path: str) -> None:
     _check_numbers(retries, path, _RETRY_LIMITS, "backoffFunction")
     whole = {**DEFAULT_RETRY, **_drop_absent(retries)}
     if whole["backoffFunction"] not in _CURVES:
-        raise invalid_policy(f"{path}.backoffFunction must be one of {', '.join(_CURVES)}")
+        raise make_policy_error(f"{path}.backoffFunction must be one of {', '.join(_CURVES)}")
     if whole["maxDelayTarget"] < whole["minDelayTarget"]:
-        raise invalid_policy(f"{path}.maxDelayTarget must be greater than or equal to minDelayTarget")
+        raise make_policy_error(f"{path}.maxDelayTarget must be greater than or equal to minDelayTarget")
     if whole["numRetries"] < sum(whole[f"num{phase}DelayRetries"] for phase in ("No", "Min", "Max")):
-        raise invalid_policy(
+        raise make_policy_error(
             f"{path}.numRetries must be greater than or equal to the sum of numNoDelayRetries,"
             " numMinDelayRetries and numMaxDelayRetries"
         )
     if sum(retry_delays(whole)) > MOST_RETRY_SECONDS:
-        raise invalid_policy(f"{path}: total retry time must be less than or equal to {MOST_RETRY_SECONDS}")
+        raise make_policy_error(
+            f"{path}: total retry time must be less than or equal to {MOST_RETRY_SECONDS}"
+        )
 
 
 def _check_numbers(
@@ -197,30 +199,30 @@ def _check_numbers(
         if value is None:
             continue
         if not isinstance(value, int) or isinstance(value, bool):
-            raise invalid_policy(f"{path}.{name} must be an integer")
+            raise make_policy_error(f"{path}.{name} must be an integer")
         if value < least:
-            raise invalid_policy(f"{path}.{name} must be greater than or equal to {least}")
+            raise make_policy_error(f"{path}.{name} must be greater than or equal to {least}")
         if greatest is not None and value > greatest:
-            raise invalid_policy(f"{path}.{name} must be less than or equal to {greatest}")
+            raise make_policy_error(f"{path}.{name} must be less than or equal to {greatest}")
 
 
 def _check_names(section: Policy, known: set[str]) -> None:
     for name in section:
         if name not in known:
-            raise invalid_policy(f"Unexpected JSON member: {name}")
+            raise make_policy_error(f"Unexpected JSON member: {name}")
 
 
-def _object(value: object, path: str) -> Policy:
+def _check_object(value: object, path: str) -> Policy:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise invalid_policy(f"{path} must be a JSON object".lstrip())
+        raise make_policy_error(f"{path} must be a JSON object".lstrip())
     return value
 
 
 def _parse_given(text: str) -> object:
     if len(text) > MOST_CHARACTERS:
-        raise invalid_policy(f"must not be longer than {MOST_CHARACTERS} characters")
+        raise make_policy_error(f"must not be longer than {MOST_CHARACTERS} characters")
     return _parse(text)
 
 
@@ -228,11 +230,11 @@ def _parse(text: str) -> Any:
     try:
         return msgspec.json.decode(text) if text else None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise invalid_policy("failed to parse JSON") from error
+        raise make_policy_error("failed to parse JSON") from error
 
 
 def _read(text: str | None) -> Policy:
-    return _object(_parse(text or ""), "")
+    return _check_object(_parse(text or ""), "")
 
 
 def _drop_absent(section: Policy) -> Policy:

@@ -9,13 +9,13 @@ from uuid import UUID
 
 import msgspec
 
-from penstock.access.quotas import TOO_MANY_DELIVERIES, too_many_deliveries
+from penstock.access.quotas import TOO_MANY_DELIVERIES, explain_deliveries_quota
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.outgoing import SEND_OUTGOING
 
 from . import errors
-from .message_checks import too_long
+from .message_checks import make_length_error
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .targets import Recipient
 
@@ -38,7 +38,7 @@ def send_to_recipient(message: OutgoingMessage, recipient: Recipient, context: C
     protocol = recipient.protocol
     text = message.texts.get(recipient.platform or protocol, message.texts[DEFAULT_TEXT])
     if (protocol == "sms" and len(text) > MOST_SMS_CHARACTERS) or message.size > MOST_PUSH_BYTES:
-        raise too_long()
+        raise make_length_error()
     attributes = _json(message.attributes).decode() if message.attributes else None
     (row,) = yield from Call(
         SEND_OUTGOING,
@@ -48,6 +48,6 @@ def send_to_recipient(message: OutgoingMessage, recipient: Recipient, context: C
     if row.error in ERRORS:
         raise ERRORS[row.error]
     if row.error == TOO_MANY_DELIVERIES:
-        raise errors.Throttled(too_many_deliveries(context.environment.settings))
+        raise errors.Throttled(explain_deliveries_quota(context.environment.settings))
     if row.error is not None:
         raise errors.InvalidParameter.named("TargetArn", "No endpoint found for the target arn specified")

@@ -8,41 +8,45 @@ from penstock.effects import Operation
 
 from . import notification
 from .signatures import Signer
-from .signing_keys import current_signer
+from .signing_keys import find_signer
 from .topics import describe_topic, read_stored_attributes
 
 
-def certificate_url(signer: Signer, context: Context) -> str:
+def build_certificate_url(signer: Signer, context: Context) -> str:
     """Returns the URL of the signer's certificate: at SNS_CERT_HOST if that is set, else at this service."""
     host = context.environment.settings.sns_cert_host
     return (f"https://{host}" if host else context.link_base_url) + signer.certificate_path
 
 
-def signing_context(version: str, context: Context) -> Operation[notification.SigningContext]:
+def build_signing_context(version: str, context: Context) -> Operation[notification.SigningContext]:
     """Returns the signer, and the base of links."""
-    key = yield from current_signer(context)
-    return notification.SigningContext(key, version, context.link_base_url, certificate_url(key, context))
+    key = yield from find_signer(context)
+    return notification.SigningContext(
+        key, version, context.link_base_url, build_certificate_url(key, context)
+    )
 
 
-def confirmation(topic: TopicArn, token: str, context: Context) -> Operation[str]:
+def build_confirmation(topic: TopicArn, token: str, context: Context) -> Operation[str]:
     """Returns the message that asks an endpoint to confirm. Raises NotFound."""
-    signing = yield from current_signing_context(topic, context)
-    return notification.confirmation(signing, str(topic), str(uuid4()), token, notification.timestamp())
+    signing = yield from find_signing_context(topic, context)
+    return notification.build_confirmation(
+        signing, str(topic), str(uuid4()), token, notification.format_timestamp()
+    )
 
 
 def unsubscribe_confirmation(
     topic: TopicArn, subscription_arn: str, token: str, context: Context
 ) -> Operation[str]:
     """Returns the message that tells an endpoint that its subscription ended. Raises NotFound."""
-    signing = yield from current_signing_context(topic, context)
+    signing = yield from find_signing_context(topic, context)
     about = (str(topic), subscription_arn, str(uuid4()), token)
-    return notification.unsubscribe_confirmation(signing, *about, notification.timestamp())
+    return notification.unsubscribe_confirmation(signing, *about, notification.format_timestamp())
 
 
-def current_signing_context(topic: TopicArn, context: Context) -> Operation[notification.SigningContext]:
+def find_signing_context(topic: TopicArn, context: Context) -> Operation[notification.SigningContext]:
     """Returns the signing context by the topic's signature version, read from the database.
 
     No later call checks the version of such a message, and these messages are rare.
     """
     attributes = read_stored_attributes((yield from describe_topic(topic)))
-    return (yield from signing_context(attributes.get("SignatureVersion", "1"), context))
+    return (yield from build_signing_context(attributes.get("SignatureVersion", "1"), context))

@@ -9,7 +9,7 @@ SNS writes no `<Detail/>` into an XML error; `encode_error` in aws/codec/xml.py 
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from penstock.aws.codec.limits import describe_violations, problem
+from penstock.aws.codec.limits import describe_problem, describe_violations
 from penstock.errors import AccessDenied, AwsError, InternalFailure, RequestThrottled
 
 SNS = "com.amazonaws.sns"
@@ -56,7 +56,7 @@ class ValidationError(SnsError):
         parts = [
             f"{part}.member" if part.isdigit() else part[:1].lower() + part[1:] for part in path.split(".")
         ]
-        return cls.of([problem("null", ".".join(parts), "Member must not be null")])
+        return cls.of([describe_problem("null", ".".join(parts), "Member must not be null")])
 
 
 class NotFound(SnsError):

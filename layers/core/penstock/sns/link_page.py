@@ -18,7 +18,7 @@ _STYLE = (
 )
 
 
-def _policy() -> bytes:
+def _build_policy() -> bytes:
     """What the page may load (nothing but its style), where its form may lead, and that no other page shows it."""
     style = b64encode(sha256(_STYLE.encode()).digest()).decode()
     return (
@@ -27,10 +27,10 @@ def _policy() -> bytes:
     ).encode()
 
 
-def headers() -> list[tuple[bytes, bytes]]:
+def build_headers() -> list[tuple[bytes, bytes]]:
     """Returns the headers of the page. Its address contains a token, which must not leave this site."""
     return [
-        (b"content-security-policy", _policy()),
+        (b"content-security-policy", _build_policy()),
         (b"x-content-type-options", b"nosniff"),
         (b"referrer-policy", b"same-origin"),
         (b"cache-control", b"no-store"),

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock import errors as sqs_errors
-from penstock.aws.message_id import as_text, new_message_id
+from penstock.aws.message_id import as_text, make_message_id
 from penstock.aws.sns_arn import PLATFORMS, TopicArn
 from penstock.effects import Operation, compute
 from penstock.sqs import digests, validation
@@ -102,7 +102,7 @@ def make_message(entry: Entry, target: Target) -> OutgoingMessage:
     texts = make_texts(entry, platform)
     attribute_bytes = digests.size_of_attributes(attributes) if attributes else 0
     return OutgoingMessage(
-        as_text(new_message_id()), texts, attributes, attribute_bytes,
+        as_text(make_message_id()), texts, attributes, attribute_bytes,
         len(entry.message.encode()) + attribute_bytes, entry.subject, entry.message_group_id,
         entry.message_deduplication_id,
     )  # fmt: skip
@@ -132,7 +132,7 @@ def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
     if platform in texts:
         texts.setdefault("default", texts[platform])
     if "default" not in texts:
-        raise no_default(platform)
+        raise make_default_error(platform)
     chosen = {name: text for name, text in texts.items() if name != "default"}
     return {name: check_text(text) for name, text in ({DEFAULT_TEXT: texts["default"]} | chosen).items()}
 
@@ -213,12 +213,12 @@ def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
-def too_long() -> errors.InvalidParameter:
+def make_length_error() -> errors.InvalidParameter:
     """Returns the error for a message longer than the topic's MaximumMessageSize, or than MOST_BYTES."""
     return errors.InvalidParameter.named("Message too long")
 
 
-def no_default(platform: str | None) -> errors.InvalidParameter:
+def make_default_error(platform: str | None) -> errors.InvalidParameter:
     """Returns the error for a message of MessageStructure `json` without a text for its receivers."""
     if platform is None:
         return errors.InvalidParameter.named("Message Structure - No default entry in JSON message body")
@@ -230,7 +230,7 @@ def group_required() -> errors.InvalidParameter:
     return errors.InvalidParameter.named("The MessageGroupId parameter is required for FIFO topics")
 
 
-def deduplication_id_required() -> errors.InvalidParameter:
+def make_deduplication_error() -> errors.InvalidParameter:
     """Returns the error for a missing deduplication id, on a FIFO topic that does not derive it from the content."""
     return errors.InvalidParameter.named(
         "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId "

@@ -51,19 +51,19 @@ class EnvelopeParts(NamedTuple):
     opening: str = ""
 
 
-def timestamp(at: datetime | None = None) -> str:
+def format_timestamp(at: datetime | None = None) -> str:
     """Returns a time, by default now, in UTC, with milliseconds; never `.000`, which the Java SDK formats otherwise."""
     moment = (at or datetime.now(UTC)).astimezone(UTC)
     milliseconds = max(1, moment.microsecond // 1000)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
 
 
-def string_to_sign(members: Mapping[str, str], names: tuple[str, ...]) -> str:
+def build_string_to_sign(members: Mapping[str, str], names: tuple[str, ...]) -> str:
     """For each present member, in the order of names: its name, a line feed, its value, a line feed."""
     return "".join(f"{name}\n{members[name]}\n" for name in names if name in members)
 
 
-def notification(
+def build_notification(
     signing: SigningContext,
     topic_arn: str,
     message_id: str,
@@ -74,9 +74,9 @@ def notification(
 ) -> EnvelopeParts:
     """Returns the envelope of a message, signed once for all subscriptions."""
     members = {"Type": "Notification", "MessageId": message_id, "TopicArn": topic_arn}
-    members |= content(message, subject, at) | {"SignatureVersion": signing.version}
+    members |= build_content(message, subject, at) | {"SignatureVersion": signing.version}
     sign(members, NOTIFICATION_SIGNED, signing)
-    return EnvelopeParts(head(members, signing.base_url), tail(attributes))
+    return EnvelopeParts(build_head(members, signing.base_url), tail(attributes))
 
 
 def build_fifo_notification(
@@ -89,21 +89,21 @@ def build_fifo_notification(
     attributes: Mapping[str, MessageAttributeValue],
 ) -> EnvelopeParts:
     """Returns the unsigned envelope of a FIFO topic's message. SQL inserts `SequenceNumber` when it stores it."""
-    opening = f'{{\n{lines({"Type": "Notification", "MessageId": message_id})},\n  "SequenceNumber" : "'
-    members = {"TopicArn": topic_arn} | content(message, subject, at)
-    return EnvelopeParts(f'",{head(members, base_url)[1:]}', tail(attributes), opening)
+    opening = f'{{\n{build_lines({"Type": "Notification", "MessageId": message_id})},\n  "SequenceNumber" : "'
+    members = {"TopicArn": topic_arn} | build_content(message, subject, at)
+    return EnvelopeParts(f'",{build_head(members, base_url)[1:]}', tail(attributes), opening)
 
 
-def content(message: str, subject: str | None, at: str) -> dict[str, str]:
+def build_content(message: str, subject: str | None, at: str) -> dict[str, str]:
     """Returns the members with the published message, its subject and its time."""
     given = {"Message": message, "Timestamp": at}
     return given if subject is None else {"Subject": subject, **given}
 
 
-def head(members: Mapping[str, str], base_url: str) -> str:
+def build_head(members: Mapping[str, str], base_url: str) -> str:
     """Returns an envelope up to the subscription's ARN in its link. An ARN needs no encoding there (RFC 3986)."""
     link = f"{base_url}/?Action=Unsubscribe&SubscriptionArn="
-    return f"{{\n{lines({**members, 'UnsubscribeURL': link})}"[:-1]
+    return f"{{\n{build_lines({**members, 'UnsubscribeURL': link})}"[:-1]
 
 
 def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
@@ -112,24 +112,24 @@ def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
         return '"\n}'
     shown = [
         f"    {_encode(name).decode()} : {_encode(value).decode()}"
-        for name, value in readable_attributes(attributes).items()
+        for name, value in show_attributes(attributes).items()
     ]
     return '",\n  "MessageAttributes" : {\n' + ",\n".join(shown) + "\n  }\n}"
 
 
-def lines(members: Mapping[str, str]) -> str:
+def build_lines(members: Mapping[str, str]) -> str:
     """Members of an envelope in AWS's layout, without the brackets. Their names need no escapes."""
     return ",\n".join([f'  "{name}" : {_encode(value).decode()}' for name, value in members.items()])
 
 
 def sign(members: dict[str, str], names: tuple[str, ...], signing: SigningContext) -> None:
     """Adds the signature and the URL of its certificate."""
-    text = string_to_sign(members, names)
+    text = build_string_to_sign(members, names)
     members["Signature"] = signing.signer.sign(text, signing.version)
     members["SigningCertURL"] = signing.certificate_url
 
 
-def readable_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, dict[str, str]]:
+def show_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, dict[str, str]]:
     """Message attributes in an envelope's form; binary values are base64."""
     return {
         name: {
@@ -140,13 +140,13 @@ def readable_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict
     }
 
 
-def confirmation(signing: SigningContext, topic_arn: str, message_id: str, token: str, at: str) -> str:
+def build_confirmation(signing: SigningContext, topic_arn: str, message_id: str, token: str, at: str) -> str:
     """Returns a SubscriptionConfirmation."""
     text = (
         f"You have chosen to subscribe to the topic {topic_arn}.\n"
         "To confirm the subscription, visit the SubscribeURL included in this message."
     )
-    return token_message(signing, "SubscriptionConfirmation", topic_arn, message_id, token, text, at)
+    return build_token_message(signing, "SubscriptionConfirmation", topic_arn, message_id, token, text, at)
 
 
 def unsubscribe_confirmation(
@@ -157,10 +157,10 @@ def unsubscribe_confirmation(
         f"You have chosen to deactivate subscription {subscription_arn}.\n"
         "To cancel this operation and restore the subscription, visit the SubscribeURL included in this message."
     )
-    return token_message(signing, "UnsubscribeConfirmation", topic_arn, message_id, token, text, at)
+    return build_token_message(signing, "UnsubscribeConfirmation", topic_arn, message_id, token, text, at)
 
 
-def token_message(
+def build_token_message(
     signing: SigningContext, kind: str, topic_arn: str, message_id: str, token: str, text: str, at: str
 ) -> str:
     """Returns a signed message with a token and the link that confirms with it."""
@@ -175,4 +175,4 @@ def token_message(
         "SignatureVersion": signing.version,
     }
     sign(members, CONFIRMATION_SIGNED, signing)
-    return f"{{\n{lines(members)}\n}}"
+    return f"{{\n{build_lines(members)}\n}}"

@@ -9,11 +9,11 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.topics import REPLACE_TOPIC_POLICY
 from penstock.sqs import validation
-from penstock.sqs.permissions import Policy, Statements, single_or_list
+from penstock.sqs.permissions import Policy, Statements, unwrap_single
 
 from . import errors
 from . import types as sns
-from .attributes import default_policy
+from .attributes import build_default_policy
 from .targets import read_topic_arn
 from .topics import describe_topic, read_stored_attributes
 
@@ -27,7 +27,7 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Opera
         if any(one.get("Sid") == request.label for one in statements):
             raise errors.InvalidParameter.named("Statement already exists")
         policy["Statement"] = [*statements, grant(arn, request)]
-        if (yield from policy_replaced(arn, old, policy)):
+        if (yield from replace_policy(arn, old, policy)):
             return
 
 
@@ -38,19 +38,19 @@ def remove_permission(request: sns.RemovePermissionRequest, context: Context) ->
     while True:
         old, policy, statements = yield from read_policy(arn)
         policy["Statement"] = [one for one in statements if one.get("Sid") != request.label]
-        if (yield from policy_replaced(arn, old, policy)):
+        if (yield from replace_policy(arn, old, policy)):
             return
 
 
 def read_policy(arn: TopicArn) -> Operation[tuple[str | None, Policy, Statements]]:
     """Returns the policy's text as stored (None: the default), the policy and its statements. Raises NotFound."""
     old = read_stored_attributes((yield from describe_topic(arn))).get("Policy")
-    policy: Policy = msgspec.json.decode(old or default_policy(arn))
+    policy: Policy = msgspec.json.decode(old or build_default_policy(arn))
     statements = policy.get("Statement", [])
     return old, policy, [statements] if isinstance(statements, dict) else statements
 
 
-def policy_replaced(arn: TopicArn, old: str | None, policy: Policy) -> Operation[bool]:
+def replace_policy(arn: TopicArn, old: str | None, policy: Policy) -> Operation[bool]:
     """Returns False if another request has changed the policy since it was read."""
     text = msgspec.json.encode(policy).decode()
     (row,) = yield from Call(REPLACE_TOPIC_POLICY, (str(arn), old, text))
@@ -63,9 +63,9 @@ def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> Policy:
         "Sid": request.label,
         "Effect": "Allow",
         "Principal": {
-            "AWS": single_or_list([f"arn:aws:iam::{account}:root" for account in request.aws_account_ids])
+            "AWS": unwrap_single([f"arn:aws:iam::{account}:root" for account in request.aws_account_ids])
         },
-        "Action": single_or_list([f"SNS:{action}" for action in request.actions]),
+        "Action": unwrap_single([f"SNS:{action}" for action in request.actions]),
         "Resource": str(arn),
     }
 

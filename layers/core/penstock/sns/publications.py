@@ -17,8 +17,8 @@ from penstock.postgres.statements.topics import PublishEntry
 from penstock.sqs.types import MessageAttributeValue
 
 from . import notification
-from .envelopes import signing_context
-from .filter_policy.facts import attribute_facts, body_facts
+from .envelopes import build_signing_context
+from .filter_policy.facts import attribute_facts, find_body_facts
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 
 MOST_TOPICS = 4096
@@ -118,9 +118,11 @@ def make_contents(
     if topic.fifo:
         envelope = partial(notification.build_fifo_notification, context.link_base_url)
     else:
-        envelope = partial(notification.notification, (yield from signing_context(version, context)))
+        envelope = partial(
+            notification.build_notification, (yield from build_signing_context(version, context))
+        )
     contents: Contents = {}
-    at = notification.timestamp()
+    at = notification.format_timestamp()
     for protocol, text in message.texts.items():
         contents[protocol] = {"raw": text}
         if protocol in ENVELOPED:
@@ -155,5 +157,5 @@ def encode_publication(
 
 def encode_body_facts(text: str) -> bytes | None:
     """Returns the facts for a policy on the body, as JSON; None if the body is no JSON object."""
-    facts = body_facts(text)
+    facts = find_body_facts(text)
     return None if facts is None else _json.encode(facts)

@@ -6,7 +6,7 @@ The container merges the calls of concurrent requests for one topic into one.
 from collections.abc import Callable, Mapping, Sequence
 
 from penstock import errors as sqs_errors
-from penstock.access.quotas import TOO_MANY_DELIVERIES, too_many_deliveries
+from penstock.access.quotas import TOO_MANY_DELIVERIES, explain_deliveries_quota
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation
@@ -20,9 +20,9 @@ from .message_checks import (
     check_batch,
     check_entries,
     check_message,
-    deduplication_id_required,
     group_required,
-    too_long,
+    make_deduplication_error,
+    make_length_error,
 )
 from .outgoing_message import OutgoingMessage
 from .publications import NO_ENVELOPE, TopicCache, encode_publications
@@ -33,8 +33,8 @@ MOST_BYTES = 1_048_576  # of a topic's MaximumMessageSize, which is compared in 
 TOO_LONG = "MessageTooLong"  # the code that queue.publish_messages returns
 
 ERRORS: Mapping[str, Callable[[], errors.SnsError]] = {
-    TOO_LONG: too_long,
-    "DeduplicationIdRequired": deduplication_id_required,
+    TOO_LONG: make_length_error,
+    "DeduplicationIdRequired": make_deduplication_error,
 }
 """By the code of the column `error`: the error of one message of several."""
 
@@ -47,13 +47,13 @@ def publish(request: sns.PublishRequest, context: Context) -> Operation[sns.Publ
         yield from send_to_recipient(message, target, context)
         return sns.PublishResult(message_id=message.message_id)
     if message.size > MOST_BYTES:
-        raise too_long()
+        raise make_length_error()
     (published,) = yield from store(target, [message], message.size, context)
     if published.error is not None:
         error = ERRORS[published.error]()
         raise error
     return sns.PublishResult(
-        message_id=published.message_id, sequence_number=sequence_number(published.sequence_number)
+        message_id=published.message_id, sequence_number=format_sequence_number(published.sequence_number)
     )
 
 
@@ -70,7 +70,7 @@ def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operati
     if topic.fifo and not all(entry.message_deduplication_id for entry in entries):
         attributes = read_stored_attributes((yield from describe_topic(topic)))
         if attributes.get("ContentBasedDeduplication") != "true":
-            raise deduplication_id_required()
+            raise make_deduplication_error()
     checked = yield from check_entries(entries, topic)
     accepted = [(name, message) for name, message in checked if isinstance(message, OutgoingMessage)]
     size = sum(message.size for _, message in accepted)
@@ -79,7 +79,9 @@ def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operati
     result = sns.PublishBatchResult(
         successful=[],
         failed=[
-            failed_entry(name, error) for name, error in checked if isinstance(error, sqs_errors.AwsError)
+            build_failed_entry(name, error)
+            for name, error in checked
+            if isinstance(error, sqs_errors.AwsError)
         ],
     )
     if not accepted:
@@ -115,7 +117,7 @@ def store(
         if first.error == "NotFound":
             raise errors.NotFound
         if first.error == TOO_MANY_DELIVERIES:
-            raise errors.Throttled(too_many_deliveries(context.environment.settings))
+            raise errors.Throttled(explain_deliveries_quota(context.environment.settings))
         if first.error != "OtherSignatureVersion":
             if any(row.detail == NO_ENVELOPE for row in published):
                 topics_known.learn_no_envelope(str(topic))
@@ -128,20 +130,20 @@ def store(
 def report_entry(result: sns.PublishBatchResult, name: str, row: PublishedRow) -> None:
     """Adds an entry's success or error to the batch's result."""
     if row.error is not None:
-        result.failed.append(failed_entry(name, ERRORS[row.error]()))
+        result.failed.append(build_failed_entry(name, ERRORS[row.error]()))
         return
-    number = sequence_number(row.sequence_number)
+    number = format_sequence_number(row.sequence_number)
     result.successful.append(
         sns.PublishBatchResultEntry(id=name, message_id=row.message_id, sequence_number=number)
     )
 
 
-def failed_entry(name: str, error: sqs_errors.AwsError) -> sns.BatchResultErrorEntry:
+def build_failed_entry(name: str, error: sqs_errors.AwsError) -> sns.BatchResultErrorEntry:
     return sns.BatchResultErrorEntry(
         id=name, sender_fault=error.sender_fault, code=error.query_code, message=error.message
     )
 
 
-def sequence_number(number: int | None) -> str | None:
+def format_sequence_number(number: int | None) -> str | None:
     """20 digits, rising within a FIFO topic."""
     return None if number is None else f"{number:020d}"

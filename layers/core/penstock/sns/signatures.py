@@ -40,7 +40,7 @@ class Signer:
         key = load_pem_private_key(private_key, None, unsafe_skip_rsa_key_validation=True)
         self._key: RSAPrivateKey = key  # type: ignore[assignment]
         self.key_id = key_id
-        self.certificate_path = certificate_path(key_id)
+        self.certificate_path = build_certificate_path(key_id)
 
     def sign(self, text: str, version: str) -> str:
         """Returns the signature of a text (UTF-8), in base64. `version` is "1" or "2"."""
@@ -71,16 +71,16 @@ class SigningKeyCache:
     def offer(self) -> NewSigningKey:
         """Returns a new key; concurrent requests of the process offer the same one, since creating it takes 50 ms."""
         if self._offer is None:
-            self._offer = new_key()
+            self._offer = make_key()
         return self._offer
 
 
-def certificate_path(key_id: str) -> str:
+def build_certificate_path(key_id: str) -> str:
     """Returns the path at which a certificate is served."""
     return f"/SimpleNotificationService-{key_id}.pem"
 
 
-def new_key() -> NewSigningKey:
+def make_key() -> NewSigningKey:
     """Returns a key with its certificate: one PEM block, line feeds only."""
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415

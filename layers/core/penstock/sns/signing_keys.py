@@ -20,7 +20,7 @@ KEEP_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 
 
-def current_signer(context: Context) -> Operation[Signer]:
+def find_signer(context: Context) -> Operation[Signer]:
     """Returns the signing key, at most a minute old. Creates the installation's first key. Raises InternalFailure."""
     cache, settings = context.environment.cache(SigningKeyCache), context.environment.settings
     if (kept := cache.fresh(monotonic())) is not None:

@@ -9,11 +9,11 @@ from uuid import uuid4
 import msgspec
 
 from penstock.access.deliveries import check_deliveries
-from penstock.access.functions import function_refusal
+from penstock.access.functions import find_function_refusal
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.function_arn import parse_function_arn
-from penstock.aws.sns_arn import TopicArn, is_subscription_id, parse_endpoint_arn, topic_of_subscription
+from penstock.aws.sns_arn import TopicArn, is_subscription_id, parse_endpoint_arn, parse_topic_of_subscription
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.mail_address import is_email_address
@@ -33,7 +33,7 @@ from penstock.sqs.validation import encode_text
 from . import attributes as topic_attributes
 from . import envelopes, errors, paging
 from . import types as sns
-from .delivery_policy import effective_policy, readable_policy
+from .delivery_policy import compute_effective_policy, show_policy
 from .mobile.platform_endpoints import check_platform_endpoint
 from .sms.phone_numbers import is_phone_number
 from .targets import read_topic_arn
@@ -68,7 +68,7 @@ _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:
     """Subscribes an endpoint: at once, or, for URLs and e-mail, after its confirmation."""
     topic = read_topic_arn(request.topic_arn, context)
-    attributes = topic_attributes.plain_booleans(request.attributes or {})
+    attributes = topic_attributes.format_booleans(request.attributes or {})
     try:
         endpoint = check_endpoint(request.protocol, request.endpoint or "", topic, context)
         policy = check_attributes(attributes, request.protocol)
@@ -80,15 +80,15 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
     token = confirmation = None
     if request.protocol in CONFIRMED_BY_ENDPOINT:
         token = secrets.token_hex(80)  # AWS's have 300 to 400 characters of hex
-        confirmation = yield from envelopes.confirmation(topic, token, context)
+        confirmation = yield from envelopes.build_confirmation(topic, token, context)
     yield from check_quota("subscriptions", None, context, errors.SubscriptionLimitExceeded)
-    queues = dead_letter_queues(attributes) + ([endpoint] if request.protocol == "sqs" else [])
+    queues = list_dead_letter_queues(attributes) + ([endpoint] if request.protocol == "sqs" else [])
     while True:
         policies = yield from check_deliveries(queues, str(topic), context.account_id, context)
         (row,) = yield from Call(
             ADD_SUBSCRIPTION,
             (str(topic), uuid4(), context.account_id, request.protocol, endpoint, as_json(attributes), policy, token,
-             confirmation, *limits(context), policies, context.caller_arn),
+             confirmation, *build_limits(context), policies, context.caller_arn),
         )  # fmt: skip
         if row.error is None:
             break
@@ -132,7 +132,7 @@ def confirm_subscription(
 def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[None]:
     """Ends a subscription; a missing one is no error. A URL gets a message with which it can confirm again."""
     arn = request.subscription_arn
-    topic = subscription_topic(arn, context)
+    topic = find_topic(arn, context)
     rows = yield from Call(DESCRIBE_SUBSCRIPTION, (arn,))
     if not rows:
         return
@@ -201,9 +201,7 @@ def get_subscription_attributes(
 ) -> Operation[sns.GetSubscriptionAttributesResult]:
     """Returns all attributes of a subscription."""
     found = yield from describe_subscription(request.subscription_arn, context)
-    return sns.GetSubscriptionAttributesResult(
-        attributes=readable_subscription(request.subscription_arn, found)
-    )
+    return sns.GetSubscriptionAttributesResult(attributes=show_subscription(request.subscription_arn, found))
 
 
 def set_subscription_attributes(
@@ -211,7 +209,7 @@ def set_subscription_attributes(
 ) -> Operation[None]:
     """Changes one attribute; a missing or empty value removes it."""
     arn, name = request.subscription_arn, request.attribute_name
-    value = topic_attributes.plain_booleans({name: request.attribute_value or ""})[name]
+    value = topic_attributes.format_booleans({name: request.attribute_value or ""})[name]
     error: str | None = "Changed"
     while error == "Changed":
         found = yield from describe_subscription(arn, context)
@@ -220,11 +218,11 @@ def set_subscription_attributes(
         topic_attributes.check_subscription_attributes({name: given}, found.protocol)
         changed = {key: given for key, given in {**stored, name: value}.items() if given}
         new = as_json({name: value or None})
-        queues = dead_letter_queues({name: value})
+        queues = list_dead_letter_queues({name: value})
         policies = yield from check_deliveries(queues, found.topic_arn, found.owner, context)
         (row,) = yield from Call(
             SET_SUBSCRIPTION_ATTRIBUTES,
-            (arn, found.attributes, new, compile_filter(changed), *limits(context), policies),
+            (arn, found.attributes, new, compile_filter(changed), *build_limits(context), policies),
         )
         error = row.error
     if error == "FilterPolicyLimitExceeded":
@@ -233,13 +231,13 @@ def set_subscription_attributes(
         raise errors.NotFound("Subscription does not exist")
 
 
-def dead_letter_queues(attributes: Mapping[str, str]) -> list[str]:
+def list_dead_letter_queues(attributes: Mapping[str, str]) -> list[str]:
     """Returns the queue's ARN in a checked RedrivePolicy, if any."""
     text = attributes.get("RedrivePolicy")
     return [_redrive_policy.decode(text).dead_letter_target_arn] if text else []
 
 
-def limits(context: Context) -> tuple[int, int]:
+def build_limits(context: Context) -> tuple[int, int]:
     """Returns the most filter policies of a topic and of an account."""
     settings = context.environment.settings
     return settings.sns_topic_filter_policies, settings.sns_account_filter_policies
@@ -248,7 +246,7 @@ def limits(context: Context) -> tuple[int, int]:
 NEEDS_VALUE = frozenset(("RawMessageDelivery", "FilterPolicyScope"))
 
 
-def readable_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
+def show_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
     """Returns a subscription in the form of GetSubscriptionAttributes."""
     stored = _text.decode(row.attributes)
     values = {
@@ -269,16 +267,16 @@ def readable_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
     else:
         stored.pop("FilterPolicyScope", None)
     if stored.get("DeliveryPolicy"):
-        stored["DeliveryPolicy"] = readable_policy(stored["DeliveryPolicy"])
+        stored["DeliveryPolicy"] = show_policy(stored["DeliveryPolicy"])
     if row.protocol in ("http", "https"):
-        policy = effective_policy(stored.get("DeliveryPolicy"), row.topic_delivery_policy)
+        policy = compute_effective_policy(stored.get("DeliveryPolicy"), row.topic_delivery_policy)
         values["EffectiveDeliveryPolicy"] = as_json(policy)
     return values | stored
 
 
 def describe_subscription(arn: str, context: Context) -> Operation[SubscriptionRow]:
     """Returns the subscription. Raises InvalidParameter, NotFound."""
-    subscription_topic(arn, context)
+    find_topic(arn, context)
     rows = yield from Call(DESCRIBE_SUBSCRIPTION, (arn,))
     if not rows:
         raise errors.NotFound("Subscription does not exist")
@@ -312,9 +310,9 @@ def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None
         raise error.within("Attributes") from error
 
 
-def subscription_topic(arn: str, context: Context) -> TopicArn:
+def find_topic(arn: str, context: Context) -> TopicArn:
     """Returns the topic of a subscription's ARN. Raises InvalidParameter."""
-    topic = topic_of_subscription(arn)
+    topic = parse_topic_of_subscription(arn)
     if topic is None or topic.region != context.region:
         reason = (
             f"An ARN must have at least 6 elements, not {arn.count(':') + 1}" if arn.count(":") < 5 else ""
@@ -352,7 +350,7 @@ def check_function(protocol: str, endpoint: str, context: Context) -> None:
     settings = context.environment.settings
     if protocol == "lambda" and settings.queue_lambda_endpoint:
         function = parse_function_arn(endpoint)
-        refusal = function_refusal(function, endpoint, context.account_id, context.region, settings)
+        refusal = find_function_refusal(function, endpoint, context.account_id, context.region, settings)
         if refusal is not None:
             raise errors.InvalidParameter.named(f"Endpoint: {refusal}")
 

@@ -34,7 +34,7 @@ _TAG = re.compile(r"[\w\s.:/=+@-]*").fullmatch
 
 def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation[sns.CreateTopicResult]:
     """Creates a topic, or finds an existing one with every given attribute and tag."""
-    attributes = topic_attributes.plain_booleans(request.attributes or {})
+    attributes = topic_attributes.format_booleans(request.attributes or {})
     fifo = attributes.get("FifoTopic") == "true"
     if not is_topic_name(request.name) or request.name.endswith(".fifo") != fifo:
         raise errors.InvalidParameter.named("Topic Name")
@@ -47,7 +47,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
         attributes.pop("FifoTopic", None)  # repeats the name, also for an existing topic
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
-        raise data_protection_unavailable()
+        raise make_data_protection_error()
     yield from check_quota("topics", request.name, context, errors.TopicLimitExceeded)
     (row,) = yield from Call(
         CREATE_TOPIC, (context.account_id, context.region, request.name, as_json(attributes), as_json(tags))
@@ -79,9 +79,7 @@ def get_topic_attributes(
     """Returns all attributes of a topic."""
     arn = read_topic_arn(request.topic_arn, context)
     topic = yield from describe_topic(arn)
-    values = topic_attributes.readable_topic(
-        arn, read_stored_attributes(topic), topic.confirmed, topic.pending
-    )
+    values = topic_attributes.show_topic(arn, read_stored_attributes(topic), topic.confirmed, topic.pending)
     return sns.GetTopicAttributesResult(attributes=values)
 
 
@@ -89,7 +87,7 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
     """Changes one attribute; a missing or empty value removes it."""
     arn = read_topic_arn(request.topic_arn, context)
     name = request.attribute_name
-    value = topic_attributes.plain_booleans({name: request.attribute_value or ""})[name]
+    value = topic_attributes.format_booleans({name: request.attribute_value or ""})[name]
     if not topic_attributes.is_topic_attribute(name):
         raise errors.InvalidParameter.named("AttributeName")
     topic_attributes.check_topic_attributes(
@@ -192,10 +190,10 @@ def put_data_protection_policy(
 ) -> Operation[None]:
     """Refused, as by AWS for new customers ("Message data protection availability change", SNS Developer Guide)."""
     yield from describe_topic(read_topic_arn(request.resource_arn, context))
-    raise data_protection_unavailable()
+    raise make_data_protection_error()
 
 
-def data_protection_unavailable() -> errors.AuthorizationError:
+def make_data_protection_error() -> errors.AuthorizationError:
     """Returns the error for data protection policies; its text is ours."""
     return errors.AuthorizationError("Message data protection is not available to new customers.")
 

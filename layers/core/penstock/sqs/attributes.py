@@ -38,7 +38,7 @@ MOST_BRACKETS = 500  # a policy of 20 statements has 100
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
 
 
-def _between(low: int, high: int) -> Check:
+def _limit_range(low: int, high: int) -> Check:
     return lambda value: _INTEGER(value) is not None and low <= int(value) <= high
 
 
@@ -48,14 +48,14 @@ def _accept_only(*values: str) -> Check:
 
 def is_access_policy(value: str) -> bool:
     """Returns an object; its Statement, if present, is an object or a list of objects (IAM's grammar of policies)."""
-    policy = {} if value == "" else _json(value)
+    policy = {} if value == "" else _decode_json(value)
     statement = policy.get("Statement", []) if isinstance(policy, dict) else None
     return isinstance(statement, dict) or (
         isinstance(statement, list) and all(isinstance(one, dict) for one in statement)
     )
 
 
-def _any_value(_value: str) -> bool:
+def _accept_any_value(_value: str) -> bool:
     return True
 
 
@@ -64,16 +64,16 @@ def _is_boolean(value: str) -> bool:
 
 
 STANDARD: Mapping[str, Check] = {
-    "DelaySeconds": _between(0, 900),
-    "MaximumMessageSize": _between(1_024, 1_048_576),
-    "MessageRetentionPeriod": _between(60, 1_209_600),
-    "ReceiveMessageWaitTimeSeconds": _between(0, 20),
-    "VisibilityTimeout": _between(0, 43_200),
+    "DelaySeconds": _limit_range(0, 900),
+    "MaximumMessageSize": _limit_range(1_024, 1_048_576),
+    "MessageRetentionPeriod": _limit_range(60, 1_209_600),
+    "ReceiveMessageWaitTimeSeconds": _limit_range(0, 20),
+    "VisibilityTimeout": _limit_range(0, 43_200),
     "Policy": is_access_policy,
-    "RedrivePolicy": _any_value,  # parse_redrive_policy has its own errors
-    "RedriveAllowPolicy": _any_value,  # likewise
-    "KmsMasterKeyId": _any_value,
-    "KmsDataKeyReusePeriodSeconds": _between(60, 86_400),
+    "RedrivePolicy": _accept_any_value,  # parse_redrive_policy has its own errors
+    "RedriveAllowPolicy": _accept_any_value,  # likewise
+    "KmsMasterKeyId": _accept_any_value,
+    "KmsDataKeyReusePeriodSeconds": _limit_range(60, 86_400),
     "SqsManagedSseEnabled": _is_boolean,
 }
 FIFO: Mapping[str, Check] = {
@@ -84,7 +84,7 @@ FIFO: Mapping[str, Check] = {
 }
 EXTENSIONS: Mapping[str, Check] = {
     "archive": _is_boolean,
-    "archive_seconds": _between(1, 315_360_000),
+    "archive_seconds": _limit_range(1, 315_360_000),
     "history": _is_boolean,
     "paused": _is_boolean,
 }
@@ -127,10 +127,10 @@ def check_queue_attributes(
     known = {**STANDARD, **(FIFO if fifo else {}), **(EXTENSIONS if extensions else {})}
     for name, value in attributes.items():
         if name not in known or (name == "FifoQueue" and not creating):
-            raise fifo_attribute(name) if _is_for_fifo(name, creating) else unknown_attribute(name)
+            raise make_fifo_error(name) if _is_for_fifo(name, creating) else make_unknown_error(name)
         data = None if len(value) > LONGEST_VALUE else encode_text(value)
         if data is None or len(data) > LONGEST_VALUE or not known[name](value):
-            raise invalid_value(name)
+            raise make_value_error(name)
     _check_combinations(attributes, fifo, creating)
     return {
         name: value.lower() if known[name] is _is_boolean or name == "FifoQueue" else value
@@ -153,7 +153,9 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
         raise UnsupportedOperation(KEYS_REFUSED)
 
 
-def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES) -> dict[str, str]:
+def build_defaults(
+    fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES
+) -> dict[str, str]:
     """Defaults of attributes. Seconds and bytes as in AWS's reference."""
     values = {
         "DelaySeconds": "0",
@@ -174,7 +176,7 @@ def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_
     return values
 
 
-def with_implied(values: Mapping[str, str]) -> dict[str, str]:
+def add_implied(values: Mapping[str, str]) -> dict[str, str]:
     """Returns the attributes to set and their consequences: a queue has one kind of encryption at a time.
 
     A KMS key turns SSE-SQS off; SSE-SQS removes the key. The reuse period is removed together with the key. Source:
@@ -187,7 +189,7 @@ def with_implied(values: Mapping[str, str]) -> dict[str, str]:
     return dict(values)
 
 
-def readable(stored: Mapping[str, str]) -> dict[str, str]:
+def show_attributes(stored: Mapping[str, str]) -> dict[str, str]:
     """Returns a queue's attributes in the form of GetQueueAttributes. It shows a reuse period only with a KMS key."""
     values = {name: value for name, value in stored.items() if name not in EXTENSIONS}
     if "KmsMasterKeyId" in values:
@@ -197,22 +199,22 @@ def readable(stored: Mapping[str, str]) -> dict[str, str]:
     return values
 
 
-def unknown_attribute(name: str) -> AwsError:
+def make_unknown_error(name: str) -> AwsError:
     """SQS's text for a name that is not an attribute of this queue."""
     return InvalidAttributeName(f"Unknown Attribute {name}.")
 
 
-def fifo_attribute(name: str) -> AwsError:
+def make_fifo_error(name: str) -> AwsError:
     """SQS's text for an attribute of FIFO queues on a standard queue."""
     return InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.")
 
 
-def invalid_value(name: str) -> AwsError:
+def make_value_error(name: str) -> AwsError:
     """SQS's text for a value that the attribute cannot have."""
     return InvalidAttributeValue(f"Invalid value for the parameter {name}.")
 
 
-def missing_deduplication_scope() -> AwsError:
+def make_scope_error() -> AwsError:
     """Returns the error for `perMessageGroupId` without its scope, in the API reference's words."""
     return InvalidAttributeValue(
         "Invalid value for the parameter FifoThroughputLimit. Reason: The perMessageGroupId value is allowed only when "
@@ -229,7 +231,7 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
     # For an existing queue, queue.set_queue_attributes also checks the attributes that the queue has.
     scope = attributes.get("DeduplicationScope", "queue" if creating else "messageGroup")
     if attributes.get("FifoThroughputLimit") == "perMessageGroupId" and scope != "messageGroup":
-        raise missing_deduplication_scope()
+        raise make_scope_error()
     if "RedrivePolicy" in attributes:
         parse_redrive_policy(attributes["RedrivePolicy"], fifo)
     if "RedriveAllowPolicy" in attributes:
@@ -264,27 +266,27 @@ def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
     """Returns the policy, or None for an empty text, which removes it. Raises InvalidParameterValue."""
     if text == "":
         return None
-    policy = _json(text)
-    if not isinstance(policy, dict) or _repeats_a_name(text):
-        raise bad_policy("RedrivePolicy", text, "Redrive policy is not a valid JSON map.")
+    policy = _decode_json(text)
+    if not isinstance(policy, dict) or _is_name_repeated(text):
+        raise make_policy_error("RedrivePolicy", text, "Redrive policy is not a valid JSON map.")
     for name in ("maxReceiveCount", "deadLetterTargetArn"):
         if name not in policy:
             reason = f"Redrive policy does not contain mandatory attribute: {name}."
-            raise bad_policy("RedrivePolicy", text, reason)
+            raise make_policy_error("RedrivePolicy", text, reason)
     if len(policy) > 2:
         reason = "Only following attributes are supported: [deadLetterTargetArn, maxReceiveCount]."
-        raise bad_policy("RedrivePolicy", text, reason)
+        raise make_policy_error("RedrivePolicy", text, reason)
     count, arn = str(policy["maxReceiveCount"]), str(policy["deadLetterTargetArn"])
-    if not _between(1, 1_000)(count):
+    if not _limit_range(1, 1_000)(count):
         reason = (
             f"Invalid value for maxReceiveCount: {count}, valid values are from 1 to 1000 both inclusive."
         )
-        raise bad_policy("RedrivePolicy", text, reason)
+        raise make_policy_error("RedrivePolicy", text, reason)
     _check_target(arn, fifo, text)
     return RedrivePolicy(arn, int(count))
 
 
-def _repeats_a_name(text: str) -> bool:
+def _is_name_repeated(text: str) -> bool:
     """Returns whether a name occurs twice. PostgreSQL would parse the earlier value, too, and could fail on it."""
     pairs = json.loads(text, object_pairs_hook=list)
     return len(dict(pairs)) < len(pairs)
@@ -293,23 +295,25 @@ def _repeats_a_name(text: str) -> bool:
 def _check_target(arn: str, fifo: bool, text: str) -> None:
     target = parse_queue_arn(arn)
     if target is None:
-        raise bad_policy("RedrivePolicy", text, "Invalid value for deadLetterTargetArn.")
+        raise make_policy_error("RedrivePolicy", text, "Invalid value for deadLetterTargetArn.")
     if target.fifo != fifo:
-        raise bad_policy("RedrivePolicy", text, "Dead-letter queue must be same type of queue as the source.")
+        raise make_policy_error(
+            "RedrivePolicy", text, "Dead-letter queue must be same type of queue as the source."
+        )
 
 
 def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
     """Returns the policy, or None for an empty text, which removes it. At most 10 source queues, only for `byQueue`."""
     if text == "":
         return None
-    policy = _json(text)
+    policy = _decode_json(text)
     if not isinstance(policy, dict) or not policy.keys() <= {"redrivePermission", "sourceQueueArns"}:
-        raise _bad_allow_policy(text)
+        raise _make_allow_policy_error(text)
     permission, arns = policy.get("redrivePermission"), policy.get("sourceQueueArns", [])
     if permission not in ("allowAll", "denyAll", "byQueue") or not _is_arn_list(arns):
-        raise _bad_allow_policy(text)
+        raise _make_allow_policy_error(text)
     if (permission == "byQueue") != bool(arns) or len(arns) > 10:
-        raise _bad_allow_policy(text)
+        raise _make_allow_policy_error(text)
     return RedriveAllowPolicy(permission, tuple(arns))
 
 
@@ -317,17 +321,17 @@ def _is_arn_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(v, str) and parse_queue_arn(v) for v in value)
 
 
-def _bad_allow_policy(text: str) -> AwsError:
+def _make_allow_policy_error(text: str) -> AwsError:
     reason = "Amazon SQS can't create the redrive allow policy, as it's in an unsupported format."
-    return bad_policy("RedriveAllowPolicy", text, reason)
+    return make_policy_error("RedriveAllowPolicy", text, reason)
 
 
-def bad_policy(parameter: str, text: str, reason: str) -> AwsError:
+def make_policy_error(parameter: str, text: str, reason: str) -> AwsError:
     """SQS's text for an invalid policy, with the reason."""
     return InvalidParameterValue(f"Value {text} for parameter {parameter} is invalid. Reason: {reason}")
 
 
-def _json(text: str) -> Any:
+def _decode_json(text: str) -> Any:
     """Returns the parsed text; None if it is no JSON, or nested too deeply for a later parser (PostgreSQL's)."""
     if text.count("[") + text.count("{") > MOST_BRACKETS:
         return None
@@ -374,7 +378,7 @@ def check_attribute_names(
     requested = frozenset(names)
     for name in names:
         if name not in known and name != "All":
-            raise unknown_attribute(name)
+            raise make_unknown_error(name)
     return ALL_ATTRIBUTES if "All" in requested else AttributeSelection(names=requested)
 
 

@@ -27,7 +27,7 @@ def delete_message(request: DeleteMessageRequest, context: Context) -> Operation
     queue = context.queue(request.queue_url)
     handle = yield from handles.open_handle(queue, request.receipt_handle, context)
     (outcome,) = yield from delete(queue, [handle])
-    refused = handles.outcome_error(outcome, request.receipt_handle)
+    refused = handles.find_outcome_error(outcome, request.receipt_handle)
     if refused is not None:
         raise refused
 
@@ -43,7 +43,7 @@ def delete_message_batch(
     for entry in request.entries:
         handle = context.environment.receipts.open(queue, entry.receipt_handle)
         if handle is None:
-            failure = describe_error(handles.invalid_handle(entry.receipt_handle))
+            failure = describe_error(handles.make_handle_error(entry.receipt_handle))
             result.failed.append(BatchResultErrorEntry(id=entry.id, **failure))  # type: ignore[arg-type]
         else:
             good.append((entry.id, entry.receipt_handle, handle))
@@ -52,7 +52,7 @@ def delete_message_batch(
         return result
     outcomes = yield from delete(queue, [handle for _, _, handle in good])
     for (entry_id, text, _), outcome in zip(good, outcomes, strict=True):
-        if outcome != "deleted" and (refused := handles.outcome_error(outcome, text)) is not None:
+        if outcome != "deleted" and (refused := handles.find_outcome_error(outcome, text)) is not None:
             failure = describe_error(refused)
             result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
         else:

@@ -16,13 +16,15 @@ _LENGTH = Struct(">I").pack
 _TEXT, _BINARY = b"\x01", b"\x02"
 
 
-def md5_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> str:
+def compute_attributes_md5(attributes: Mapping[str, MessageAttributeValue]) -> str:
     """MD5OfMessageAttributes (or of system attributes). The values have passed `validation`."""
     digest = md5(usedforsecurity=False)
     for name in sorted(attributes):
         value = attributes[name]
         digest.update(
-            _prefix_length(name.encode()) + _prefix_length(value.data_type.encode()) + _transport(value)
+            _prefix_length(name.encode())
+            + _prefix_length(value.data_type.encode())
+            + _encode_transport(value)
         )
     return digest.hexdigest()
 
@@ -30,12 +32,12 @@ def md5_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> str:
 def size_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> int:
     """Bytes that the attributes add to the size of the message: names, types and (decoded) values."""
     return sum(
-        len(name.encode()) + len(value.data_type.encode()) + len(value_bytes(value))
+        len(name.encode()) + len(value.data_type.encode()) + len(encode_value(value))
         for name, value in attributes.items()
     )
 
 
-def value_bytes(value: MessageAttributeValue) -> bytes:
+def encode_value(value: MessageAttributeValue) -> bytes:
     """Returns the value as bytes: text in UTF-8, or the decoded base64 text."""
     if value.string_value is not None:
         return value.string_value.encode()
@@ -46,5 +48,5 @@ def _prefix_length(data: bytes) -> bytes:
     return _LENGTH(len(data)) + data
 
 
-def _transport(value: MessageAttributeValue) -> bytes:
-    return (_BINARY if value.string_value is None else _TEXT) + _prefix_length(value_bytes(value))
+def _encode_transport(value: MessageAttributeValue) -> bytes:
+    return (_BINARY if value.string_value is None else _TEXT) + _prefix_length(encode_value(value))

@@ -13,7 +13,7 @@ def open_handle(queue: ResolvedQueue, handle: str, context: Context) -> Operatio
     opened = context.environment.receipts.open(queue, handle)
     if opened is None:
         yield from check_queue(queue.arn)
-        raise invalid_handle(handle)
+        raise make_handle_error(handle)
     return opened
 
 
@@ -29,13 +29,13 @@ def check_outcomes(arn: str, outcomes: list[str]) -> Operation[None]:
         yield from check_queue(arn)
 
 
-def outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
+def find_outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
     """Returns the error for a handle that is no longer valid; None if the calling operation handles the outcome.
 
     A handle of a deleted queue is not valid for a new queue of the same name.
     """
     if outcome == "no_queue":
-        return invalid_handle(handle)
+        return make_handle_error(handle)
     if outcome == "expired":
         return errors.InvalidParameterValue(
             f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
@@ -43,7 +43,7 @@ def outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
     return None
 
 
-def invalid_handle(handle: str) -> errors.AwsError:
+def make_handle_error(handle: str) -> errors.AwsError:
     """Returns the error, in AWS's words, for a text that is no handle of this queue; it truncates long texts."""
     return errors.ReceiptHandleIsInvalid(
         f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.'

@@ -11,7 +11,7 @@ from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, PeekedRo
 
 from . import handles
 from .attributes import ALL_ATTRIBUTES
-from .receive import message_result
+from .receive import build_message
 from .types import Message, PeekRequest, ReceiveMessageResult
 
 MOST_MESSAGES = 1_000
@@ -34,11 +34,11 @@ def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMe
     states = {"visible": True, "in_flight": request.show_invisible, "delayed": request.show_delayed}
     messages: list[Message] = []
     for state in (state for state, included in states.items() if included):
-        for row in (yield from _rows(queue.arn, state, MOST_MESSAGES - len(messages), most_bytes)):
+        for row in (yield from _read_rows(queue.arn, state, MOST_MESSAGES - len(messages), most_bytes)):
             most_bytes -= len(row.body.encode()) + len((row.attributes or "").encode())
             if messages and most_bytes < 0:
                 break
-            message = message_result(as_received(row), queue, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
+            message = build_message(as_received(row), queue, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
             _add_state(message, row, state, both=request.show_invisible or request.show_delayed)
             messages.append(message)
     if not messages:
@@ -46,7 +46,7 @@ def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMe
     return ReceiveMessageResult(messages=messages)
 
 
-def _rows(arn: str, state: str, most: int, most_bytes: int) -> Operation[list[PeekedRow]]:
+def _read_rows(arn: str, state: str, most: int, most_bytes: int) -> Operation[list[PeekedRow]]:
     """Up to `most` rows of `queue.peek_messages`, and none after `most_bytes`."""
     if most <= 0 or most_bytes <= 0:
         return []

@@ -46,7 +46,7 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Operation
 
     def add_statement(statements: Statements) -> Statements:
         if any(one.get("Sid") == request.label for one in statements):
-            raise bad_label(request.label, "Already exists.")
+            raise make_label_error(request.label, "Already exists.")
         if len(statements) >= MOST_STATEMENTS:
             raise errors.OverLimit(f"{MOST_STATEMENTS} statements are the most that a policy can have.")
         return [*statements, statement]
@@ -60,7 +60,7 @@ def remove_permission(request: RemovePermissionRequest, context: Context) -> Ope
     def remove_statement(statements: Statements) -> Statements:
         left = [one for one in statements if one.get("Sid") != request.label]
         if len(left) == len(statements):
-            raise bad_label(request.label, "can't find label.")
+            raise make_label_error(request.label, "can't find label.")
         return left
 
     yield from change_policy(context.queue_arn(request.queue_url), remove_statement, context)
@@ -99,13 +99,13 @@ def grant(arn: str, request: AddPermissionRequest) -> Policy:
     return {
         "Sid": request.label,
         "Effect": "Allow",
-        "Principal": {"AWS": single_or_list(principals)},
-        "Action": single_or_list(actions),
+        "Principal": {"AWS": unwrap_single(principals)},
+        "Action": unwrap_single(actions),
         "Resource": arn,
     }
 
 
-def single_or_list(values: list[str]) -> str | list[str]:
+def unwrap_single(values: list[str]) -> str | list[str]:
     """Returns the single value, or the list of several."""
     return values[0] if len(values) == 1 else values
 
@@ -133,6 +133,6 @@ def check_grant(request: AddPermissionRequest) -> None:
             )
 
 
-def bad_label(label: str, reason: str) -> errors.AwsError:
+def make_label_error(label: str, reason: str) -> errors.AwsError:
     """Returns the error for a label that is taken or unknown."""
     return errors.InvalidParameterValue(f"Value {label} for parameter Label is invalid. Reason: {reason}")

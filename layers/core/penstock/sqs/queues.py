@@ -11,7 +11,7 @@ import msgspec
 from penstock import errors
 from penstock.access.deliveries import Subscriptions, judge_subscriptions
 from penstock.access.quotas import check_quota
-from penstock.aws.arn import QueueArn, is_account_id, is_queue_name, is_queue_name_prefix, queue_arn
+from penstock.aws.arn import QueueArn, build_queue_arn, is_account_id, is_queue_name, is_queue_name_prefix
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.queues import (
@@ -25,7 +25,7 @@ from penstock.postgres.statements.queues import (
 )
 
 from . import attributes, validation
-from .sql_errors import sql_error
+from .sql_errors import make_sql_error
 from .types import (
     CreateQueueRequest,
     CreateQueueResult,
@@ -78,14 +78,14 @@ def make_queue(
             context.region,
             name,
             as_json(non_empty),
-            as_json(attributes.defaults(name.endswith(".fifo"), settings, non_empty)),
+            as_json(attributes.build_defaults(name.endswith(".fifo"), settings, non_empty)),
             as_json(tags),
             settings.queue_shards,
             settings.queue_recreate_interval_seconds,
         ),
     )
     if row.error is not None:
-        raise sql_error(row.error, row.detail)
+        raise make_sql_error(row.error, row.detail)
     # Other accounts may have subscriptions of a former queue of this name.
     if row.created and "Policy" in non_empty:
         yield from change_attributes(row.arn, {"Policy": non_empty["Policy"]}, context)
@@ -107,7 +107,7 @@ def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[Non
     """Deletes a queue and its messages."""
     (row,) = yield from Call(DROP_QUEUE, (context.queue_arn(request.queue_url),))
     if row.error is not None:
-        raise sql_error(row.error, None)
+        raise make_sql_error(row.error, None)
 
 
 def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[GetQueueUrlResult]:
@@ -115,7 +115,9 @@ def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[Ge
     account_id = request.queue_owner_aws_account_id or context.account_id
     if not is_queue_name(request.queue_name):
         validation.check_queue_name(request.queue_name, fifo=False)
-    arn = queue_arn(context.region, account_id, request.queue_name) if is_account_id(account_id) else None
+    arn = (
+        build_queue_arn(context.region, account_id, request.queue_name) if is_account_id(account_id) else None
+    )
     if arn is None or not (yield from Call(DESCRIBE_QUEUE, (arn, False))):
         raise errors.QueueDoesNotExist
     return GetQueueUrlResult(queue_url=context.queue_url(request.queue_name, account_id))
@@ -162,7 +164,7 @@ def get_queue_attributes(
     arn = context.queue_arn(request.queue_url)
     selection = attributes.check_attribute_names(request.attribute_names)
     queue = yield from describe(arn, counts=selection.counts)
-    return GetQueueAttributesResult(attributes=selection.pick(readable_attributes(arn, queue)) or None)
+    return GetQueueAttributesResult(attributes=selection.pick(show_queue_attributes(arn, queue)) or None)
 
 
 def describe(arn: str, *, counts: bool = False) -> Operation[QueueRow]:
@@ -174,14 +176,14 @@ def describe(arn: str, *, counts: bool = False) -> Operation[QueueRow]:
     return queue
 
 
-def derives_deduplication_ids(queue: QueueRow) -> bool:
+def is_content_deduplicated(queue: QueueRow) -> bool:
     """Returns whether the queue derives missing deduplication ids from messages' bodies."""
     return _string_map.decode(queue.attributes).get("ContentBasedDeduplication") == "true"
 
 
-def readable_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
+def show_queue_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
     """Returns a queue's attributes in the client's form. Times are seconds since 1970; counts may be missing."""
-    values = attributes.readable(_string_map.decode(queue.attributes))
+    values = attributes.show_attributes(_string_map.decode(queue.attributes))
     values["QueueArn"] = arn
     values["CreatedTimestamp"] = str(queue.created_at_ms // 1000)
     values["LastModifiedTimestamp"] = str(queue.modified_at_ms // 1000)
@@ -205,7 +207,7 @@ def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> 
     """Stores checked attributes; empty ones are removed. Raises QueueDoesNotExist, InvalidParameterValue."""
     attributes.check_key(values, context.environment.settings)
     yield from check_dead_letter_queue(arn, values)
-    implied = attributes.with_implied(values)
+    implied = attributes.add_implied(values)
     changed = {name: value if value != "" else None for name, value in implied.items()}
     error: str | None = SUBSCRIPTIONS_CHANGED
     while error == SUBSCRIPTIONS_CHANGED:
@@ -215,7 +217,7 @@ def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> 
         (row,) = yield from Call(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed), *subscriptions))
         error = row.error
     if error is not None:
-        raise sql_error(error, None)
+        raise make_sql_error(error, None)
 
 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:
@@ -229,12 +231,14 @@ def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[No
         return
     rows = yield from Call(DESCRIBE_QUEUE, (policy.dead_letter_target_arn, False))
     if not rows:
-        raise attributes.bad_policy("RedrivePolicy", text, "Dead letter target does not exist.")
+        raise attributes.make_policy_error("RedrivePolicy", text, "Dead letter target does not exist.")
     (target,) = rows
     stored = _string_map.decode(target.attributes)
     allowed = attributes.parse_redrive_allow_policy(stored.get("RedriveAllowPolicy", ""))
     if not policy.shares_account_and_region(arn) or not (allowed is None or allowed.permits(arn)):
-        raise attributes.bad_policy("RedrivePolicy", text, "The dead-letter queue is not for this queue.")
+        raise attributes.make_policy_error(
+            "RedrivePolicy", text, "The dead-letter queue is not for this queue."
+        )
 
 
 def purge_queue(request: PurgeQueueRequest, context: Context) -> Operation[None]:
@@ -247,7 +251,7 @@ def purge(arn: str, context: Context) -> Operation[int]:
     interval = context.environment.settings.queue_purge_interval_seconds
     (row,) = yield from Call(PURGE_MESSAGES, (arn, interval))
     if row.error is not None:
-        raise sql_error(row.error, row.detail)
+        raise make_sql_error(row.error, row.detail)
     return row.purged
 
 

@@ -15,7 +15,7 @@ from penstock.reports import Received, ReceivedBy
 from penstock.response_limit import receive_limit
 
 from . import attributes, digests, validation
-from .sql_errors import sql_error
+from .sql_errors import make_sql_error
 from .types import Message, MessageAttributeValue, ReceiveMessageRequest, ReceiveMessageResult
 
 FULL_PAUSE_SECONDS = 1.0
@@ -50,7 +50,7 @@ def receive_message(request: ReceiveMessageRequest, context: Context) -> Operati
     yield ReceivedBy(queue.arn, len(rows), context)
     seal = context.environment.receipts.seal
     return ReceiveMessageResult(
-        messages=[message_result(row, queue, seal(queue, row.handle), system, user) for row in rows]
+        messages=[build_message(row, queue, seal(queue, row.handle), system, user) for row in rows]
     )
 
 
@@ -95,9 +95,9 @@ def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRo
             return messages
         if header.error not in ("OverLimit", "ResponseTooLarge"):
             yield Wake(receive.queue.arn, ALL_WAITERS)  # they also find it deleted
-            raise sql_error(header.error, receive.attempt_id)
+            raise make_sql_error(header.error, receive.attempt_id)
         if deadline is None:
-            deadline = began + _seconds_to_try(receive, header)
+            deadline = began + _count_seconds_to_try(receive, header)
         left = deadline - monotonic()
         if left <= 0 or not (yield from Pause(min(left, FULL_PAUSE_SECONDS))):
             if header.error == "ResponseTooLarge" and receive.limit is not None:
@@ -107,14 +107,14 @@ def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRo
         receive = replace(receive, wait_seconds=max(0, deadline - monotonic()))
 
 
-def _seconds_to_try(receive: Receive[ReceivedRow], header: ReceivedRow) -> float:
+def _count_seconds_to_try(receive: Receive[ReceivedRow], header: ReceivedRow) -> float:
     seconds = header.wait_seconds or 0 if receive.wait_seconds is None else receive.wait_seconds
     if seconds == 0 and header.error == "OverLimit" and not receive.queue.is_fifo:
         raise errors.OverLimit
     return seconds
 
 
-def message_result(
+def build_message(
     row: ReceivedRow,
     queue: ResolvedQueue,
     receipt_handle: str,
@@ -129,16 +129,16 @@ def message_result(
         body=row.body,
     )
     if system is not attributes.NO_ATTRIBUTES:
-        answer.attributes = system.pick(system_attributes(row, queue)) or None
+        answer.attributes = system.pick(build_system_attributes(row, queue)) or None
     if row.attributes is not None and user:
         chosen = user.pick(_attributes.decode(row.attributes))
         if chosen:
             answer.message_attributes = chosen
-            answer.md5_of_message_attributes = digests.md5_of_attributes(chosen)
+            answer.md5_of_message_attributes = digests.compute_attributes_md5(chosen)
     return answer
 
 
-def system_attributes(row: ReceivedRow, queue: ResolvedQueue) -> dict[str, str]:
+def build_system_attributes(row: ReceivedRow, queue: ResolvedQueue) -> dict[str, str]:
     """Returns the message's system attributes, all of them. Times are milliseconds since 1970, as text.
 
     SenderId is the queue's account, since the sender is not stored (our choice). In a dead-letter queue

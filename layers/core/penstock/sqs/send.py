@@ -14,7 +14,7 @@ import msgspec
 
 from penstock import errors
 from penstock.aws.arn import ResolvedQueue
-from penstock.aws.message_id import as_text, new_message_id
+from penstock.aws.message_id import as_text, make_message_id
 from penstock.context import Context
 from penstock.effects import LONG_DIGEST_BYTES, BatchCall, Operation, compute
 from penstock.http import LONG_BODY_BYTES
@@ -22,7 +22,7 @@ from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, Sent
 from penstock.reports import Sent
 
 from . import digests, handles, queues, validation
-from .sql_errors import describe_error, sql_error
+from .sql_errors import describe_error, make_sql_error
 from .types import (
     BatchResultErrorEntry,
     MessageAttributeValue,
@@ -53,9 +53,9 @@ class AcceptedMessage(NamedTuple):
 def send_message(request: SendMessageRequest, context: Context) -> Operation[SendMessageResult]:
     """Stores one message. The answer comes after the commit."""
     queue = context.queue(request.queue_url)
-    longest = minimum_bytes(request) if request.message_attributes else len(request.message_body)
+    longest = count_minimum_bytes(request) if request.message_attributes else len(request.message_body)
     validation.check_message_size(longest)  # before megabytes are encoded
-    checked = partial(outgoing_message, request, queue.arn, context.trace_header)
+    checked = partial(check_message, request, queue.arn, context.trace_header)
     message = yield from compute(checked, longest, LONG_DIGEST_BYTES)
     size = message.stored.size_bytes
     validation.check_message_size(size)
@@ -65,13 +65,13 @@ def send_message(request: SendMessageRequest, context: Context) -> Operation[Sen
     yield from report_sent(queue, rows, [size])
     (stored,) = rows
     if stored.error is not None:
-        raise sql_error(stored.error, stored.detail)
+        raise make_sql_error(stored.error, stored.detail)
     return SendMessageResult(
         md5_of_message_body=message.body_md5,
         md5_of_message_attributes=message.attributes_md5,
         md5_of_message_system_attributes=message.system_md5,
         message_id=stored.message_id or as_text(message.stored.message_id),
-        sequence_number=sequence_number(stored),
+        sequence_number=format_sequence_number(stored),
     )
 
 
@@ -86,7 +86,7 @@ def send_message_batch(
     queue = context.queue(request.queue_url)
     if queue.is_fifo and any(entry.message_group_id is None for entry in request.entries):
         raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
-    validation.check_batch_size(sum(map(minimum_bytes, request.entries)))  # likewise
+    validation.check_batch_size(sum(map(count_minimum_bytes, request.entries)))  # likewise
     trace = context.trace_header
     checked = [(entry, check_entry(entry, queue.arn, trace)) for entry in request.entries]
     validation.check_batch_size(
@@ -101,7 +101,7 @@ def send_message_batch(
     stored = (yield from store(queue, [message for _, message in accepted])) if accepted else []
     for (entry, message), row in zip(accepted, stored, strict=True):
         if row.error in WHOLE_CALL:
-            raise sql_error(row.error, None)
+            raise make_sql_error(row.error, None)
         report_entry(result, entry.id, message, row)
     for entry, refused in checked:
         if isinstance(refused, errors.AwsError):
@@ -119,8 +119,8 @@ def check_deduplication_ids(
     given = sum(entry.message_deduplication_id is not None for entry in entries)
     if given < len(entries) and (given > 0 or accepted < len(entries)):
         found = yield from queues.describe(arn)
-        if not queues.derives_deduplication_ids(found):
-            raise sql_error("DeduplicationIdRequired", None)
+        if not queues.is_content_deduplicated(found):
+            raise make_sql_error("DeduplicationIdRequired", None)
 
 
 def store(
@@ -144,7 +144,7 @@ def report_sent(queue: ResolvedQueue, rows: Sequence[SentRow], sizes: Sequence[i
         yield Sent(queue.arn, len(added), added)
 
 
-def minimum_bytes(entry: Entry) -> int:
+def count_minimum_bytes(entry: Entry) -> int:
     """Returns a lower bound of the message's size, without encoding it."""
     size = len(entry.message_body)
     for value in (entry.message_attributes or {}).values():
@@ -155,12 +155,12 @@ def minimum_bytes(entry: Entry) -> int:
 def check_entry(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMessage | errors.AwsError:
     """Returns the message, or the error that refuses it."""
     try:
-        return outgoing_message(entry, arn, trace_header)
+        return check_message(entry, arn, trace_header)
     except errors.AwsError as error:
         return error
 
 
-def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) -> AcceptedMessage:
+def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> AcceptedMessage:
     """Returns a message of a request to the queue `arn`, checked and measured. Raises the typed errors of `validation`.
 
     It does not check the size: in a batch, one long message makes the whole batch too long. `trace_header`: the
@@ -176,25 +176,25 @@ def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) ->
     attributes = attributes_md5 = system = system_md5 = None
     if entry.message_attributes:
         validation.check_message_attributes(entry.message_attributes)
-        attributes_md5 = digests.md5_of_attributes(entry.message_attributes)
+        attributes_md5 = digests.compute_attributes_md5(entry.message_attributes)
         attributes = _json.encode(entry.message_attributes)
         size += digests.size_of_attributes(entry.message_attributes)
     if entry.message_system_attributes:
         validation.check_system_attributes(entry.message_system_attributes)
-        system_md5 = digests.md5_of_attributes(entry.message_system_attributes)
+        system_md5 = digests.compute_attributes_md5(entry.message_system_attributes)
     if entry.message_system_attributes or trace_header or (entry.message_group_id and not fifo):
-        system = system_attributes(entry, trace_header)
+        system = check_system_attributes(entry, trace_header)
     if entry.message_group_id is not None or entry.message_deduplication_id is not None or fifo:
         check_ids(entry, fifo)
     validation.check_range("DelaySeconds", entry.delay_seconds)
     stored = SendEntry(
-        arn, new_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
+        arn, make_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
         entry.message_deduplication_id,
     )  # fmt: skip
     return AcceptedMessage(stored, md5(body, usedforsecurity=False).hexdigest(), attributes_md5, system_md5)
 
 
-def system_attributes(entry: Entry, trace_header: str | None) -> bytes:
+def check_system_attributes(entry: Entry, trace_header: str | None) -> bytes:
     """Returns the system attributes to store: the trace header, and the group (tenant) of a standard queue's message.
 
     A message's own trace header "overrides the HTTP trace header" ("Amazon SQS and AWS X-Ray", X-Ray Developer Guide).
@@ -216,12 +216,12 @@ def check_ids(entry: Entry, fifo: bool) -> None:
     if entry.message_deduplication_id is not None:
         validation.check_deduplication_id(entry.message_deduplication_id)
         if not fifo:
-            raise parameter_not_allowed("MessageDeduplicationId", entry.message_deduplication_id)
+            raise make_parameter_error("MessageDeduplicationId", entry.message_deduplication_id)
     if fifo and entry.delay_seconds:
-        raise parameter_not_allowed("DelaySeconds", str(entry.delay_seconds))
+        raise make_parameter_error("DelaySeconds", str(entry.delay_seconds))
 
 
-def parameter_not_allowed(parameter: str, value: str) -> errors.AwsError:
+def make_parameter_error(parameter: str, value: str) -> errors.AwsError:
     """Returns the error for a parameter that this type of queue lacks."""
     return errors.InvalidParameterValue(
         f"Value {value} for parameter {parameter} is invalid. "
@@ -229,7 +229,7 @@ def parameter_not_allowed(parameter: str, value: str) -> errors.AwsError:
     )
 
 
-def sequence_number(stored: SentRow) -> str | None:
+def format_sequence_number(stored: SentRow) -> str | None:
     """20 digits, rising within a message group."""
     return None if stored.sequence_number is None else f"{stored.sequence_number:020d}"
 
@@ -239,7 +239,7 @@ def report_entry(
 ) -> None:
     """Adds the outcome of an entry to the batch's result."""
     if row.error is not None:
-        failure = describe_error(sql_error(row.error, row.detail))
+        failure = describe_error(make_sql_error(row.error, row.detail))
         result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
         return
     result.successful.append(
@@ -249,7 +249,7 @@ def report_entry(
             md5_of_message_body=message.body_md5,
             md5_of_message_attributes=message.attributes_md5,
             md5_of_message_system_attributes=message.system_md5,
-            sequence_number=sequence_number(row),
+            sequence_number=format_sequence_number(row),
         )
     )
 

@@ -7,7 +7,7 @@ from penstock import errors
 from . import attributes, validation
 
 
-def _too_long(detail: str) -> errors.AwsError:
+def _make_length_error(detail: str) -> errors.AwsError:
     try:
         validation.check_message_size(int(detail) + 1, int(detail))
     except errors.AwsError as error:
@@ -16,7 +16,7 @@ def _too_long(detail: str) -> errors.AwsError:
 
 
 _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
-    "MessageTooLong": _too_long,
+    "MessageTooLong": _make_length_error,
     "MissingParameter": errors.MissingParameter.named,
     "DeduplicationIdRequired": lambda _: errors.InvalidParameterValue(
         "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
@@ -31,7 +31,7 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
         f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId is "
         "not valid anymore since the receive call is not retryable."  # amazon-sqs-java-messaging-lib, issue 213
     ),
-    "ScopeNeeded": lambda _: attributes.missing_deduplication_scope(),
+    "ScopeNeeded": lambda _: attributes.make_scope_error(),
     "TooManyTags": lambda name: errors.InvalidParameterValue(f"Too many tags added for queue {name}."),
     "ResourceNotFoundException": lambda parameter: errors.ResourceNotFoundException(
         "Task does not exist."
@@ -56,10 +56,10 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
 }
 
 
-def sql_error(code: str, detail: str | None) -> errors.AwsError:
+def make_sql_error(code: str, detail: str | None) -> errors.AwsError:
     """Returns the typed error for a code of the column `error` and its detail."""
     text = _TEXTS.get(code)
-    return errors.from_sql(code) if text is None else text(detail or "")
+    return errors.make_sql_error(code) if text is None else text(detail or "")
 
 
 def describe_error(error: errors.AwsError) -> dict[str, object]:

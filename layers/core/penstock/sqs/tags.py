@@ -9,7 +9,7 @@ from penstock.postgres.statements.queues import TAG_QUEUE, UNTAG_QUEUE
 
 from . import validation
 from .queues import as_json, describe
-from .sql_errors import sql_error
+from .sql_errors import make_sql_error
 from .types import ListQueueTagsRequest, ListQueueTagsResult, TagQueueRequest, UntagQueueRequest
 
 _string_map = msgspec.json.Decoder(dict[str, str])
@@ -21,7 +21,7 @@ def tag_queue(request: TagQueueRequest, context: Context) -> Operation[None]:
     validation.check_tags(request.tags)
     (row,) = yield from Call(TAG_QUEUE, (arn, as_json(request.tags), validation.MAXIMUM_TAGS))
     if row.error is not None:
-        raise sql_error(row.error, row.detail)
+        raise make_sql_error(row.error, row.detail)
 
 
 def untag_queue(request: UntagQueueRequest, context: Context) -> Operation[None]:
@@ -32,7 +32,7 @@ def untag_queue(request: UntagQueueRequest, context: Context) -> Operation[None]
     validation.check_tags(dict.fromkeys(request.tag_keys, ""))
     (row,) = yield from Call(UNTAG_QUEUE, (arn, request.tag_keys))
     if row.error is not None:
-        raise sql_error(row.error, None)
+        raise make_sql_error(row.error, None)
 
 
 def list_queue_tags(request: ListQueueTagsRequest, context: Context) -> Operation[ListQueueTagsResult]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Struct, field
 
-from penstock.aws.codec.names import Request, Result, flat_list, flat_map
+from penstock.aws.codec.names import Request, Result, name_flat_list, name_flat_map
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -23,19 +23,19 @@ class MessageAttributeValue(Result):
     data_type: str = ""
     string_value: str | None = None
     binary_value: str | None = None
-    string_list_values: Annotated[list[str] | None, flat_list("StringListValue")] = None
-    binary_list_values: Annotated[list[str] | None, flat_list("BinaryListValue")] = None
+    string_list_values: Annotated[list[str] | None, name_flat_list("StringListValue")] = None
+    binary_list_values: Annotated[list[str] | None, name_flat_list("BinaryListValue")] = None
 
 
 class MessageSystemAttributeValue(MessageAttributeValue):
     """A system attribute that the sender may give: `AWSTraceHeader` of type String."""
 
 
-UserAttributes = Annotated[dict[str, MessageAttributeValue] | None, flat_map("MessageAttribute")]
+UserAttributes = Annotated[dict[str, MessageAttributeValue] | None, name_flat_map("MessageAttribute")]
 SystemAttributes = Annotated[
-    dict[str, MessageSystemAttributeValue] | None, flat_map("MessageSystemAttribute")
+    dict[str, MessageSystemAttributeValue] | None, name_flat_map("MessageSystemAttribute")
 ]
-Tags = Annotated[dict[str, str] | None, flat_map("Tag", "Key", "Value")]
+Tags = Annotated[dict[str, str] | None, name_flat_map("Tag", "Key", "Value")]
 
 
 class BatchResultErrorEntry(Result):
@@ -47,7 +47,7 @@ class BatchResultErrorEntry(Result):
     message: str | None = None
 
 
-Failures = Annotated[list[BatchResultErrorEntry], flat_list("BatchResultErrorEntry")]
+Failures = Annotated[list[BatchResultErrorEntry], name_flat_list("BatchResultErrorEntry")]
 
 
 # --- queues ----------------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ class CreateQueueRequest(Request):
     """`tags` is lower case in the model, the only such member."""
 
     queue_name: str
-    attributes: Annotated[dict[str, str] | None, flat_map("Attribute")] = None
+    attributes: Annotated[dict[str, str] | None, name_flat_map("Attribute")] = None
     tags: Tags = field(default=None, name="tags")
 
 
@@ -83,22 +83,24 @@ class ListQueuesRequest(Request):
 
 
 class ListQueuesResult(Result):
-    queue_urls: Annotated[list[str], flat_list("QueueUrl", json="queueUrls")] = field(default_factory=list)
+    queue_urls: Annotated[list[str], name_flat_list("QueueUrl", json="queueUrls")] = field(
+        default_factory=list
+    )
     next_token: str | None = None
 
 
 class GetQueueAttributesRequest(Request):
     queue_url: str
-    attribute_names: Annotated[list[str] | None, flat_list("AttributeName")] = None
+    attribute_names: Annotated[list[str] | None, name_flat_list("AttributeName")] = None
 
 
 class GetQueueAttributesResult(Result):
-    attributes: Annotated[dict[str, str] | None, flat_map("Attribute")] = None
+    attributes: Annotated[dict[str, str] | None, name_flat_map("Attribute")] = None
 
 
 class SetQueueAttributesRequest(Request):
     queue_url: str
-    attributes: Annotated[dict[str, str], flat_map("Attribute")]
+    attributes: Annotated[dict[str, str], name_flat_map("Attribute")]
 
 
 class PurgeQueueRequest(Request):
@@ -136,7 +138,7 @@ class SendMessageBatchRequestEntry(Request):
 
 class SendMessageBatchRequest(Request):
     queue_url: str
-    entries: Annotated[list[SendMessageBatchRequestEntry], flat_list("SendMessageBatchRequestEntry")]
+    entries: Annotated[list[SendMessageBatchRequestEntry], name_flat_list("SendMessageBatchRequestEntry")]
 
 
 class SendMessageBatchResultEntry(Result):
@@ -151,9 +153,9 @@ class SendMessageBatchResultEntry(Result):
 class SendMessageBatchResult(Result):
     """The model calls both lists required; AWS omits an empty one, and so does Penstock."""
 
-    successful: Annotated[list[SendMessageBatchResultEntry], flat_list("SendMessageBatchResultEntry")] = (
-        field(default_factory=list)
-    )
+    successful: Annotated[
+        list[SendMessageBatchResultEntry], name_flat_list("SendMessageBatchResultEntry")
+    ] = field(default_factory=list)
     failed: Failures = field(default_factory=list)
 
 
@@ -162,11 +164,11 @@ class ReceiveMessageRequest(Request):
     """`attribute_names` is the old name of `message_system_attribute_names`; both are honoured."""
 
     queue_url: str
-    attribute_names: Annotated[list[str] | None, flat_list("AttributeName")] = None
-    message_system_attribute_names: Annotated[list[str] | None, flat_list("MessageSystemAttributeName")] = (
-        None
-    )
-    message_attribute_names: Annotated[list[str] | None, flat_list("MessageAttributeName")] = None
+    attribute_names: Annotated[list[str] | None, name_flat_list("AttributeName")] = None
+    message_system_attribute_names: Annotated[
+        list[str] | None, name_flat_list("MessageSystemAttributeName")
+    ] = None
+    message_attribute_names: Annotated[list[str] | None, name_flat_list("MessageAttributeName")] = None
     max_number_of_messages: int | None = None
     visibility_timeout: int | None = None
     wait_time_seconds: int | None = None
@@ -178,13 +180,15 @@ class Message(Result):
     receipt_handle: str | None = None
     md5_of_body: str | None = field(default=None, name="MD5OfBody")
     body: str | None = None
-    attributes: Annotated[dict[str, str] | None, flat_map("Attribute")] = None
+    attributes: Annotated[dict[str, str] | None, name_flat_map("Attribute")] = None
     md5_of_message_attributes: str | None = field(default=None, name="MD5OfMessageAttributes")
     message_attributes: UserAttributes = None
 
 
 class ReceiveMessageResult(Result):
-    messages: Annotated[list[Message], flat_list("Message", json="messages")] = field(default_factory=list)
+    messages: Annotated[list[Message], name_flat_list("Message", json="messages")] = field(
+        default_factory=list
+    )
 
 
 # --- deleting --------------------------------------------------------------------------------------------------------
@@ -200,7 +204,7 @@ class DeleteMessageBatchRequestEntry(Request):
 
 class DeleteMessageBatchRequest(Request):
     queue_url: str
-    entries: Annotated[list[DeleteMessageBatchRequestEntry], flat_list("DeleteMessageBatchRequestEntry")]
+    entries: Annotated[list[DeleteMessageBatchRequestEntry], name_flat_list("DeleteMessageBatchRequestEntry")]
 
 
 class DeleteMessageBatchResultEntry(Result):
@@ -210,9 +214,9 @@ class DeleteMessageBatchResultEntry(Result):
 class DeleteMessageBatchResult(Result):
     """Empty lists are left out, as in SendMessageBatchResult."""
 
-    successful: Annotated[list[DeleteMessageBatchResultEntry], flat_list("DeleteMessageBatchResultEntry")] = (
-        field(default_factory=list)
-    )
+    successful: Annotated[
+        list[DeleteMessageBatchResultEntry], name_flat_list("DeleteMessageBatchResultEntry")
+    ] = field(default_factory=list)
     failed: Failures = field(default_factory=list)
 
 
@@ -232,7 +236,8 @@ class ChangeMessageVisibilityBatchRequestEntry(Request):
 class ChangeMessageVisibilityBatchRequest(Request):
     queue_url: str
     entries: Annotated[
-        list[ChangeMessageVisibilityBatchRequestEntry], flat_list("ChangeMessageVisibilityBatchRequestEntry")
+        list[ChangeMessageVisibilityBatchRequestEntry],
+        name_flat_list("ChangeMessageVisibilityBatchRequestEntry"),
     ]
 
 
@@ -244,7 +249,8 @@ class ChangeMessageVisibilityBatchResult(Result):
     """Empty lists are left out, as in SendMessageBatchResult."""
 
     successful: Annotated[
-        list[ChangeMessageVisibilityBatchResultEntry], flat_list("ChangeMessageVisibilityBatchResultEntry")
+        list[ChangeMessageVisibilityBatchResultEntry],
+        name_flat_list("ChangeMessageVisibilityBatchResultEntry"),
     ] = field(default_factory=list)
     failed: Failures = field(default_factory=list)
 
@@ -252,12 +258,12 @@ class ChangeMessageVisibilityBatchResult(Result):
 # --- tags ------------------------------------------------------------------------------------------------------------
 class TagQueueRequest(Request):
     queue_url: str
-    tags: Annotated[dict[str, str], flat_map("Tag", "Key", "Value")]
+    tags: Annotated[dict[str, str], name_flat_map("Tag", "Key", "Value")]
 
 
 class UntagQueueRequest(Request):
     queue_url: str
-    tag_keys: Annotated[list[str], flat_list("TagKey")]
+    tag_keys: Annotated[list[str], name_flat_list("TagKey")]
 
 
 class ListQueueTagsRequest(Request):
@@ -272,8 +278,8 @@ class ListQueueTagsResult(Result):
 class AddPermissionRequest(Request):
     queue_url: str
     label: str
-    aws_account_ids: Annotated[list[str], flat_list("AWSAccountId")] = field(name="AWSAccountIds")
-    actions: Annotated[list[str], flat_list("ActionName")]
+    aws_account_ids: Annotated[list[str], name_flat_list("AWSAccountId")] = field(name="AWSAccountIds")
+    actions: Annotated[list[str], name_flat_list("ActionName")]
 
 
 class RemovePermissionRequest(Request):
@@ -291,7 +297,7 @@ class ListDeadLetterSourceQueuesRequest(Request):
 class ListDeadLetterSourceQueuesResult(Result):
     """`queueUrls` begins with a small letter in the model, and appears even if it is empty."""
 
-    queue_urls: Annotated[list[str], flat_list("QueueUrl")] = field(name="queueUrls")
+    queue_urls: Annotated[list[str], name_flat_list("QueueUrl")] = field(name="queueUrls")
     next_token: str | None = None
 
 
@@ -337,7 +343,7 @@ class ListMessageMoveTasksResult(Result):
     """`Results` appears even if it is empty, if the protocol can express that."""
 
     results: Annotated[
-        list[ListMessageMoveTasksResultEntry] | None, flat_list("ListMessageMoveTasksResultEntry")
+        list[ListMessageMoveTasksResultEntry] | None, name_flat_list("ListMessageMoveTasksResultEntry")
     ] = None
 
 

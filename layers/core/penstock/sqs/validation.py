@@ -148,7 +148,7 @@ def _check_attribute_value(name: str, value: MessageAttributeValue) -> None:
 def _check_text(name: str, value: MessageAttributeValue) -> None:
     text = value.string_value
     if not text or value.binary_value:
-        raise _empty_value(name, value.data_type)
+        raise _make_empty_error(name, value.data_type)
     if encode_text(text) is None:
         raise errors.InvalidParameterValue(_describe_character(text, f"message attribute '{name}' value"))
     if value.data_type.startswith("Number") and not _is_number(text):
@@ -159,7 +159,7 @@ def _check_text(name: str, value: MessageAttributeValue) -> None:
 
 def _check_binary(name: str, value: MessageAttributeValue) -> None:
     if not value.binary_value or value.string_value is not None:
-        raise _empty_value(name, value.data_type)
+        raise _make_empty_error(name, value.data_type)
     if not _is_base64(value.binary_value):
         raise errors.InvalidParameterValue(f"The value of message (user) attribute '{name}' is not base64.")
 
@@ -172,7 +172,7 @@ def _is_base64(text: str) -> bool:
     return len(text) % 4 == 0 and _BASE64(text) is not None
 
 
-def _empty_value(name: str, data_type: str) -> errors.AwsError:
+def _make_empty_error(name: str, data_type: str) -> errors.AwsError:
     return errors.InvalidParameterValue(
         f"Message (user) attribute '{name}' must contain a non-empty value of type '{data_type}'."
     )

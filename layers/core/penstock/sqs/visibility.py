@@ -28,7 +28,7 @@ def change_message_visibility(request: ChangeMessageVisibilityRequest, context: 
     handle = yield from handles.open_handle(queue, request.receipt_handle, context)
     (outcome,) = yield from change(queue, [handle], [request.visibility_timeout])
     if outcome != "changed":
-        raise outcome_error(outcome, request.receipt_handle, request.visibility_timeout)
+        raise find_outcome_error(outcome, request.receipt_handle, request.visibility_timeout)
 
 
 def change_message_visibility_batch(
@@ -54,7 +54,7 @@ def change_message_visibility_batch(
             result.successful.append(ChangeMessageVisibilityBatchResultEntry(id=entry.id))
         else:
             seconds_of_entry = entry.visibility_timeout or 0
-            fail_entry(result, entry.id, entry_error(outcome, entry.receipt_handle, seconds_of_entry))
+            fail_entry(result, entry.id, find_entry_error(outcome, entry.receipt_handle, seconds_of_entry))
     return result
 
 
@@ -67,7 +67,7 @@ def check_handle(
     validation.check_range("VisibilityTimeout", entry.visibility_timeout)
     handle = context.environment.receipts.open(queue, entry.receipt_handle)
     if handle is None:
-        raise handles.invalid_handle(entry.receipt_handle)
+        raise handles.make_handle_error(entry.receipt_handle)
     return handle
 
 
@@ -88,20 +88,20 @@ def change(
     return outcomes
 
 
-def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
+def find_outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
     """Returns the error for a visibility timeout that could not be changed, in AWS's words."""
     if outcome == "too_long":
         return errors.InvalidParameterValue(
             f"Value {seconds} for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the "
             "message is beyond the limit [43200 seconds]."
         )
-    return handles.outcome_error(outcome, handle) or errors.InvalidParameterValue(
+    return handles.find_outcome_error(outcome, handle) or errors.InvalidParameterValue(
         f"Value {handle} for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available "
         "for visibility timeout change."
     )
 
 
-def entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
+def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
     """Returns the error of an entry of a batch; for a missing message it differs from the single call's error.
 
     Recorded at AWS: frameworks ignore one of them and give up at the other.
@@ -110,7 +110,7 @@ def entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
         return errors.ReceiptHandleIsInvalid(
             "Message does not exist or is not available for visibility timeout change"
         )
-    return outcome_error(outcome, handle, seconds)
+    return find_outcome_error(outcome, handle, seconds)
 
 
 def fail_entry(result: ChangeMessageVisibilityBatchResult, entry_id: str, error: errors.AwsError) -> None:

@@ -41,14 +41,14 @@ def get_caller_identity(
 def get_session_token(request: GetSessionTokenRequest, context: Context) -> Operation[GetSessionTokenResult]:
     """Credentials of the caller."""
     yield from ()
-    return GetSessionTokenResult(credentials=credentials(request.duration_seconds, context))
+    return GetSessionTokenResult(credentials=build_credentials(request.duration_seconds, context))
 
 
 def assume_role(request: AssumeRoleRequest, context: Context) -> Operation[AssumeRoleResult]:
     """Credentials of the caller, under the name of a role."""
     yield from ()
     return AssumeRoleResult(
-        credentials=credentials(request.duration_seconds, context),
+        credentials=build_credentials(request.duration_seconds, context),
         assumed_role_user=describe_assumed_role(request, context),
     )
 
@@ -59,12 +59,12 @@ def assume_role_with_web_identity(
     """Returns the same for an unsigned request of the default account. It ignores the token."""
     yield from ()
     return AssumeRoleWithWebIdentityResult(
-        credentials=credentials(request.duration_seconds, context),
+        credentials=build_credentials(request.duration_seconds, context),
         assumed_role_user=describe_assumed_role(request, context),
     )
 
 
-def credentials(seconds: int, context: Context) -> Credentials:
+def build_credentials(seconds: int, context: Context) -> Credentials:
     """Credentials that mean the caller."""
     expiration = datetime.now(UTC) + timedelta(seconds=seconds)
     return Credentials(

@@ -44,7 +44,7 @@ class Account:
 
     def client(self, service: str, **options: object) -> BaseClient:
         """A client of boto3 for `sqs`, `sns`, `scheduler` or `sts`; `options` are those of `Session.client`."""
-        return _session().client(
+        return _make_session().client(
             service,
             endpoint_url=self.endpoint_url,
             region_name=self.region_name,
@@ -55,7 +55,7 @@ class Account:
 
 
 @cache
-def _session() -> Session:
+def _make_session() -> Session:
     """One for all tests of the process: the models of services are read once."""
     import boto3.session  # noqa: PLC0415 - pytest loads this module in every project
 

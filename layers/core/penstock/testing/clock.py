@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Self
 
 from .account import Account
-from .servers import TestServer, TestServerError, server_environment
+from .servers import TestServer, TestServerError, build_server_environment
 
 ACCOUNT = "000000000001"  # those of `TestServer.account` begin with another digit
 
@@ -56,7 +56,7 @@ class Clock:
             stdout=subprocess.PIPE,
             text=True,
             cwd="/",
-            env=server_environment(),
+            env=build_server_environment(),
         ) as process:  # at the end its pipes are closed, and it is waited for
             yield cls(process, _answer(process))
 

@@ -78,7 +78,7 @@ def find_server() -> TestServer:
 
     Raises TestServerError.
     """
-    folder = _private_folder()
+    folder = _make_private_folder()
     connection = _connect(folder)
     try:
         with connection.makefile("r") as answers:
@@ -93,7 +93,7 @@ def find_server() -> TestServer:
     return TestServer(connection, **json.loads(line))
 
 
-def _private_folder() -> Path:
+def _make_private_folder() -> Path:
     """One for each user and installation: two virtual environments may hold different releases."""
     installation = sha256(f"{penstock.__version__} {penstock.__file__} {sys.prefix}".encode()).hexdigest()[
         :12
@@ -148,13 +148,13 @@ def _start(folder: Path, listener: socket.socket) -> None:
             stdout=log,
             stderr=log,
             cwd="/",
-            env=server_environment(),
+            env=build_server_environment(),
             pass_fds=[listener.fileno()],
             check=False,  # a server that does not start closes the socket
         )
 
 
-def server_environment() -> dict[str, str]:
+def build_server_environment() -> dict[str, str]:
     """The environment of a test server."""
     return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
 

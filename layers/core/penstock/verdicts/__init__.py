@@ -18,7 +18,7 @@ Pure functions of rows of queue.minute: no database, no clock. docs/verdicts.md 
 """
 
 from .types import Cause, Emptying, Facts, Gauges, Kind, Minute, Verdict
-from .verdict import TARGET_LAG_SECONDS, asks_for_more, judge
+from .verdict import TARGET_LAG_SECONDS, is_asking_for_more, judge
 
 __all__ = [
     "TARGET_LAG_SECONDS",
@@ -29,6 +29,6 @@ __all__ = [
     "Kind",
     "Minute",
     "Verdict",
-    "asks_for_more",
+    "is_asking_for_more",
     "judge",
 ]

@@ -6,7 +6,7 @@ from math import cos, exp, pi, sin, sqrt
 from statistics import median
 from typing import Final, TypeAlias
 
-from .rates import select_settled, steady_rate
+from .rates import find_steady_rate, select_settled
 from .series import Series
 
 LEVEL_MINUTES: Final = 15
@@ -30,16 +30,16 @@ Outlook: TypeAlias = Callable[[float], float]
 
 def forecast_arrivals(series: Series) -> Outlook:
     """Forecasts arrivals."""
-    if wave := daily_wave(series.sent):
+    if wave := fit_daily_wave(series.sent):
         return wave
     slope = measure_slope(series.sent)
     if slope:
-        return fading_trend(steady_rate(series.sent[-LEVEL_MINUTES:]), slope)
-    level = steady_rate(select_settled(series.sent))
+        return project_trend(find_steady_rate(series.sent[-LEVEL_MINUTES:]), slope)
+    level = find_steady_rate(select_settled(series.sent))
     return lambda _minutes: level
 
 
-def fading_trend(level: float, slope: float) -> Outlook:
+def project_trend(level: float, slope: float) -> Outlook:
     """Returns a level at the middle of the last quarter of an hour, and its change a minute, which fades."""
 
     def arrivals(minutes: float) -> float:
@@ -57,8 +57,8 @@ def measure_slope(sent: Sequence[int]) -> float:
     if len(sent) < 2 * TREND_MINUTES:
         return 0.0
     before, last = (
-        median_slope(sent[-2 * TREND_MINUTES : -TREND_MINUTES]),
-        median_slope(sent[-TREND_MINUTES:]),
+        compute_median_slope(sent[-2 * TREND_MINUTES : -TREND_MINUTES]),
+        compute_median_slope(sent[-TREND_MINUTES:]),
     )
     slope = min(before, last, key=abs) if before * last > 0 else 0.0
     chance = sqrt(12 * sum(sent[-TREND_MINUTES:]) / TREND_MINUTES**4)  # the error of a slope through counts
@@ -67,30 +67,30 @@ def measure_slope(sent: Sequence[int]) -> float:
     return slope
 
 
-def median_slope(counts: Sequence[int]) -> float:
+def compute_median_slope(counts: Sequence[int]) -> float:
     """Returns the median of the slopes between all pairs of five minutes, a minute (Theil and Sen)."""
-    steps = means(counts, STEP_MINUTES)
+    steps = compute_means(counts, STEP_MINUTES)
     slopes = [(steps[j] - steps[i]) / (j - i) for i, j in combinations(range(len(steps)), 2)]
     return median(slopes) / STEP_MINUTES
 
 
-def means(counts: Sequence[int], step: int) -> list[float]:
+def compute_means(counts: Sequence[int], step: int) -> list[float]:
     """Returns the mean of each step of `minutes` minutes; the last one ends with the last minute."""
     first = len(counts) % step
     return [sum(counts[i : i + step]) / step for i in range(first, len(counts), step)]
 
 
-def daily_wave(sent: Sequence[int]) -> Outlook | None:
+def fit_daily_wave(sent: Sequence[int]) -> Outlook | None:
     """Returns a sine of 24 hours through the arrivals, by least squares (a cosinor); None if it does not fit.
 
     It is shifted to meet the present value: its present error is assumed to last.
     """
     if len(sent) < WAVE_MINUTES:
         return None
-    values = means(sent, WAVE_STEP)
+    values = compute_means(sent, WAVE_STEP)
     angles = [2 * pi * (i - len(values) + 0.5) * WAVE_STEP / DAY_MINUTES for i in range(len(values))]
     rows = [(1.0, cos(angle), sin(angle)) for angle in angles]
-    solved = least_squares(rows, values)
+    solved = fit_least_squares(rows, values)
     if solved is None:
         return None
     base, even, odd = solved
@@ -112,21 +112,22 @@ def daily_wave(sent: Sequence[int]) -> Outlook | None:
 Triple: TypeAlias = tuple[float, float, float]
 
 
-def least_squares(rows: Sequence[Triple], values: Sequence[float]) -> Triple | None:
+def fit_least_squares(rows: Sequence[Triple], values: Sequence[float]) -> Triple | None:
     """Returns the three factors that fit the rows to the values best; None if they are not unique."""
     matrix = [[sum(row[i] * row[j] for row in rows) for j in range(3)] for i in range(3)]
     right = [sum(row[i] * value for row, value in zip(rows, values, strict=True)) for i in range(3)]
-    whole = determinant(matrix)
+    whole = compute_determinant(matrix)
     if abs(whole) < 1e-6:
         return None
     found = [
-        determinant([[right[i] if j == k else matrix[i][j] for j in range(3)] for i in range(3)]) / whole
+        compute_determinant([[right[i] if j == k else matrix[i][j] for j in range(3)] for i in range(3)])
+        / whole
         for k in range(3)
     ]
     return found[0], found[1], found[2]
 
 
-def determinant(m: Sequence[Sequence[float]]) -> float:
+def compute_determinant(m: Sequence[Sequence[float]]) -> float:
     """Returns the determinant of a matrix of three rows."""
     return (
         m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])

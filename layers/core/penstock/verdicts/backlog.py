@@ -25,13 +25,13 @@ def has_backlog(visible: int, drain_rate: float) -> bool:
     return visible >= LEAST_BACKLOG and visible >= BACKLOG_SECONDS * drain_rate
 
 
-def trend(series: Series) -> int:
+def fit_trend(series: Series) -> int:
     """1: the backlog grows, -1: it shrinks, 0: for an hour it did neither by more than chance.
 
     If consumers have just come back: the trend since then.
     """
     values = series.visible
-    if consumers_are_back(series):
+    if are_consumers_back(series):
         full = series.received[-1] > 0
         events = series.sent_since + series.left_since + full * (series.sent[-1] + series.left[-1])
         change = series.now.visible - values[-1 - full]
@@ -40,12 +40,12 @@ def trend(series: Series) -> int:
         if minutes >= len(values):
             break
         change = values[-1] - values[-1 - minutes]
-        if abs(change) > chance(series, minutes):
+        if abs(change) > estimate_chance(series, minutes):
             return 1 if change > 0 else -1
     return 0
 
 
-def consumers_are_back(series: Series) -> bool:
+def are_consumers_back(series: Series) -> bool:
     """Returns whether receives resumed after minutes without any, less than BACK_MINUTES full minutes ago."""
     recent = series.received[-BACK_MINUTES:]
     if len(recent) < BACK_MINUTES or all(recent):
@@ -55,7 +55,7 @@ def consumers_are_back(series: Series) -> bool:
     )
 
 
-def chance(series: Series, minutes: int) -> float:
+def estimate_chance(series: Series, minutes: int) -> float:
     """How far the backlog of these last minutes moves without any cause."""
     return spread(sum(series.sent[-minutes:]) + sum(series.left[-minutes:]))
 
@@ -71,7 +71,7 @@ def start_of_growth(series: Series) -> int:
     Going back, growth ends where the backlog was higher again by a fifth of all that it has grown since, and by more
     than chance in five minutes.
     """
-    noise = max(LEAST_BACKLOG, chance(series, NOISE_MINUTES))
+    noise = max(LEAST_BACKLOG, estimate_chance(series, NOISE_MINUTES))
     values = series.visible
     lowest = len(values) - 1
     top = floor = values[-1]
@@ -92,7 +92,7 @@ def start_of_draining(series: Series) -> int:
     Going back, the peak is passed where the backlog was lower again by a fifth of all that it has shrunk since, and by
     more than chance in five minutes.
     """
-    noise = max(LEAST_BACKLOG, chance(series, NOISE_MINUTES))
+    noise = max(LEAST_BACKLOG, estimate_chance(series, NOISE_MINUTES))
     values = series.visible
     peak, place = values[-1], len(values) - 1
     for index in range(len(values) - 1, -1, -1):
@@ -104,7 +104,7 @@ def start_of_draining(series: Series) -> int:
     return place + 1
 
 
-def minutes_of_backlog(series: Series, drain_rate: float) -> int:
+def count_backlog_minutes(series: Series, drain_rate: float) -> int:
     """Returns how many of the last minutes in a row ended with a backlog."""
     return next(
         (n for n, visible in enumerate(reversed(series.visible)) if not has_backlog(visible, drain_rate)),

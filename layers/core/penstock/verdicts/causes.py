@@ -42,7 +42,7 @@ def change_since(series: Series, start: int) -> RateChange | None:
     return RateChange(*means)
 
 
-def cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
+def find_cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
     """Returns why the backlog has grown since the minute with this index; None if unknown.
 
     Slower consumers win over faster producers as the cause: consumers that keep up take more when more arrives.

@@ -34,13 +34,13 @@ def measure_flow(series: Series, since: int) -> ExpectedFlow:
     return ExpectedFlow(arrivals, drain, 2 * spread + LEAST_DOUBT * (coming + drain))
 
 
-def emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptying | None:
+def estimate_emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptying | None:
     """Returns when a backlog of this many messages will be gone; None if not within a day."""
-    at = minutes_to_empty(backlog, flow, 0)
+    at = count_minutes_to_empty(backlog, flow, 0)
     if at is None:
         return None
-    low = minutes_to_empty(backlog, flow, -flow.doubt)
-    high = minutes_to_empty(backlog, flow, flow.doubt)
+    low = count_minutes_to_empty(backlog, flow, -flow.doubt)
+    high = count_minutes_to_empty(backlog, flow, flow.doubt)
     return Emptying(
         now + at * MINUTE,
         now + (at if low is None else low) * MINUTE,
@@ -48,7 +48,7 @@ def emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptying | None
     )
 
 
-def minutes_to_empty(backlog: float, flow: ExpectedFlow, more: float) -> float | None:
+def count_minutes_to_empty(backlog: float, flow: ExpectedFlow, more: float) -> float | None:
     """Minutes until the backlog is gone, with this many more arrivals a minute than expected; None: over a day."""
     rest = backlog
     for start in range(0, HORIZON_MINUTES, STEP_MINUTES):

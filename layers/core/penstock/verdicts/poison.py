@@ -52,7 +52,7 @@ def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
     return age > STUCK and (stays or age > STUCK_FACTOR * in_turn)
 
 
-def handlers_fail(series: Series) -> bool:
+def do_handlers_fail(series: Series) -> bool:
     """Returns whether hardly any message is deleted after its first receive."""
     first = sum(series.received[-POISON_MINUTES:]) - sum(series.redelivered[-POISON_MINUTES:])
     done = sum(series.left[-POISON_MINUTES:]) - sum(series.dead_lettered[-POISON_MINUTES:])

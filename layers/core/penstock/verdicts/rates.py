@@ -25,12 +25,12 @@ class Rates(NamedTuple):
 
 def measure_rates(series: Series) -> Rates:
     """Returns the current rates."""
-    minutes = next((n for n in RATE_MINUTES if messages(series, n) >= ENOUGH_MESSAGES), RATE_MINUTES[-1])
+    minutes = next((n for n in RATE_MINUTES if sum_messages(series, n) >= ENOUGH_MESSAGES), RATE_MINUTES[-1])
     seconds = 60 * max(1, min(minutes, len(series)))
     return Rates(minutes, sum(series.sent[-minutes:]) / seconds, sum(series.left[-minutes:]) / seconds)
 
 
-def messages(series: Series, minutes: int) -> int:
+def sum_messages(series: Series, minutes: int) -> int:
     """Returns the larger of arrivals and departures in the last minutes."""
     return max(sum(series.sent[-minutes:]), sum(series.left[-minutes:]))
 
@@ -47,15 +47,15 @@ def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequ
         earlier = counts[-minutes : -len(found)]
         if minutes > min(most, len(counts)) or not earlier:
             break
-        mean = steady_rate(found)
+        mean = find_steady_rate(found)
         chance = SIGMAS * sqrt(max(mean, 1) * (1 / len(earlier) + 1 / len(found)))
-        if abs(steady_rate(earlier) - mean) > chance:
+        if abs(find_steady_rate(earlier) - mean) > chance:
             break
         found = counts[-minutes:]
     return found
 
 
-def steady_rate(counts: Sequence[int]) -> float:
+def find_steady_rate(counts: Sequence[int]) -> float:
     """Returns the mean a minute, without one or two bursts, which say nothing of the next minutes."""
     if not counts:
         return 0.0

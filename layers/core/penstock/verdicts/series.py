@@ -91,7 +91,7 @@ def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
 def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
     """The newest gauges: from the facts, else from the current minute, else the last ones."""
     receives = [at for row in rows if (at := last_receive(row)) is not None]
-    series.last_received_at = in_utc(max(receives, default=None))
+    series.last_received_at = convert_to_utc(max(receives, default=None))
     oldest_at = next((row.oldest_at for row in reversed(rows) if row.visible is not None), None)
     visible, in_flight = (series.visible[-1], series.in_flight[-1]) if len(series) else (0, 0)
     series.now = Gauges(series.ends_at, visible, in_flight, 0, oldest_at)
@@ -105,7 +105,7 @@ def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
     if facts.now is not None and facts.now.measured_at >= series.now.measured_at:
         series.now = facts.now
         series.measured_at = facts.now.measured_at
-    series.now = series.now._replace(oldest_at=in_utc(series.now.oldest_at))
+    series.now = series.now._replace(oldest_at=convert_to_utc(series.now.oldest_at))
 
 
 def last_receive(row: Minute) -> datetime | None:
@@ -116,6 +116,6 @@ def last_receive(row: Minute) -> datetime | None:
     return known
 
 
-def in_utc(at: datetime | None) -> datetime | None:
+def convert_to_utc(at: datetime | None) -> datetime | None:
     """Returns the time in UTC: differences of local times would miss changes of the clocks."""
     return None if at is None else at.astimezone(UTC)

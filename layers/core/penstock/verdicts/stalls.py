@@ -31,7 +31,7 @@ class Waiting(NamedTuple):
     before_first_minute: bool
 
 
-def waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
+def find_waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
     """None if no message waits, or if the queue was not measured since the last receive.
 
     The wait begins with the last receive. Without a receive since messages arrived, it begins with their arrival: not
@@ -47,7 +47,7 @@ def waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
         run += 1
     first = len(series) - run
     if not len(series):
-        return Waiting(series.now.oldest_at or now, patience(series, facts), before_first_minute=True)
+        return Waiting(series.now.oldest_at or now, compute_patience(series, facts), before_first_minute=True)
     bounds = [series.find_start(first)]
     if series.last_received_at is not None:
         if series.measured_at is None or series.measured_at < series.last_received_at:
@@ -56,19 +56,19 @@ def waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
     if series.now.oldest_at is not None:
         bounds.append(series.now.oldest_at)
     since = min(max(bounds), now)
-    return Waiting(since, patience(series, facts), first == 0 and since <= series.find_start(0))
+    return Waiting(since, compute_patience(series, facts), first == 0 and since <= series.find_start(0))
 
 
-def patience(series: Series, facts: Facts) -> timedelta:
+def compute_patience(series: Series, facts: Facts) -> timedelta:
     """Returns how long messages may wait before the queue is stalled."""
-    usual = max(STALL, USUAL * usual_wait(series))
+    usual = max(STALL, USUAL * find_usual_wait(series))
     if series.now.in_flight <= 0:
         return usual
-    busy = busy_patience(series)
+    busy = compute_busy_patience(series)
     return max(usual, STALL_WHILE_IN_FLIGHT, busy) if facts.fifo else max(usual, busy)
 
 
-def busy_patience(series: Series) -> timedelta:
+def compute_busy_patience(series: Series) -> timedelta:
     """Returns how long busy consumers may take until one of them receives again."""
     end = len(series)
     while end > 0 and series.received[end - 1] == 0:
@@ -80,7 +80,7 @@ def busy_patience(series: Series) -> timedelta:
     return min(RECEIVES_MISSED * minutes * MINUTE / received, LONGEST_PATIENCE)
 
 
-def usual_wait(series: Series) -> timedelta:
+def find_usual_wait(series: Series) -> timedelta:
     """Returns how long messages usually wait for a receive.
 
     A wait is a run of minutes that ended with messages and had no receive, up to a minute with a receive.

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from . import backlog, poison, stalls
-from .causes import cause_of_growth
+from .causes import find_cause_of_growth
 from .consumers import estimate_consumers
-from .drain import emptying, measure_flow
+from .drain import estimate_emptying, measure_flow
 from .rates import Rates, measure_rates
 from .series import MINUTE, Series, build_series
 from .types import Cause, Emptying, Facts, Kind, Minute, Verdict
@@ -72,20 +72,20 @@ def judge(
         drain_rate=case.rates.drain,
         rate_minutes=case.rates.minutes,
         backlog=case.visible,
-        seconds_since_receive=seconds_since_receive(series, now),
+        seconds_since_receive=count_seconds_since_receive(series, now),
         consumers_now=consumers.now,
         consumers_needed=consumers.needed,
         target_lag_seconds=target_lag_seconds,
     )
-    return with_start(verdict, found, series)
+    return add_start(verdict, found, series)
 
 
-def asks_for_more(verdict: Verdict) -> bool:
+def is_asking_for_more(verdict: Verdict) -> bool:
     """Returns whether older minutes may change the verdict: they tell what is usual, and when the state began."""
     return verdict.kind in (Kind.STALLED, Kind.FALLING_BEHIND, Kind.DRAINING) or verdict.since_or_before
 
 
-def with_start(verdict: Verdict, found: RuleFinding, series: Series) -> Verdict:
+def add_start(verdict: Verdict, found: RuleFinding, series: Series) -> Verdict:
     """Returns the verdict with the time since which it holds."""
     if isinstance(found.start, int):
         earlier = found.start <= 0 and len(series) > 0
@@ -93,7 +93,7 @@ def with_start(verdict: Verdict, found: RuleFinding, series: Series) -> Verdict:
     return replace(verdict, since=found.start, since_or_before=found.before_first_minute)
 
 
-def seconds_since_receive(series: Series, now: datetime) -> float | None:
+def count_seconds_since_receive(series: Series, now: datetime) -> float | None:
     """None if no receive is known."""
     if series.last_received_at is None:
         return None
@@ -131,7 +131,7 @@ def start_of_arrivals(series: Series) -> int:
 
 def find_stall(case: Case) -> RuleFinding | None:
     """Finds messages that wait unusually long without a receive. Dead letters may wait."""
-    wait = stalls.waiting(case.series, case.facts, case.now)
+    wait = stalls.find_waiting(case.series, case.facts, case.now)
     if wait is None or case.now - wait.since < wait.patience:
         return None
     if case.facts.dead_letters and not any(case.series.received[-DEAD_LETTER_MINUTES:]):
@@ -148,7 +148,7 @@ FAILING: Final = timedelta(minutes=5)
 """How long a function must fail before the queue counts as poisoned: single failures are retried."""
 
 
-def function_fails(case: Case) -> RuleFinding | None:
+def find_function_failure(case: Case) -> RuleFinding | None:
     """Finds a function whose invocations have all failed for minutes while messages wait for it."""
     since, now = case.facts.failing_since, case.series.now
     if since is None or case.now - since < FAILING or not (now.visible or now.in_flight):
@@ -160,36 +160,39 @@ def find_poison(case: Case) -> RuleFinding | None:
     """Finds messages that are received again and again and never deleted."""
     if not poison.is_poisoned(case.series, case.rates.drain, case.now):
         return None
-    cause = Cause.HANDLERS_FAIL if poison.handlers_fail(case.series) else Cause.POISON_GROUP
+    cause = Cause.HANDLERS_FAIL if poison.do_handlers_fail(case.series) else Cause.POISON_GROUP
     return RuleFinding(
-        Kind.POISONED, poison.start_of_redeliveries(case.series), cause, empties=_emptying(case)
+        Kind.POISONED, poison.start_of_redeliveries(case.series), cause, empties=_find_emptying(case)
     )
 
 
-def behind(case: Case) -> RuleFinding | None:
+def find_backlog(case: Case) -> RuleFinding | None:
     """Returns a growing or constant backlog: falling behind. A shrinking one: draining."""
     series = case.series
-    if not backlog.has_backlog(case.visible, case.rates.drain) or lies_unread(case):
+    if not backlog.has_backlog(case.visible, case.rates.drain) or is_unread(case):
         return None
-    trend = backlog.trend(series)
+    trend = backlog.fit_trend(series)
     if trend == 0 and case.visible < backlog.STANDING_SECONDS * case.rates.drain:
         return None
     if trend < 0:
-        return RuleFinding(Kind.DRAINING, backlog.start_of_draining(series), empties=_emptying(case))
-    if backlog.minutes_of_backlog(series, case.rates.drain) < STANDING_MINUTES or copes_with(series):
+        return RuleFinding(Kind.DRAINING, backlog.start_of_draining(series), empties=_find_emptying(case))
+    if backlog.count_backlog_minutes(series, case.rates.drain) < STANDING_MINUTES or can_cope_with(series):
         return None
     start = backlog.start_of_growth(series)
     return RuleFinding(
-        Kind.FALLING_BEHIND, start, cause_of_growth(series, start, case.facts), empties=_emptying(case)
+        Kind.FALLING_BEHIND,
+        start,
+        find_cause_of_growth(series, start, case.facts),
+        empties=_find_emptying(case),
     )
 
 
-def lies_unread(case: Case) -> bool:
+def is_unread(case: Case) -> bool:
     """Returns whether the messages are dead letters that no consumer receives."""
     return case.facts.dead_letters and not any(case.series.received[-DEAD_LETTER_MINUTES:])
 
 
-def copes_with(series: Series) -> bool:
+def can_cope_with(series: Series) -> bool:
     """Returns whether a queue that is fed or emptied in batches has worked off a backlog of this size several times."""
     rests = [
         sum(1 for count in series.sent if not count),
@@ -211,14 +214,14 @@ def copes_with(series: Series) -> bool:
     return bool(coped) and series.visible[-1] <= 1.2 * coped[0]
 
 
-def _emptying(case: Case) -> Emptying | None:
+def _find_emptying(case: Case) -> Emptying | None:
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain):
         return None
-    return emptying(case.visible, measure_flow(series, backlog.start_of_draining(series)), case.now)
+    return estimate_emptying(case.visible, measure_flow(series, backlog.start_of_draining(series)), case.now)
 
 
-def idle(case: Case) -> RuleFinding | None:
+def find_idleness(case: Case) -> RuleFinding | None:
     """Returns an empty queue without activity for some minutes. Dead letters without consumers are idle, too."""
     series = case.series
     busy = [
@@ -229,7 +232,7 @@ def idle(case: Case) -> RuleFinding | None:
     last = busy[-1] + 1 if busy else 0
     if len(series) - last < IDLE_MINUTES and len(series) > 0:
         return None
-    if (series.now.visible or series.now.in_flight) and not lies_unread(case):
+    if (series.now.visible or series.now.in_flight) and not is_unread(case):
         return None
     received = series.last_received_at
     if received is not None and case.now - received < IDLE_MINUTES * MINUTE:
@@ -237,7 +240,7 @@ def idle(case: Case) -> RuleFinding | None:
     return RuleFinding(Kind.IDLE, last if busy else None)
 
 
-def ok(case: Case) -> RuleFinding:
+def find_ok(case: Case) -> RuleFinding:
     """Returns the default: consumers keep up, since the last minute with a backlog."""
     values = case.series.visible
     for index in range(len(values) - 1, -1, -1):
@@ -246,4 +249,12 @@ def ok(case: Case) -> RuleFinding:
     return RuleFinding(Kind.OK)
 
 
-RULES: Final = (find_throttling, function_fails, find_stall, find_poison, behind, idle, ok)
+RULES: Final = (
+    find_throttling,
+    find_function_failure,
+    find_stall,
+    find_poison,
+    find_backlog,
+    find_idleness,
+    find_ok,
+)

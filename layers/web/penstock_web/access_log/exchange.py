@@ -4,7 +4,7 @@ from time import perf_counter
 
 from starlette.types import Message, Receive, Scope, Send
 
-from penstock.context import client_address
+from penstock.context import find_client_address
 from penstock.settings import Settings
 from penstock_web.routing.request_id import KEY
 from penstock_web.routing.runner import RUNNER_KEY, OperationRunner
@@ -51,6 +51,6 @@ class LoggedExchange:
             perf_counter() - self._started_at,
             self._request_bytes,
             self._response_bytes,
-            client_address(dict(scope["headers"]), peer, settings),
+            find_client_address(dict(scope["headers"]), peer, settings),
         )
         self._log.add(answered, None if runner is None else runner.context)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from time import monotonic, time
 from typing import Final
 
-from penstock.context import Context, client_address
+from penstock.context import Context, find_client_address
 from penstock.http import HttpRequest, HttpResponse
 from penstock.settings import Settings
 from penstock.trace_context import CURRENT_TRACE
@@ -122,5 +122,5 @@ def describe_action(
     if response is not None:
         status, size = response.status, len(response.body)
         request_id = next((value.decode() for name, value in response.headers if name == REQUEST_ID), None)
-    address = client_address(http.headers, http.peer, settings)
+    address = find_client_address(http.headers, http.peer, settings)
     return Answered(http.method, action, request_id, status, seconds, request_bytes, size, address)

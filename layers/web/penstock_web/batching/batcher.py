@@ -31,7 +31,7 @@ from penstock.effects import BatchCall, Receive, Row, Statement, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.message_lengths import MessageLengths
 from penstock.postgres.database import LongMessageFound
-from penstock.postgres.sqlstates import LONG_MESSAGE, Meaning, meaning
+from penstock.postgres.sqlstates import LONG_MESSAGE, Meaning, find_meaning
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
@@ -349,7 +349,7 @@ def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since:
 
 def may_be_data_error(error: Exception) -> bool:
     """Returns whether one entry may be the cause. A missing function or privilege fails for all entries."""
-    return meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
+    return find_meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
 
 
 def fail_entries(entries: Sequence[PendingEffect], error: type[AwsError]) -> None:

@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias, cast
 
 from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Row, Statement, Transact
-from penstock.postgres.calls import receive_call, transaction_columns
+from penstock.postgres.calls import build_transaction_columns, receive_call
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     ChangedRow,
@@ -44,7 +44,7 @@ def merge_calls(
     columns: Sequence[Sequence[object]]
     if isinstance(first, Transact):
         transactions = cast("Sequence[Transact[TransactedRow]]", effects)
-        columns = transaction_columns(
+        columns = build_transaction_columns(
             [handle for each in transactions for handle in each.handles],
             [message for each in transactions for message in each.messages],
         )

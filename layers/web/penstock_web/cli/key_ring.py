@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from penstock.access.encryption_key import claim, keys_at_rest
+from penstock.access.encryption_key import claim, list_keys_at_rest
 from penstock.access.keys import is_user_name
-from penstock.access.keys import new_key as new_api_key
-from penstock.access.users import BUILT_IN, user_arn
+from penstock.access.keys import make_key as new_api_key
+from penstock.access.users import BUILT_IN, build_user_arn
 from penstock.aws.arn import is_account_id
 from penstock.drivers import run
 from penstock.effects import Row, Statement
@@ -32,7 +32,7 @@ from penstock.postgres.statements.access import (
     KeyRow,
 )
 from penstock.settings import SettingError, Settings
-from penstock.sns.signatures import certificate_path, new_key
+from penstock.sns.signatures import build_certificate_path, make_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
 from penstock_web.local.chosen_database import choose_folder
 from penstock_web.local.encryption_key import right_key, with_encryption_key
@@ -191,7 +191,7 @@ class KeyRing:
         account_id = self._account(account)
         for user in self._call(LIST_USERS):
             if (user.account_id, user.name) == (account_id, name):
-                yield f"{user_arn(account_id, name)}, made {_time(user.created_at)}"
+                yield f"{build_user_arn(account_id, name)}, made {_time(user.created_at)}"
                 yield from (f"policy: {policy}" for policy in user.policies)
                 keys = [
                     key
@@ -235,9 +235,9 @@ class KeyRing:
         """
         if self._settings.queue_encryption_key:
             self._use_encryption_key()
-        made = add_key(new_key(), self._settings.queue_encryption_key, rotate=True)
+        made = add_key(make_key(), self._settings.queue_encryption_key, rotate=True)
         (key,) = run(made, self._database)
-        yield f"{certificate_path(key.key_id)} is the certificate of the new key"
+        yield f"{build_certificate_path(key.key_id)} is the certificate of the new key"
         yield f"processes use it within {KEEP_SECONDS:.0f} seconds; earlier certificates are served for 30 days"
 
     def _use_encryption_key(self, *, may_be_new: bool = False) -> None:
@@ -248,7 +248,7 @@ class KeyRing:
             raise SettingError(
                 f"QUEUE_ENCRYPTION_KEY is not set, and secrets are encrypted under it. {remedy}"
             )
-        found = keys_at_rest(self._database, key)
+        found = list_keys_at_rest(self._database, key)
         is_other = found.unreadable and not found.readable
         if not may_be_new and (
             found.is_installations is False or (found.is_installations is None and is_other)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from penstock.aws.arn import queue_arn
+from penstock.aws.arn import build_queue_arn
 from penstock.drivers import run
 from penstock.management.metrics.types import QueueVerdict
 from penstock.management.metrics.views import show_verdict
@@ -51,7 +51,8 @@ def read_all(database: Database, settings: Settings, target_lag_seconds: int) ->
     found: list[tuple[str, Verdict]] = []
     for names in list_queue_names(database, settings):
         arns = {
-            queue_arn(settings.queue_region, settings.queue_account_id, name) or "": name for name in names
+            build_queue_arn(settings.queue_region, settings.queue_account_id, name) or "": name
+            for name in names
         }
         operation = read_verdicts(list(arns), settings.queue_in_flight_limit, target_lag_seconds)
         found += [(arns[arn], verdict) for arn, verdict in run(operation, database).items()]

@@ -34,7 +34,7 @@ def migrate(
     ] = False,
 ) -> None:
     from penstock.postgres.migrating import describe_applied
-    from penstock.postgres.schema_dump import schema_dump
+    from penstock.postgres.schema_dump import dump_schema
     from penstock_web.local.migrating import migrate_or_explain
 
     if database and ephemeral:
@@ -48,7 +48,7 @@ def migrate(
 
             make_first_key(Settings.read({**variables, "DATABASE_DIRECT_URL": dsn}))
         if dump:
-            dump.write_text(schema_dump(dsn))
+            dump.write_text(dump_schema(dsn))
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from penstock.management.verdicts import (
     QUEUES_A_READ,
     RECENT,
     ask_for_more,
+    compute_verdicts,
+    find_span_before,
     group_by_queue,
-    span_before,
-    verdicts_on,
 )
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
 from penstock.verdicts import TARGET_LAG_SECONDS, Minute, Verdict
@@ -69,11 +69,11 @@ def observe(arns: Sequence[str], in_flight_limit: int) -> Operation[dict[str, Ob
     facts = (yield from Call(READ_VERDICT_FACTS, (some,))) if some else []
     if not facts:
         return {}
-    rows = yield from Call(READ_MINUTES, (some, *span_before(facts[0].read_at, RECENT)))
+    rows = yield from Call(READ_MINUTES, (some, *find_span_before(facts[0].read_at, RECENT)))
     found = yield from Compute(partial(_observe, facts, rows, in_flight_limit))
     asking = ask_for_more({arn: queue.verdict for arn, queue in found.items()})[:MOST_LONG]
     if asking:
-        rows = yield from Call(READ_MINUTES, (asking, *span_before(facts[0].read_at, KEPT)))
+        rows = yield from Call(READ_MINUTES, (asking, *find_span_before(facts[0].read_at, KEPT)))
         places = {arn: place for place, arn in enumerate(asking, 1)}
         again = [row._replace(n=places[row.arn]) for row in facts if row.arn in places]
         found |= yield from Compute(partial(_observe, again, rows, in_flight_limit))
@@ -84,5 +84,5 @@ def _observe(
     facts: Sequence[VerdictFactsRow], rows: Sequence[MinuteRow], in_flight_limit: int
 ) -> dict[str, Observed]:
     minutes = group_by_queue(rows)
-    verdicts = verdicts_on(facts, rows, in_flight_limit, TARGET_LAG_SECONDS)
+    verdicts = compute_verdicts(facts, rows, in_flight_limit, TARGET_LAG_SECONDS)
     return {row.arn: Observed(row, minutes.get(row.n, ()), verdicts[row.arn]) for row in facts}

@@ -17,7 +17,7 @@ from typing import Final
 
 from penstock.access.authentication import BEARER_PREFIX, AccessRule, RequireSignature
 from penstock.access.failures import FailureCounter
-from penstock.access.users import User, caller
+from penstock.access.users import User, build_user
 from penstock.context import Context, is_secure
 from penstock.effects import Call, Operation
 from penstock.errors import AccessDenied, InvalidClientTokenId, RequestThrottled
@@ -79,7 +79,7 @@ class Sessions:
 def find_viewer(context: Context) -> Operation[Viewer | None]:
     """Returns the viewer, or None if the request is not signed in. Sets the context's account and user."""
     if context.environment.access is None:
-        return Viewer(context.account_id, caller(context.account_id, None, None))
+        return Viewer(context.account_id, build_user(context.account_id, None, None))
     session_id = read_session(context)
     if session_id is None:
         return None
@@ -88,7 +88,7 @@ def find_viewer(context: Context) -> Operation[Viewer | None]:
     if row is None:
         return None
     context.account_id = row.account_id
-    context.user = caller(row.account_id, row.user_name, row.policies)
+    context.user = build_user(row.account_id, row.user_name, row.policies)
     return Viewer(row.account_id, context.user, row.key_id)
 
 

@@ -7,8 +7,8 @@ from typing import Any, Self
 import psycopg
 
 from penstock.effects import Row
-from penstock.postgres.call_deadline import connection_parameters, limit_call
-from penstock.postgres.iam_token import TokenError, needs_token, with_token
+from penstock.postgres.call_deadline import build_connection_parameters, limit_call
+from penstock.postgres.iam_token import TokenError, add_token, needs_token
 from penstock.postgres.network import CALL_SECONDS
 from penstock.postgres.session_settings import SessionState, apply_settings_query
 
@@ -25,7 +25,7 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
         """A new connection, also of the pool. Raises psycopg's errors, SettingError."""
         if needs_token(options):
             try:  # in a thread: credentials of AWS may come from an address of the machine, or of another
-                options = await asyncio.to_thread(with_token, options)
+                options = await asyncio.to_thread(add_token, options)
             except TokenError as error:
                 raise psycopg.OperationalError(str(error)) from error
         return await super().connect(conninfo, **options)
@@ -62,7 +62,7 @@ async def connect(url: str, call_seconds: float, name: str = "") -> LimitedAsync
 def connection_options(url: str) -> dict[str, Any]:
     """The options of every asynchronous connection. No prepared statements: PgBouncer 1.18 mixes them up."""
     return {
-        **connection_parameters(url),
+        **build_connection_parameters(url),
         "autocommit": True,
         "prepare_threshold": None,
         "cursor_factory": psycopg.AsyncRawCursor,

@@ -27,7 +27,7 @@ from penstock.errors import ServiceUnavailable
 from penstock.postgres.binary_array import encode_arguments
 from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.network import CALL_SECONDS, CONNECT_SECONDS
-from penstock.postgres.sqlstates import Meaning, meaning
+from penstock.postgres.sqlstates import Meaning, find_meaning
 
 from .calls import RowT
 from .connect import LimitedAsyncConnection, connect, connection_options, is_stale
@@ -213,7 +213,7 @@ class Pool:
             return await cursor.fetchall()
         except psycopg.Error as error:
             classified = classify_error(error, broken=connection.closed)
-            if meaning(error.sqlstate) is Meaning.READ_ONLY:
+            if find_meaning(error.sqlstate) is Meaning.READ_ONLY:
                 await connection.close()
                 self._renew()
             elif isinstance(error, CallOverdue) or self._was_silent(connection):
@@ -264,7 +264,10 @@ class PipelineLease:
         pipeline = self._pipeline
         try:
             if isinstance(error, psycopg.Error):
-                if meaning(error.sqlstate) is Meaning.READ_ONLY or pipeline.silent_seconds > SILENCE_SECONDS:
+                if (
+                    find_meaning(error.sqlstate) is Meaning.READ_ONLY
+                    or pipeline.silent_seconds > SILENCE_SECONDS
+                ):
                     self._renew()
                 raise classify_pipeline_error(error, pipeline) from error
         finally:
@@ -274,10 +277,10 @@ class PipelineLease:
 def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) -> Exception:
     """`classify_error` for a pipeline connection, which is closed where another connection would do better."""
     broken = pipeline.connection.closed
-    if meaning(error.sqlstate) is Meaning.STALE_STATEMENT:
+    if find_meaning(error.sqlstate) is Meaning.STALE_STATEMENT:
         pipeline.close()
         return RolledBack()
-    if meaning(error.sqlstate) is Meaning.READ_ONLY:
+    if find_meaning(error.sqlstate) is Meaning.READ_ONLY:
         pipeline.close()
     return classify_error(error, broken=broken)
 
@@ -287,7 +290,7 @@ def classify_error(error: psycopg.Error, *, broken: bool) -> Exception:
     if error.sqlstate is None:
         client_side = not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         return error if client_side and not broken else OutcomeUnknown()
-    match meaning(error.sqlstate):
+    match find_meaning(error.sqlstate):
         case Meaning.ROLLED_BACK:
             return RolledBack()
         case Meaning.LOCKED:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from penstock.postgres.server_check import server_problem, version_problem
+from penstock.postgres.server_check import find_server_problem, find_version_problem
 
 from .examination import Examination, Finding
 
@@ -18,8 +18,8 @@ MOST_SECONDS: Final = 2.0
 def check_database(examined: Examination) -> Iterator[Finding]:
     """Checks version, standby and encoding. Raises psycopg's errors if the database cannot be reached."""
     connection = examined.direct()
-    if problem := server_problem(connection):
-        is_old = bool(version_problem(connection.info.server_version))
+    if problem := find_server_problem(connection):
+        is_old = bool(find_version_problem(connection.info.server_version))
         yield Finding(
             DATABASE,
             problem,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from penstock.postgres.roles import missing_commands
+from penstock.postgres.roles import list_missing_commands
 
 from .examination import Examination, Finding
 
@@ -30,7 +30,7 @@ def check_roles(examined: Examination) -> Iterator[Finding]:
     row = connection.execute(
         "select pg_get_userbyid(nspowner)::text from pg_namespace where nspname = 'queue'"
     ).fetchone()
-    for command in missing_commands(connection, row[0] if row else None):
+    for command in list_missing_commands(connection, row[0] if row else None):
         name = command.split()[2]
         is_missing = command.startswith("create role")
         yield Finding(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from penstock.access.deliveries import allows_delivery
-from penstock.access.encryption_key import keys_at_rest
+from penstock.access.encryption_key import list_keys_at_rest
 from penstock.postgres.database import Database
 from penstock.postgres.statements.installation import CHECK_SERVER, FIND_PROBLEMS, JUMP_IDS
 from penstock.postgres.statements.subscriptions import (
@@ -63,7 +63,7 @@ def jump_ids(database: Database) -> None:
 
 def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Finding]:
     """Finds access keys that the encryption key cannot read. Raises AwsError, or SettingError for an invalid key."""
-    found = keys_at_rest(database, encryption_key)
+    found = list_keys_at_rest(database, encryption_key)
     if found.unreadable:
         yield Finding(
             KEYS,

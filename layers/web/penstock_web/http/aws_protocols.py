@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from starlette.types import Scope
 
-from penstock.aws.codec.protocol import FORM, REST_METHODS, detect_protocol, rest_resource
+from penstock.aws.codec.protocol import FORM, REST_METHODS, detect_protocol, find_rest_resource
 from penstock.aws.queue_url import is_queue_path
 from penstock.environment import Environment
 from penstock.errors import AwsError, InternalFailure
@@ -43,7 +43,7 @@ def names_action(scope: Scope) -> bool:
 
 def is_rest_path(method: str, path: str) -> bool:
     """Returns whether the path is `/schedules`, `/schedule-groups` or `/tags`, or below them."""
-    return method in REST_METHODS and rest_resource(path) is not None
+    return method in REST_METHODS and find_rest_resource(path) is not None
 
 
 class AwsApplication:

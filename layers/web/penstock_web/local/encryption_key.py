@@ -47,12 +47,12 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
     key = settings.queue_encryption_key
     if not key:
         return
-    from penstock.access.encryption_key import claim, keys_at_rest  # noqa: PLC0415 - not for `penstock --help`
+    from penstock.access.encryption_key import claim, list_keys_at_rest  # noqa: PLC0415 - not for `penstock --help`
     from penstock.postgres.database import Database  # noqa: PLC0415
 
     try:
         with closing(Database(settings.database_url, call_seconds=settings.call_seconds)) as database:
-            found = keys_at_rest(database, key)
+            found = list_keys_at_rest(database, key)
             if not found.unreadable and not found.is_installations:
                 claim(database, key)
             remedy = right_key(database, key, folder)
@@ -81,7 +81,7 @@ def right_key(database: Database, tried: str, folder: Path | None) -> str:
 
     Raises AwsError when the database does not answer.
     """
-    from penstock.access.encryption_key import keys_at_rest  # noqa: PLC0415 - not for `penstock --help`
+    from penstock.access.encryption_key import list_keys_at_rest  # noqa: PLC0415 - not for `penstock --help`
 
     path = None if folder is None else folder / _FILE
     kept = path.read_text().strip() if path is not None and path.exists() else ""
@@ -90,7 +90,7 @@ def right_key(database: Database, tried: str, folder: Path | None) -> str:
             f"It was read from {path}: that file must have the key that the service has now. "
             "Where the key was changed, write the new one there"
         )
-    if kept and keys_at_rest(database, kept).is_installations:
+    if kept and list_keys_at_rest(database, kept).is_installations:
         return f"The right one is in {path}, and is used where QUEUE_ENCRYPTION_KEY is not set"
     return (
         "Set the key that the service had (`penstock up` keeps it in the file encryption_key "

@@ -54,13 +54,13 @@ def look_at_database(settings: Settings, *, is_own: bool) -> str:
     import psycopg  # noqa: PLC0415
 
     from penstock.postgres.psycopg_connection import connect  # noqa: PLC0415
-    from penstock.postgres.server_check import server_problem, version_text  # noqa: PLC0415
+    from penstock.postgres.server_check import find_server_problem, format_version  # noqa: PLC0415
 
     try:
         with connect(settings.database_url, settings.call_seconds) as connection:
-            problem = server_problem(connection)
+            problem = find_server_problem(connection)
             warnings = connection.session.warnings
-            version = version_text(connection.info.server_version)
+            version = format_version(connection.info.server_version)
     except psycopg.Error as error:
         raise LocalError(f"no connection to the database: {_one_line(error)}") from error
     if problem:

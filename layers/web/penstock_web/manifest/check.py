@@ -15,7 +15,7 @@ from penstock.event_sources.filters import compile_filters
 from penstock.event_sources.operations import read_options
 from penstock.event_sources.targets import parse_target
 from penstock.management.mappings import create_request, read_mapping
-from penstock.management.schedules.checks import check_name, new_schedule_fields
+from penstock.management.schedules.checks import build_new_fields, check_name
 from penstock.management.schedules.types import read_schedule
 from penstock.sns.attributes import check_subscription_attributes, check_topic_attributes
 from penstock.sns.filter_policy.compile import compile_policy
@@ -91,7 +91,7 @@ def _check_filter(policy: Document | None, scope: str) -> None:
 
 
 def _check_schedule(name: str, schedule: Document) -> None:
-    new_schedule_fields(read_schedule(msgspec.json.encode({**schedule, "name": check_name(name)})))
+    build_new_fields(read_schedule(msgspec.json.encode({**schedule, "name": check_name(name)})))
 
 
 def _check_user_policy(policy: str | Document) -> None:

@@ -9,10 +9,10 @@ from penstock.management.verdicts import (
     KEPT,
     RECENT,
     ask_for_more,
-    each_verdict,
+    compute_each_verdict,
+    find_span_before,
     group_by_queue,
-    parts,
-    span_before,
+    split_parts,
 )
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
 from penstock.verdicts import TARGET_LAG_SECONDS, Verdict
@@ -69,10 +69,10 @@ class VerdictReadings:
 
     async def _judge_all(self, arns: Sequence[str]) -> list[Judged]:
         found: dict[str, Judged] = {}
-        for part in parts(arns, RECENT):
+        for part in split_parts(arns, RECENT):
             found |= await self._judge(part, RECENT)
         longer = ask_for_more({arn: judged.verdict for arn, judged in found.items()})
-        for part in parts(longer, KEPT):
+        for part in split_parts(longer, KEPT):
             found |= await self._judge(part, KEPT)
         return list(found.values())
 
@@ -80,10 +80,10 @@ class VerdictReadings:
         facts = await self._call(READ_VERDICT_FACTS, [arns])
         if not facts:
             return {}
-        rows = await self._call(READ_MINUTES, [arns, *span_before(facts[0].read_at, length)])
+        rows = await self._call(READ_MINUTES, [arns, *find_span_before(facts[0].read_at, length)])
         known = {row.arn: row for row in facts}
         found = {}
-        for arn, verdict in each_verdict(
+        for arn, verdict in compute_each_verdict(
             facts, group_by_queue(rows), self._in_flight_limit, TARGET_LAG_SECONDS
         ):
             found[arn] = Judged(arn, verdict, known[arn])

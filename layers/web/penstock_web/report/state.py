@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from penstock.aws.arn import queue_arn
+from penstock.aws.arn import build_queue_arn
 from penstock.drivers import run
 from penstock.management.verdicts import (
     KEPT,
+    find_span_before,
     group_by_queue,
     list_queue_names,
-    parts,
     rank_badness,
     read_facts,
     read_verdicts,
-    span_before,
+    split_parts,
 )
 from penstock.postgres.database import Database
 from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
@@ -109,7 +109,7 @@ def read_state(database: Database, settings: Settings, queue: str | None) -> Rep
 
 def _judge(database: Database, settings: Settings, names: Sequence[str]) -> list[QueueState]:
     place = (settings.queue_region, settings.queue_account_id)
-    arns = {arn: name for name in names if (arn := queue_arn(*place, name)) is not None}
+    arns = {arn: name for name in names if (arn := build_queue_arn(*place, name)) is not None}
     operation = read_verdicts(list(arns), settings.queue_in_flight_limit, TARGET_LAG_SECONDS)
     verdicts = run(operation, database)
     facts = database.call(READ_VERDICT_FACTS, (list(arns),))
@@ -138,9 +138,9 @@ def _with_minutes(database: Database, settings: Settings, queues: Sequence[Queue
     """Returns the same queues with all stored minutes, because the first minute shows the state before it."""
     found: dict[str, Series] = {}
     known = {queue.facts.arn: queue for queue in queues}
-    for arns in parts(list(known), KEPT):
+    for arns in split_parts(list(known), KEPT):
         at = known[arns[0]].facts.read_at
-        minutes = group_by_queue(database.call(READ_MINUTES, (arns, *span_before(at, KEPT))))
+        minutes = group_by_queue(database.call(READ_MINUTES, (arns, *find_span_before(at, KEPT))))
         for n, arn in enumerate(arns, start=1):
             facts = known[arn].facts
             limit = settings.queue_in_flight_limit

@@ -21,7 +21,7 @@ from penstock.effects import (
     Transact,
     Wake,
 )
-from penstock.postgres.calls import statement_call
+from penstock.postgres.calls import build_call
 from penstock.postgres.statements.messages import TRANSACT
 from penstock.reports import Report
 from penstock_web.access_log.writer import AccessLog
@@ -77,7 +77,7 @@ class Resources:
 
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:
         """The rows of a call that is not merged with others."""
-        statement, arguments = statement_call(effect)
+        statement, arguments = build_call(effect)
         # The text of TRANSACT is so long that preparing it is worthwhile.
         call = self.pool.call_pipelined if statement is TRANSACT else self.pool.call
         return await call(statement, arguments)

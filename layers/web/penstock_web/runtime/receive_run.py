@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, TypeAlias, cast
 
-from penstock.drivers import seconds_to_wait
+from penstock.drivers import count_seconds_to_wait
 from penstock.effects import Receive, Woken
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock_web.batching.batcher import Batcher
@@ -128,7 +128,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
     def _wait(self, header: ReceivedRow) -> None:
         now = asyncio.get_running_loop().time()
         if self._deadline is None:
-            self._deadline = now + seconds_to_wait(self._receive, [header])
+            self._deadline = now + count_seconds_to_wait(self._receive, [header])
         left = self._deadline - now
         if left <= 0:
             self.set_result([header])

@@ -17,12 +17,12 @@ from penstock.aws.arn import ResolvedQueue
 from penstock.aws.codec import json as aws_json
 from penstock.aws.codec import query_json, xml
 from penstock.documents.times import format_timestamp
-from penstock.management.messages.conversion import json_or_string, to_headers
+from penstock.management.messages.conversion import convert_to_json, to_headers
 from penstock.management.messages.types import StoredMessage
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.response_limit import HEAD_BYTES
 from penstock.sqs.attributes import ALL_ATTRIBUTES
-from penstock.sqs.receive import message_result
+from penstock.sqs.receive import build_message
 from penstock.sqs.types import ReceiveMessageResult
 from tests.support.sql.calls import Connection, arn_of, value
 
@@ -53,7 +53,7 @@ def encoded(text: str, kind: str) -> int:
     if kind.startswith("function-json"):
         # The length includes its own quotes and those of the member.
         return in_function(inner, ascii_only=kind.endswith("ascii")) - 2 - 4
-    inner = xml.document(xml.escape_text(text)).decode()
+    inner = xml.write_document(xml.escape_text(text)).decode()
     if kind == "xml":
         return len(inner.encode())
     return in_function(inner, ascii_only=kind.endswith("ascii")) - 2
@@ -81,7 +81,7 @@ def row(
 def answers(received: ReceivedRow) -> dict[str, list[str]]:
     """The bodies of all answers that may have one message, by the language of the formats that measure them."""
     queue = ResolvedQueue(arn_of("q.fifo"))  # whose messages have the most attributes
-    message = message_result(received, queue, "h" * 88, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
+    message = build_message(received, queue, "h" * 88, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     result = ReceiveMessageResult(messages=[message])
     rest = StoredMessage(
         id=received.public_id,
@@ -89,7 +89,7 @@ def answers(received: ReceivedRow) -> dict[str, list[str]]:
         read_count=received.receive_count,
         enqueued_at=format_timestamp(received.sent_at_ms),
         visible_at=format_timestamp(received.visible_at_ms),
-        message=json_or_string(received.body),
+        message=convert_to_json(received.body),
         headers=to_headers(received.attributes),
         group_id="g" * 128,
     )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from penstock.scheduler.expressions.expression import (
     Expression,
     ScheduleInvalid,
-    occurrences,
+    list_occurrences,
     parse,
     parse_aws,
 )
@@ -87,14 +87,14 @@ def test_rates(db: Connection) -> None:
 def test_cron_as_in_python(db: Connection, cron: str, after: datetime, zone: str) -> None:
     expression = parse(cron=cron, timezone=zone)
     assert canonical(db, "cron", cron, "UTC") == expression.canonical
-    assert next_fires(db, cron, zone, after, 3) == occurrences(expression, after, 3)
+    assert next_fires(db, cron, zone, after, 3) == list_occurrences(expression, after, 3)
 
 
 @given(fields(0, 59), instants, st.sampled_from(ZONES))
 @TOGETHER
 def test_seconds_as_in_python(db: Connection, seconds: str, after: datetime, zone: str) -> None:
     expression = parse(cron=f"{seconds} 58-59,0-1 * * * *", timezone=zone)
-    assert next_fires(db, expression.canonical, zone, after, 4) == occurrences(expression, after, 4)
+    assert next_fires(db, expression.canonical, zone, after, 4) == list_occurrences(expression, after, 4)
 
 
 @given(days, fields(1, 12), years, instants, st.sampled_from(ZONES))
@@ -105,7 +105,7 @@ def test_days_of_aws_as_in_python(
     text = f"cron(30 2 {day[0]} {month} {day[1]} {year})"
     expression = parse_aws(text, zone)
     assert canonical(db, "aws", text) == expression.canonical
-    assert next_fires(db, text, zone, after, 3) == occurrences(expression, after, 3)
+    assert next_fires(db, text, zone, after, 3) == list_occurrences(expression, after, 3)
 
 
 @given(st.integers(1, 10_000), st.sampled_from(["minute", "hours", "days"]), instants, instants)
@@ -116,7 +116,7 @@ def test_rates_as_in_python(
     expression = parse_aws(f"rate({number} {unit})")
     assert canonical(db, "aws", expression.written) == expression.canonical
     found = next_fires(db, expression.canonical, "UTC", after, 3, anchor)
-    assert found == occurrences(expression, after, 3, anchor)
+    assert found == list_occurrences(expression, after, 3, anchor)
 
 
 @given(instants, st.sampled_from(ZONES), st.sampled_from(["", "Z", "+05:30", "-11:00"]))
@@ -131,7 +131,9 @@ def test_moments_as_in_python(db: Connection, instant: datetime, zone: str, offs
         else:
             assert canonical(db, form, written, zone) == expression.canonical
             after = instant - timedelta(days=2)
-            assert next_fires(db, expression.canonical, zone, after, 2) == occurrences(expression, after, 2)
+            assert next_fires(db, expression.canonical, zone, after, 2) == list_occurrences(
+                expression, after, 2
+            )
 
 
 def outcome(form: str, text: str, zone: str = "UTC") -> Expression | ScheduleInvalid:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from penstock.sns.errors import InvalidParameter
 from penstock.sns.filter_policy.compile import compile_policy
-from penstock.sns.filter_policy.facts import attribute_facts, body_facts
+from penstock.sns.filter_policy.facts import attribute_facts, find_body_facts
 from penstock.sns.filter_policy.values import lower_case
 from penstock.sqs.types import MessageAttributeValue
 from tests.support.filter_policies import reference_evaluator as filter_oracle
@@ -34,7 +34,7 @@ Message = Mapping[str, tuple[str, str]] | str
 def facts(message: Message) -> str | None:
     """The facts as the service sends them."""
     if isinstance(message, str):
-        found = body_facts(message)
+        found = find_body_facts(message)
         return None if found is None else msgspec.json.encode(found).decode()
     given = {
         name: MessageAttributeValue(data_type=kind, binary_value=text)
@@ -165,7 +165,7 @@ def test_sql_makes_the_same_facts(db: Connection, text: str) -> None:
         }
 
     in_sql = value(db, "select queue.body_facts(%s::jsonb)", text)
-    assert sorted_facts(in_sql) == sorted_facts(body_facts(text))
+    assert sorted_facts(in_sql) == sorted_facts(find_body_facts(text))
 
 
 MANY_ARRAYS, TOO_MANY_ARRAYS = ('{"a":[' + ",".join(["[]"] * number) + "]}" for number in (131_070, 131_071))
@@ -173,12 +173,12 @@ MANY_ARRAYS, TOO_MANY_ARRAYS = ('{"a":[' + ",".join(["[]"] * number) + "]}" for 
 
 def test_the_largest_number_of_arrays(db: Connection) -> None:
     assert value(db, "select queue.body_facts(%s::jsonb)", MANY_ARRAYS).keys() == {"\x1f"}
-    assert (body_facts(MANY_ARRAYS) or {}).keys() == {"\x1f"}
+    assert (find_body_facts(MANY_ARRAYS) or {}).keys() == {"\x1f"}
 
 
 def test_brackets_within_texts_are_no_arrays(db: Connection) -> None:
     text = json.dumps({"type": "order", "text": '["\\' * 131_073})
-    for facts in (value(db, "select queue.body_facts(%s::jsonb)", text), body_facts(text) or {}):
+    for facts in (value(db, "select queue.body_facts(%s::jsonb)", text), find_body_facts(text) or {}):
         assert facts["type"] == ["order"] or facts["type"] == "order"
         assert len(facts) == 2
 
@@ -190,7 +190,7 @@ def test_brackets_within_texts_are_no_arrays(db: Connection) -> None:
 )
 def test_what_has_no_facts(db: Connection, text: str) -> None:
     assert value(db, "select queue.body_facts(%s::jsonb)", text) is None
-    assert body_facts(text) is None
+    assert find_body_facts(text) is None
 
 
 # --- single cases ----------------------------------------------------------------------------------------------------

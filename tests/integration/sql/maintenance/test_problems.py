@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from penstock.postgres.migrations import sql_directory
+from penstock.postgres.migrations import find_sql_directory
 from penstock.postgres.statements.installation import CHECK_SERVER, FIND_PROBLEMS, MAINTAIN_INSTALLATION
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
@@ -146,7 +146,7 @@ def test_a_day_of_history_that_is_not_part_of_it(db: Connection) -> None:
 def test_rights_that_are_missing(database: Database, damage: str, words: str | None) -> None:
     """In a transaction that is not committed: roles belong to all databases of the tests' server."""
     with psycopg.connect(database.dsn) as administrator:
-        administrator.execute((sql_directory() / "grants.sql").read_bytes())
+        administrator.execute((find_sql_directory() / "grants.sql").read_bytes())
         administrator.execute(damage.encode())
         assert problems(administrator) == ([("roles", words)] if words else [])
         administrator.rollback()

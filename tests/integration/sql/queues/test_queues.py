@@ -31,7 +31,7 @@ def make(
 
 @pytest.mark.parametrize("fifo", [False, True])
 def test_the_defaults_in_sql_are_those_of_the_service(db: Connection, fifo: bool) -> None:
-    assert value(db, "select queue.default_attributes(%s)", fifo) == attributes.defaults(
+    assert value(db, "select queue.default_attributes(%s)", fifo) == attributes.build_defaults(
         fifo, Settings.read({})
     )
 

@@ -28,7 +28,7 @@ SAMPLES: dict[str, Any] = {
     "boolean": True,
     "blob": b"\x00\xffbytes",
 }
-decode_send = json.decoder(sqs.SendMessageRequest)
+decode_send = json.make_decoder(sqs.SendMessageRequest)
 
 
 def sample(shape: Any) -> Any:
@@ -62,7 +62,7 @@ def test_what_botocore_writes_is_read_back(action: AnyAction) -> None:
     operation = MODEL.operation_model(action.name)
     values = sample(operation.input_shape)
     body = SERIALIZER.serialize_to_request(values, operation)["body"]
-    assert msgspec.to_builtins(json.decoder(action.request)(body)) == wire_form(values)
+    assert msgspec.to_builtins(json.make_decoder(action.request)(body)) == wire_form(values)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_what_botocore_writes_is_read_back(action: AnyAction) -> None:
     [b"", b"{}", b'{"Unknown": {"x": [1]}}', b'{"QueueNamePrefix": null, "MaxResults": null, "Odd": null}'],
 )
 def test_absent_null_and_unknown_members_are_nothing(body: bytes) -> None:
-    assert json.decoder(sqs.ListQueuesRequest)(body) == sqs.ListQueuesRequest()
+    assert json.make_decoder(sqs.ListQueuesRequest)(body) == sqs.ListQueuesRequest()
 
 
 def test_null_inside_a_map_is_an_absent_entry() -> None:
@@ -107,7 +107,7 @@ def test_null_inside_a_map_is_an_absent_entry() -> None:
 )
 def test_a_missing_required_member_is_named(action: str, body: bytes, parameter: str) -> None:
     with pytest.raises(MissingParameter) as caught:
-        json.decoder(BY_NAME["sqs", action].request)(body)
+        json.make_decoder(BY_NAME["sqs", action].request)(body)
     assert caught.value.message == f"The request must contain the parameter {parameter}."
 
 
@@ -217,7 +217,7 @@ MEMBERS = st.sampled_from(("QueueUrl", "MessageBody", "DelaySeconds", "MessageAt
 def test_any_json_gives_a_request_or_an_aws_error(value: object, action: str) -> None:
     request_type = BY_NAME["sqs", action].request
     try:
-        request = json.decoder(request_type)(msgspec.json.encode(value))
+        request = json.make_decoder(request_type)(msgspec.json.encode(value))
     except AwsError:
         return
     assert isinstance(request, request_type)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from penstock.aws.codec import query_json, xml
-from penstock.aws.codec.protocol import Protocol, detect_protocol, prefers_json
+from penstock.aws.codec.protocol import Protocol, detect_protocol, is_json_preferred
 from penstock.errors import InternalFailure, QueueDoesNotExist
 from penstock.sqs import types as sqs
 
@@ -60,7 +60,7 @@ def test_who_asks_for_json_gets_it(accept: bytes) -> None:
 )
 def test_everybody_else_gets_xml(accept: bytes) -> None:
     assert detect_protocol({b"accept": accept}, "/") is Protocol.QUERY
-    assert not prefers_json(accept)
+    assert not is_json_preferred(accept)
 
 
 def test_a_target_is_the_json_protocol_whatever_is_accepted() -> None:
@@ -176,7 +176,7 @@ def transcribed(*messages: sqs.Message) -> Any:
     document = xml.encode_result(
         "ReceiveMessage", "urn:x", sqs.ReceiveMessageResult(messages=list(messages)), ID
     )
-    shown = msgspec.json.decode(query_json.json_of_xml(document))
+    shown = msgspec.json.decode(query_json.convert_xml(document))
     assert shown["ReceiveMessageResponse"]["ResponseMetadata"] == METADATA
     return shown["ReceiveMessageResponse"]["ReceiveMessageResult"]
 

@@ -12,7 +12,7 @@ from penstock.aws.codec.json import MAXIMUM_STRUCTURAL_CHARACTERS
 from penstock.errors import RequestEntityTooLarge, SerializationException
 from penstock.scheduler.types import CreateScheduleRequest
 
-decode = rest_json.decoder(CreateScheduleRequest)
+decode = rest_json.make_decoder(CreateScheduleRequest)
 
 
 def body(**more: Any) -> bytes:

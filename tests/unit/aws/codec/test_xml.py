@@ -154,7 +154,7 @@ def test_a_list_inside_a_list_has_no_form() -> None:
         lists: list[list[str]]
 
     with pytest.raises(TypeError):
-        xml.writer(Nested)
+        xml.make_writer(Nested)
 
 
 # --- characters ------------------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_text_survives_a_parser(text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=[])))
 def test_any_text_is_well_formed(text: str) -> None:
-    ET.fromstring(xml.document(f"<a>{xml.escape_text(text)}</a>"))
+    ET.fromstring(xml.write_document(f"<a>{xml.escape_text(text)}</a>"))
 
 
 def test_a_carriage_return_is_a_reference() -> None:
@@ -180,7 +180,9 @@ def test_a_carriage_return_is_a_reference() -> None:
 
 
 def test_characters_that_xml_cannot_hold_are_replaced() -> None:
-    assert xml.document("\t\n\r\x00\x1f\x7f\ufffd\ufffe\uffff\ud800é") == "\t\n\r??\x7f\ufffd???é".encode()
+    assert (
+        xml.write_document("\t\n\r\x00\x1f\x7f\ufffd\ufffe\uffff\ud800é") == "\t\n\r??\x7f\ufffd???é".encode()
+    )
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from penstock.delivery.functions import client, request
 from penstock.delivery.functions.carrier import FunctionCarrier
 from penstock.delivery.functions.client import FunctionClient
 from penstock.delivery.functions.configuration import read_timeout
-from penstock.delivery.functions.outcome import judge_answer, judge_failure, sns_delay
+from penstock.delivery.functions.outcome import compute_sns_delay, judge_answer, judge_failure
 from penstock.delivery.http.connection import Answer
 from penstock.delivery.http.sender import Sender
 from penstock.event_sources.invocation import FunctionThrottled, Invoker
@@ -38,12 +38,12 @@ def delivery(kind: str, attempts: int = 0, policy: Policy | None = None) -> Deli
 
 
 def test_the_phases_of_aws_managed_endpoints() -> None:
-    delays = [sns_delay(n) for n in range(17)]
+    delays = [compute_sns_delay(n) for n in range(17)]
     assert delays[:5] == [0, 0, 0, 1, 1]
     backoff = [delay for delay in delays[5:15] if delay is not None]
     assert (backoff[0], backoff[-1], sorted(backoff)) == (1, 20, backoff)
     assert delays[15:] == [20, 20]
-    assert (sns_delay(100_014), sns_delay(100_015)) == (20, None)
+    assert (compute_sns_delay(100_014), compute_sns_delay(100_015)) == (20, None)
 
 
 @pytest.mark.parametrize(

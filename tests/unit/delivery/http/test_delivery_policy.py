@@ -11,8 +11,8 @@ import pytest
 from penstock.sns.delivery_policy import (
     check_delivery_policy,
     check_topic_policy,
-    effective_policy,
-    effective_topic_policy,
+    compute_effective_policy,
+    compute_effective_topic_policy,
     retry_delays,
 )
 from penstock.sns.errors import InvalidParameter
@@ -44,12 +44,12 @@ def refusal(policy: Any, topic: bool = False) -> str:
 
 
 def test_by_default_three_retries_20_seconds_apart() -> None:
-    assert retry_delays(effective_policy(None, None)["healthyRetryPolicy"]) == [20, 20, 20]
+    assert retry_delays(compute_effective_policy(None, None)["healthyRetryPolicy"]) == [20, 20, 20]
 
 
 def test_the_phases_of_the_example() -> None:
     check_delivery_policy(json.dumps(EXAMPLE))
-    delays = retry_delays(effective_policy(json.dumps(EXAMPLE), None)["healthyRetryPolicy"])
+    delays = retry_delays(compute_effective_policy(json.dumps(EXAMPLE), None)["healthyRetryPolicy"])
     assert len(delays) == 50
     assert delays[:5] == [0, 0, 0, 1, 1]
     assert (delays[5], delays[14]) == (1, 60)
@@ -82,7 +82,7 @@ def test_the_subscription_wins_section_by_section() -> None:
     topic = {"http": {"defaultHealthyRetryPolicy": {"numRetries": 7},
                       "defaultThrottlePolicy": {"maxReceivesPerSecond": 3}}}  # fmt: skip
     own = {"healthyRetryPolicy": {"numRetries": 5}}
-    policy = effective_policy(json.dumps(own), json.dumps(topic))
+    policy = compute_effective_policy(json.dumps(own), json.dumps(topic))
     assert policy["healthyRetryPolicy"]["numRetries"] == 5
     assert policy["throttlePolicy"] == {"maxReceivesPerSecond": 3}
     assert policy["requestPolicy"] == {"headerContentType": "text/plain; charset=UTF-8"}
@@ -91,13 +91,13 @@ def test_the_subscription_wins_section_by_section() -> None:
 def test_a_topic_can_disable_overrides() -> None:
     topic = {"http": {"defaultHealthyRetryPolicy": {"numRetries": 7}, "disableSubscriptionOverrides": True}}
     own = {"healthyRetryPolicy": {"numRetries": 5}}
-    policy = effective_policy(json.dumps(own), json.dumps(topic))
+    policy = compute_effective_policy(json.dumps(own), json.dumps(topic))
     assert policy["healthyRetryPolicy"]["numRetries"] == 7
 
 
 def test_what_a_topic_without_a_policy_answers() -> None:
     """As the example of `aws sns get-topic-attributes` has it, and the content type's default."""
-    assert effective_topic_policy(None) == {
+    assert compute_effective_topic_policy(None) == {
         "http": {
             "defaultHealthyRetryPolicy": {
                 "minDelayTarget": 20, "maxDelayTarget": 20, "numRetries": 3, "numMaxDelayRetries": 0,

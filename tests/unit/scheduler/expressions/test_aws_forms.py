@@ -21,7 +21,7 @@ import pytest
 
 from penstock.scheduler.expressions.expression import (
     ScheduleInvalid,
-    occurrences,
+    list_occurrences,
     parse,
     parse_aws,
     read_stored,
@@ -31,7 +31,7 @@ MONDAY = datetime(2022, 1, 3, 0, 0, tzinfo=UTC)
 
 
 def next_times(expression: str, count: int) -> list[str]:
-    found = occurrences(parse_aws(expression), MONDAY, count)
+    found = list_occurrences(parse_aws(expression), MONDAY, count)
     return [f"{instant:%a %d %b %H:%M}" for instant in found]
 
 
@@ -64,7 +64,7 @@ def test_examples_of_the_documentation(expression: str, expected: list[str]) -> 
 
 def test_the_example_with_years_ends() -> None:
     """ "at 10:15am UTC+0 on the last Friday of each month during the years 2019 to 2022"."""
-    found = occurrences(parse_aws("cron(15 10 ? * 6L 2019-2022)"), datetime(2019, 1, 1, tzinfo=UTC), 100)
+    found = list_occurrences(parse_aws("cron(15 10 ? * 6L 2019-2022)"), datetime(2019, 1, 1, tzinfo=UTC), 100)
     assert len(found) == 48
     assert found[-1] == datetime(2022, 12, 30, 10, 15, tzinfo=UTC)
 

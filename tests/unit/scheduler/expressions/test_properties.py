@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from penstock.scheduler.expressions.expression import (
     Expression,
     ScheduleInvalid,
-    occurrences,
+    list_occurrences,
     parse,
     parse_aws,
     read_stored,
@@ -101,7 +101,7 @@ def test_times_rise_and_do_not_depend_on_where_one_starts(
 ) -> None:
     """What a preview shows is what then fires, whenever the worker looks."""
     expression = parse(cron=cron, timezone=name)
-    found = occurrences(expression, after, count)
+    found = list_occurrences(expression, after, count)
     assert found == sorted(set(found))
     assert all(instant.tzinfo is UTC and not instant.microsecond for instant in found)
     for previous, following in zip([after, *found], found, strict=False):
@@ -169,7 +169,7 @@ def test_around_every_change_of_the_clock(name: str) -> None:
             expected = [instant for instant, local in minutes if matches(local)]
             parsed = parse(cron=expression, timezone=name)
             before = start - timedelta(seconds=1)
-            assert occurrences(parsed, before, len(expected)) == expected, (expression, change)
+            assert list_occurrences(parsed, before, len(expected)) == expected, (expression, change)
     assert seen
 
 
@@ -186,7 +186,7 @@ def test_every_minute_of_ten_years(name: str) -> None:
                 expected[expression].append(instant)
     for expression, moments in expected.items():
         parsed = parse(cron=expression, timezone=name)
-        found = occurrences(parsed, start - timedelta(seconds=1), len(moments))
+        found = list_occurrences(parsed, start - timedelta(seconds=1), len(moments))
         assert found == moments, expression
 
 
@@ -197,7 +197,7 @@ def utc(text: str) -> datetime:
 def check(expression: Expression, after: str, expected: list[str], anchor: str | None = None) -> None:
     """The first instants after a time; one more is asked for when fewer than two are expected: there is no more."""
     count = max(2, len(expected))
-    found = occurrences(expression, utc(after), count, utc(anchor) if anchor else None)
+    found = list_occurrences(expression, utc(after), count, utc(anchor) if anchor else None)
     assert [f"{instant:%Y-%m-%d %H:%M:%S}" for instant in found] == expected
 
 

@@ -17,7 +17,7 @@ from penstock.errors import ServiceUnavailable
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock.workers.poll.invocation_slots import InvocationSlots
-from penstock.workers.poll.poller import Poller, most_invocations
+from penstock.workers.poll.poller import Poller, count_most_invocations
 from penstock.workers.poll.service import PollService
 from tests.support.web.virtual_clock import settle
 
@@ -116,4 +116,4 @@ async def test_a_place_that_is_given_in_the_moment_of_a_cancellation_is_not_lost
 @pytest.mark.parametrize(("memory_mb", "most"), [(None, 200), (256 - 128, 5), (0, 1), (10_240 - 128, 200)])
 def test_a_function_has_as_many_as_its_memory_holds(memory_mb: int | None, most: int) -> None:
     """A batch may have 6 MB ("payload limit", Lambda quotas)."""
-    assert most_invocations(memory_mb) == most
+    assert count_most_invocations(memory_mb) == most

@@ -50,7 +50,7 @@ def read_conditions(element: object) -> tuple[Condition, ...] | None:
         if not isinstance(keys, dict) or not keys:
             return None
         for key, wanted in keys.items():
-            condition = _read(str(operator), str(key).lower(), _texts(wanted))
+            condition = _read(str(operator), str(key).lower(), _list_texts(wanted))
             if condition is None:
                 return None
             conditions.append(condition)
@@ -78,7 +78,7 @@ def _read(operator: str, key: str, wanted: list[str] | None) -> Condition | None
     return Condition(key, tuple(test for test in tests if test is not None), is_negated, if_missing)
 
 
-def _texts(wanted: object) -> list[str] | None:
+def _list_texts(wanted: object) -> list[str] | None:
     """Returns the wanted values: one or a list of texts, numbers and booleans. None for other types."""
     values = wanted if isinstance(wanted, list) else [wanted]
     if not all(isinstance(value, (str, int, float)) for value in values):
@@ -87,20 +87,20 @@ def _texts(wanted: object) -> list[str] | None:
 
 
 # --- operators: functions from a wanted value to a test; None for an impossible value ---------------------------
-def _equals(wanted: str) -> Test:
+def _is_equal(wanted: str) -> Test:
     return wanted.__eq__
 
 
-def _equals_ignoring_case(wanted: str) -> Test:
+def _is_equal_ignoring_case(wanted: str) -> Test:
     folded = wanted.casefold()
     return lambda value: value.casefold() == folded
 
 
-def _like(wanted: str) -> Test:
+def _is_like(wanted: str) -> Test:
     return compiled(wanted).matches
 
 
-def _like_arn(wanted: str) -> Test | None:
+def _is_like_arn(wanted: str) -> Test | None:
     """Compares each of the six parts of an ARN separately; ArnEquals and ArnLike do the same."""
     parts = wanted.split(":", 5)
     if len(parts) != 6:
@@ -116,7 +116,7 @@ def _like_arn(wanted: str) -> Test | None:
     return test
 
 
-def _in_network(wanted: str) -> Test | None:
+def _is_in_network(wanted: str) -> Test | None:
     try:
         network = ip_network(wanted, strict=False)
     except ValueError:
@@ -134,17 +134,17 @@ def _in_network(wanted: str) -> Test | None:
 
 
 OPERATORS: dict[str, tuple[Callable[[str], Test | None], bool]] = {
-    "stringequals": (_equals, False),
-    "stringnotequals": (_equals, True),
-    "stringequalsignorecase": (_equals_ignoring_case, False),
-    "stringnotequalsignorecase": (_equals_ignoring_case, True),
-    "stringlike": (_like, False),
-    "stringnotlike": (_like, True),
-    "arnequals": (_like_arn, False),
-    "arnlike": (_like_arn, False),
-    "arnnotequals": (_like_arn, True),
-    "arnnotlike": (_like_arn, True),
-    "ipaddress": (_in_network, False),
-    "notipaddress": (_in_network, True),
-    "bool": (_equals_ignoring_case, False),
+    "stringequals": (_is_equal, False),
+    "stringnotequals": (_is_equal, True),
+    "stringequalsignorecase": (_is_equal_ignoring_case, False),
+    "stringnotequalsignorecase": (_is_equal_ignoring_case, True),
+    "stringlike": (_is_like, False),
+    "stringnotlike": (_is_like, True),
+    "arnequals": (_is_like_arn, False),
+    "arnlike": (_is_like_arn, False),
+    "arnnotequals": (_is_like_arn, True),
+    "arnnotlike": (_is_like_arn, True),
+    "ipaddress": (_is_in_network, False),
+    "notipaddress": (_is_in_network, True),
+    "bool": (_is_equal_ignoring_case, False),
 }

@@ -24,26 +24,26 @@ class Decision(Enum):
 
 def evaluate(policy: str | None, request: AccessRequest) -> Decision:
     """Evaluates the policy of a queue or topic (JSON text, None: no policy)."""
-    return _kept(policy, request, of_user=False)
+    return _evaluate_stored(policy, request, of_user=False)
 
 
 def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Decision:
     """Evaluates a user's policies. They have no element Principal."""
-    verdicts = [_kept(policy, request, of_user=True) for policy in policies]
+    verdicts = [_evaluate_stored(policy, request, of_user=True) for policy in policies]
     return next((one for one in (Decision.DENIED, Decision.ALLOWED) if one in verdicts), Decision.NO_MATCH)
 
 
-def _kept(text: str | None, request: AccessRequest, *, of_user: bool) -> Decision:
+def _evaluate_stored(text: str | None, request: AccessRequest, *, of_user: bool) -> Decision:
     if not text:
         return Decision.NO_MATCH
     keys = tuple(
         (key, request.keys[key]) for key in read_policy(text, of_user=of_user).keys if key in request.keys
     )
-    return _verdict(text, of_user, request.principal, request.action, request.arn, keys)
+    return _find_verdict(text, of_user, request.principal, request.action, request.arn, keys)
 
 
 @lru_cache(MOST_VERDICTS)
-def _verdict(
+def _find_verdict(
     text: str, of_user: bool, principal: Principal, action: str, arn: str, keys: tuple[tuple[str, str], ...]
 ) -> Decision:
     request = AccessRequest(principal, action, arn, dict(keys))
@@ -51,14 +51,14 @@ def _verdict(
     for statement in read_policy(text, of_user=of_user).statements:
         if not statement.applies_to(request):
             continue
-        if statement.denies and (of_user or denies(statement, principal)):
+        if statement.denies and (of_user or is_denied(statement, principal)):
             return Decision.DENIED
         if not statement.denies:
             verdict = apply_allow(verdict, statement, principal, of_user=of_user)
     return verdict
 
 
-def denies(statement: PolicyStatement, principal: Principal) -> bool:
+def is_denied(statement: PolicyStatement, principal: Principal) -> bool:
     """Returns whether a Deny concerns this caller. A Deny for an account concerns all its users."""
     if statement.principals is None:
         return True

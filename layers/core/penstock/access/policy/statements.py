@@ -98,12 +98,12 @@ def read_policy(text: str, *, of_user: bool = False) -> Policy:
     except (msgspec.DecodeError, RecursionError):
         return Policy((), ())
     elements = document.get("Statement") if isinstance(document, dict) else None
-    statements = tuple(_statement(one, of_user) for one in _as_list(elements) if isinstance(one, dict))
+    statements = tuple(_parse_statement(one, of_user) for one in _as_list(elements) if isinstance(one, dict))
     keys = {condition.key for one in statements for condition in one.conditions or ()}
     return Policy(statements, tuple(sorted(keys)))
 
 
-def misspelling(text: str) -> str | None:
+def find_misspelling(text: str) -> str | None:
     """Returns the first element or effect of a policy that IAM does not define; None if all are defined or it is no
     JSON object.
 
@@ -127,12 +127,12 @@ def misspelling(text: str) -> str | None:
     return None
 
 
-def _statement(fields: dict[str, object], of_user: bool) -> PolicyStatement:
-    actions = _patterns(fields, "Action", lower=True)
-    resources = _patterns(fields, "Resource")
+def _parse_statement(fields: dict[str, object], of_user: bool) -> PolicyStatement:
+    actions = _parse_patterns(fields, "Action", lower=True)
+    resources = _parse_patterns(fields, "Resource")
     conditions = read_conditions(fields["Condition"]) if "Condition" in fields else ()
     excludes = "NotPrincipal" in fields
-    principals = _principals(fields.get("NotPrincipal" if excludes else "Principal"))
+    principals = _parse_principals(fields.get("NotPrincipal" if excludes else "Principal"))
     understood = None not in (actions, resources, conditions) and fields.keys() <= _ELEMENTS
     named = of_user == (principals is None) and not excludes
     return PolicyStatement(
@@ -146,35 +146,35 @@ def _statement(fields: dict[str, object], of_user: bool) -> PolicyStatement:
     )
 
 
-def _patterns(fields: dict[str, object], element: str, *, lower: bool = False) -> Patterns | None:
+def _parse_patterns(fields: dict[str, object], element: str, *, lower: bool = False) -> Patterns | None:
     negated = f"Not{element}"
     if (element in fields) == (negated in fields):
         return None
-    texts = _texts(fields.get(element, fields.get(negated)))
+    texts = _list_texts(fields.get(element, fields.get(negated)))
     if not texts or any("${" in text for text in texts):
         return None
     patterns = tuple(Pattern(text.lower() if lower else text) for text in texts)
     return Patterns(patterns, negated in fields)
 
 
-def _principals(element: object) -> Principals | None:
+def _parse_principals(element: object) -> Principals | None:
     """`"*"`, `{"AWS": …}` and `{"Service": …}`. Other kinds match no caller."""
     if element is None:
         return None
     kinds = element if isinstance(element, dict) else {"AWS": element}
     accounts, arns = set(), set()
-    for text in _texts(kinds.get("AWS")):
+    for text in _list_texts(kinds.get("AWS")):
         root = _ROOT(text)
         if root or len(text) == 12:
             accounts.add(root[1] if root else text)
         else:
             arns.add(text)
     return Principals(
-        "*" in arns, frozenset(accounts), frozenset(arns), frozenset(_texts(kinds.get("Service")))
+        "*" in arns, frozenset(accounts), frozenset(arns), frozenset(_list_texts(kinds.get("Service")))
     )
 
 
-def _texts(value: object) -> list[str]:
+def _list_texts(value: object) -> list[str]:
     return [text for text in _as_list(value) if isinstance(text, str)]
 
 

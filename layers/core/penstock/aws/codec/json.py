@@ -18,7 +18,7 @@ import msgspec
 
 from penstock.errors import AwsError, MissingParameter, RequestEntityTooLarge, SerializationException
 
-from .schema import List, Map, Scalar, Shape, Structure, build, query_name, structure
+from .schema import List, Map, Scalar, Shape, Structure, build, query_name, read_structure
 
 CONTENT_TYPE = b"application/x-amz-json-1.0"
 
@@ -33,7 +33,7 @@ encode = msgspec.json.Encoder().encode
 
 
 @cache
-def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
+def make_decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
     """Returns a function that decodes a body. It raises SerializationException or MissingParameter."""
     decode = msgspec.json.Decoder(request).decode
 
@@ -45,7 +45,7 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
                 body.decode()  # msgspec does not check members that it skips
             return decode(body)
         except _REFUSALS:
-            return _find_type_error(body, structure(request))
+            return _find_type_error(body, read_structure(request))
 
     return decode_body
 
@@ -83,30 +83,32 @@ def _find_type_error(body: bytes, shape: Structure) -> Any:
         value = msgspec.json.decode(body or b"{}")
     except _REFUSALS:
         raise SerializationException from None
-    return _value(shape, value, "")
+    return _decode_value(shape, value, "")
 
 
-def _value(shape: Shape, value: Any, path: str) -> Any:
+def _decode_value(shape: Shape, value: Any, path: str) -> Any:
     match shape:
         case Scalar(kind):
-            return scalar(kind, value)
+            return decode_scalar(kind, value)
         case List(item):
             _expect(list, value)
-            return [_value(item, entry, f"{path}.{n}") for n, entry in enumerate(value, 1)]
+            return [_decode_value(item, entry, f"{path}.{n}") for n, entry in enumerate(value, 1)]
         case Map(item):
             _expect(dict, value)
-            return {k: _value(item, v, f"{path}.{k}") for k, v in value.items() if v is not None}
+            return {k: _decode_value(item, v, f"{path}.{k}") for k, v in value.items() if v is not None}
         case Structure():
             _expect(dict, value)
-            return build(shape, dict(_members(shape, value, f"{path}." if path else "")))
+            return build(shape, dict(_decode_members(shape, value, f"{path}." if path else "")))
 
 
-def _members(shape: Structure, value: dict[str, Any], prefix: str) -> list[tuple[str, Any]]:
+def _decode_members(shape: Structure, value: dict[str, Any], prefix: str) -> list[tuple[str, Any]]:
     pairs = []
     for member in shape.members:
         member_value = value.get(member.name)
         if member_value is not None:
-            pairs.append((member.attribute, _value(member.shape, member_value, prefix + query_name(member))))
+            pairs.append(
+                (member.attribute, _decode_value(member.shape, member_value, prefix + query_name(member)))
+            )
         elif member.required:
             raise MissingParameter.named(prefix + member.name)
     return pairs
@@ -116,7 +118,7 @@ _TOKENS: dict[type, str] = {str: "STRING_VALUE", int: "NUMBER_VALUE", float: "NU
 _TARGETS: dict[type, str] = {str: "a String", int: "an Integer", bool: "a Boolean"}
 
 
-def scalar(kind: type, value: Any) -> Any:
+def decode_scalar(kind: type, value: Any) -> Any:
     """Returns a text, number or truth value. Raises SerializationException for a value of another type."""
     if type(value) is kind:
         return value

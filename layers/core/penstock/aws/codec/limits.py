@@ -11,14 +11,14 @@ from functools import cache
 
 import msgspec
 
-from .schema import NO_LIMITS, Limits, List, Map, Member, Scalar, Shape, Structure, structure
+from .schema import NO_LIMITS, Limits, List, Map, Member, Scalar, Shape, Structure, read_structure
 
 MOST_QUOTED = 512  # characters of a value that an error text repeats
 
 Problems = list[str]
 
 
-def problem(shown: str, path: str, reason: str) -> str:
+def describe_problem(shown: str, path: str, reason: str) -> str:
     """One violation, in AWS's form."""
     return f"Value {shown} at '{path}' failed to satisfy constraint: {reason}"
 
@@ -29,22 +29,24 @@ def describe_violations(problems: Sequence[str]) -> str:
     return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}"
 
 
-def scalar_problems(limits: Limits, value: str | int, path: str) -> Problems:
+def find_scalar_problems(limits: Limits, value: str | int, path: str) -> Problems:
     """Returns the violations of a text or number."""
-    reasons = _text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
-    return [problem(f"'{str(value)[:MOST_QUOTED]}'", path, reason) for reason in reasons]
+    reasons = (
+        _find_text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
+    )
+    return [describe_problem(f"'{str(value)[:MOST_QUOTED]}'", path, reason) for reason in reasons]
 
 
-def _text_reasons(limits: Limits, value: str) -> Iterable[str]:
+def _find_text_reasons(limits: Limits, value: str) -> Iterable[str]:
     yield from size_reasons(limits, len(value), "length")
-    if limits.pattern is not None and not _pattern(limits.pattern)(value):
+    if limits.pattern is not None and not _compile_pattern(limits.pattern)(value):
         yield f"Member must satisfy regular expression pattern: {limits.pattern}"
     if limits.values and value not in limits.values:
         yield f"Member must satisfy enum value set: [{', '.join(limits.values)}]"
 
 
 @cache
-def _pattern(text: str) -> Callable[[str], object]:
+def _compile_pattern(text: str) -> Callable[[str], object]:
     return re.compile(text, re.ASCII).fullmatch
 
 
@@ -60,13 +62,13 @@ def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
 def find_violations(request: msgspec.Struct) -> Problems:
     """Returns the violations of a decoded request; returns none at once if its type has no limits."""
     shape = _find_limits(type(request))
-    return [] if shape is None else list(_of_structure(shape, request, ""))
+    return [] if shape is None else list(_find_in_structure(shape, request, ""))
 
 
 @cache
 def _find_limits(request: type[msgspec.Struct]) -> Structure | None:
     """Returns the shape of a request type that has limits."""
-    shape = structure(request)
+    shape = read_structure(request)
     return shape if _has_limits(shape) else None
 
 
@@ -80,22 +82,24 @@ def _has_limits(shape: Shape) -> bool:
             return any(_has_limits(member.shape) for member in members)
 
 
-def _of_structure(shape: Structure, value: object, prefix: str) -> Iterator[str]:
+def _find_in_structure(shape: Structure, value: object, prefix: str) -> Iterator[str]:
     for member in shape.members:
-        yield from _of_value(member.shape, getattr(value, member.attribute), prefix + display_name(member))
+        yield from _find_in_value(
+            member.shape, getattr(value, member.attribute), prefix + build_display_name(member)
+        )
 
 
-def _of_value(shape: Shape, value: object, path: str) -> Iterator[str]:
+def _find_in_value(shape: Shape, value: object, path: str) -> Iterator[str]:
     """No map of a request has limits."""
     if isinstance(shape, Scalar) and isinstance(value, str | int):
-        yield from scalar_problems(shape.limits, value, path)
+        yield from find_scalar_problems(shape.limits, value, path)
     elif isinstance(shape, List) and isinstance(value, list):
         for number, one in enumerate(value, 1):
-            yield from _of_value(shape.item, one, f"{path}.{number}.member")
+            yield from _find_in_value(shape.item, one, f"{path}.{number}.member")
     elif isinstance(shape, Structure) and value is not None:
-        yield from _of_structure(shape, value, f"{path}.")
+        yield from _find_in_structure(shape, value, f"{path}.")
 
 
-def display_name(member: Member) -> str:
+def build_display_name(member: Member) -> str:
     """Returns the member's name in AWS's texts: with a small first letter."""
     return member.name[:1].lower() + member.name[1:]

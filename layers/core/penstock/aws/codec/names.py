@@ -2,7 +2,7 @@
 
 JSON uses the member's name. Query and XML need more names for lists and maps, and the services differ: SQS flattens
 (`Attribute.1.Name`, repeated `<Attribute>` elements), SNS wraps (`Attributes.entry.1.key`, `<Tags><member>`). A member
-declares this in its type: `Annotated[dict[str, str] | None, flat_map("Attribute", "Name", "Value")]`.
+declares this in its type: `Annotated[dict[str, str] | None, name_flat_map("Attribute", "Name", "Value")]`.
 A list or map without a declaration is wrapped. Source: the `flattened` and `locationName` traits of the Query models.
 The JSON of the Query protocol uses the member's name, unless AWS's answers have another one (`json`).
 
@@ -44,12 +44,12 @@ WRAPPED_LIST = Naming(flat=False, tag="member")
 WRAPPED_MAP = Naming(flat=False, tag="entry")
 
 
-def flat_list(tag: str, json: str = "") -> msgspec.Meta:
+def name_flat_list(tag: str, json: str = "") -> msgspec.Meta:
     """Returns a list whose items are `tag.1`, `tag.2` in Query and repeated `<tag>` in XML."""
     return msgspec.Meta(extra={"naming": Naming(flat=True, tag=tag, json=json)})
 
 
-def flat_map(tag: str, key: str = "Name", value: str = "Value") -> msgspec.Meta:
+def name_flat_map(tag: str, key: str = "Name", value: str = "Value") -> msgspec.Meta:
     """Returns a map whose entries are `tag.1.key` / `tag.1.value` in Query and repeated `<tag>` in XML."""
     return msgspec.Meta(extra={"naming": Naming(flat=True, tag=tag, key=key, value=value)})
 

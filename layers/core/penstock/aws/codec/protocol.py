@@ -32,7 +32,7 @@ FORM = b"application/x-www-form-urlencoded"
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
 
 
-def rest_resource(path: str) -> tuple[str, str | None] | None:
+def find_rest_resource(path: str) -> tuple[str, str | None] | None:
     """Kind and label of the resource at a path of REST-JSON, or None: `/schedules/a` is `("schedules", "a")`.
 
     Some servers pass a path on as the client wrote it, others decode it; no label has a percent sign, so both work.
@@ -45,7 +45,7 @@ def rest_resource(path: str) -> tuple[str, str | None] | None:
     return match[1], unquote_to_bytes(match[2].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 
 
-def rest_service(path: str) -> str:
+def find_rest_service(path: str) -> str:
     """Returns the service of a path of REST-JSON."""
     return "lambda" if path.startswith(_LAMBDA) else "scheduler"
 
@@ -55,16 +55,16 @@ def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
 
     A form is the Query protocol even with X-Amz-Target, which some clients add.
     """
-    if path != "/" and rest_resource(path) is not None:
+    if path != "/" and find_rest_resource(path) is not None:
         return Protocol.REST_JSON
     if b"x-amz-target" in headers and not headers.get(b"content-type", b"").startswith(FORM):
         return Protocol.JSON
     accept = headers.get(b"accept", b"*/*")
-    return Protocol.QUERY if accept == b"*/*" or not prefers_json(accept) else Protocol.QUERY_JSON
+    return Protocol.QUERY if accept == b"*/*" or not is_json_preferred(accept) else Protocol.QUERY_JSON
 
 
 @lru_cache(maxsize=256)
-def prefers_json(accept: bytes) -> bool:
+def is_json_preferred(accept: bytes) -> bool:
     """Returns whether `Accept` names `application/json` before, or rather than, XML and HTML (RFC 9110, 12.5.1).
 
     A wildcard states no preference, and a browser names HTML first: both get XML. Cached, since a client sends the same
@@ -75,8 +75,8 @@ def prefers_json(accept: bytes) -> bool:
     best, weight = b"", 0.0
     for part in accept.lower().split(b","):
         kind, *parameters = (piece.strip() for piece in part.split(b";"))
-        if kind in _KINDS and _weight(parameters) > weight:
-            best, weight = kind, _weight(parameters)
+        if kind in _KINDS and _parse_weight(parameters) > weight:
+            best, weight = kind, _parse_weight(parameters)
     return best == _JSON
 
 
@@ -84,7 +84,7 @@ _JSON = b"application/json"
 _KINDS = frozenset((_JSON, b"application/xml", b"text/xml", b"text/html", b"application/xhtml+xml"))
 
 
-def _weight(parameters: list[bytes]) -> float:
+def _parse_weight(parameters: list[bytes]) -> float:
     """Returns the value of `q=0.8`; 1 without one, 0 for an invalid one."""
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")

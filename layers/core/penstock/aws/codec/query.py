@@ -25,7 +25,7 @@ from penstock.errors import (
 )
 
 from .names import Naming
-from .schema import List, Map, Member, Scalar, Shape, Structure, build, query_name, structure
+from .schema import List, Map, Member, Scalar, Shape, Structure, build, query_name, read_structure
 
 # A batch of SQS has at most 400 parameters, and a message of SNS has three for each of its attributes.
 MAXIMUM_PARAMETERS = 5_000
@@ -100,64 +100,66 @@ def _insert(tree: Tree, name: str, value: str) -> None:
     for part in path:
         tree = tree.setdefault(part, {})
         if isinstance(tree, str):
-            raise _conflict(name)
+            raise _make_conflict(name)
     if isinstance(tree.get(last), dict):
-        raise _conflict(name)
+        raise _make_conflict(name)
     tree[last] = value
 
 
-def _conflict(name: str) -> MalformedQueryString:
+def _make_conflict(name: str) -> MalformedQueryString:
     return MalformedQueryString(f"The parameter {name[:256]} is both a value and a part of other names.")
 
 
 # --- tree to request -------------------------------------------------------------------------------------------------
 @cache
-def decoder(request: type[msgspec.Struct]) -> Callable[[Tree], Any]:
+def make_decoder(request: type[msgspec.Struct]) -> Callable[[Tree], Any]:
     """Returns a function that decodes parameters. It raises MissingParameter or InvalidParameterValue."""
-    shape = structure(request)
-    return lambda tree: _structure(shape, tree, "")
+    shape = read_structure(request)
+    return lambda tree: _decode_structure(shape, tree, "")
 
 
-def _structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
+def _decode_structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
     if isinstance(node, str):
         raise InvalidParameterValue(f"Value for parameter {prefix.rstrip('.')} is invalid.")
     values = {}
     for member in shape.members:
-        value = _member_value(member, node)
+        value = _decode_member(member, node)
         if value is not None:
-            values[member.attribute] = _value(member.shape, value, prefix + query_name(member))
+            values[member.attribute] = _decode_value(member.shape, value, prefix + query_name(member))
         elif member.required:
-            values[member.attribute] = _absent(member, prefix)
+            values[member.attribute] = _decode_absent(member, prefix)
     return build(shape, values)
 
 
-def _member_value(member: Member, node: Tree) -> str | Tree | None:
+def _decode_member(member: Member, node: Tree) -> str | Tree | None:
     """Returns the member's value; a flattened member may have either of its names."""
     name = query_name(member)
     value: str | Tree | None = node.get(name)
     return node.get(member.name) if value is None and name != member.name else value
 
 
-def _absent(member: Member, prefix: str) -> Any:
+def _decode_absent(member: Member, prefix: str) -> Any:
     """Returns the value of an absent required member. SQS's flattened lists are empty: they cannot be written empty."""
     if isinstance(member.shape, List) and member.shape.naming.flat:
         return []
     raise MissingParameter.named(prefix + member.name)
 
 
-def _value(shape: Shape, node: str | Tree, path: str) -> Any:
+def _decode_value(shape: Shape, node: str | Tree, path: str) -> Any:
     match shape:
         case Scalar(kind):
-            return _scalar(kind, node, path)
+            return _decode_scalar(kind, node, path)
         case List(item):
-            return [_value(item, entry, f"{path}.{index}") for index, entry in _entries(node)]
+            return [_decode_value(item, entry, f"{path}.{index}") for index, entry in _list_entries(node)]
         case Map(item, naming):
-            return dict(_pair(item, naming, entry, f"{path}.{index}") for index, entry in _entries(node))
+            return dict(
+                _decode_pair(item, naming, entry, f"{path}.{index}") for index, entry in _list_entries(node)
+            )
         case Structure():
-            return _structure(shape, node, f"{path}.")
+            return _decode_structure(shape, node, f"{path}.")
 
 
-def _entries(node: str | Tree) -> list[tuple[str, str | Tree]]:
+def _list_entries(node: str | Tree) -> list[tuple[str, str | Tree]]:
     """Entries in the order of their indexes, without gaps. If there is no index, the node is the only entry.
 
     An empty text is an empty list: botocore writes empty lists so.
@@ -169,7 +171,7 @@ def _entries(node: str | Tree) -> list[tuple[str, str | Tree]]:
     return sorted(((key, node[key]) for key in node if _INDEX(key)), key=lambda entry: int(entry[0]))
 
 
-def _pair(shape: Shape, naming: Naming, node: str | Tree, path: str) -> tuple[str, Any]:
+def _decode_pair(shape: Shape, naming: Naming, node: str | Tree, path: str) -> tuple[str, Any]:
     if isinstance(node, str):
         raise InvalidParameterValue(f"Value for parameter {path} is invalid.")
     key, value = node.get(naming.key), node.get(naming.value)
@@ -177,10 +179,10 @@ def _pair(shape: Shape, naming: Naming, node: str | Tree, path: str) -> tuple[st
         value = {}  # decoding it reports the missing member
     if value is None or not isinstance(key, str):
         raise MissingParameter.named(f"{path}.{naming.value if isinstance(key, str) else naming.key}")
-    return key, _value(shape, value, f"{path}.{naming.value}")
+    return key, _decode_value(shape, value, f"{path}.{naming.value}")
 
 
-def _scalar(kind: type, node: str | Tree, path: str) -> Any:
+def _decode_scalar(kind: type, node: str | Tree, path: str) -> Any:
     if isinstance(node, dict):
         raise InvalidParameterValue(f"Value for parameter {path} is invalid.")
     if kind is str:

@@ -19,7 +19,7 @@ import msgspec
 
 from penstock.errors import AwsError
 
-from .schema import List, Map, Member, Scalar, Shape, Structure, structure
+from .schema import List, Map, Member, Scalar, Shape, Structure, read_structure
 
 if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
@@ -35,7 +35,7 @@ def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -
     """Returns the whole answer of an action; an action without a result has no Result member."""
     answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
     if result is not None:
-        answer = {f"{action}Result": converter(type(result))(result), **answer}
+        answer = {f"{action}Result": make_converter(type(result))(result), **answer}
     return _encode({f"{action}Response": answer})
 
 
@@ -51,14 +51,15 @@ def encode_error(error: AwsError, request_id: str) -> bytes:
 
 
 @cache
-def converter(message: type[msgspec.Struct]) -> Converter:
+def make_converter(message: type[msgspec.Struct]) -> Converter:
     """Returns a function from a result of this type to plain values, which msgspec encodes."""
-    return _structure(structure(message))
+    return _convert_structure(read_structure(message))
 
 
-def _structure(shape: Structure) -> Converter:
+def _convert_structure(shape: Structure) -> Converter:
     members = [
-        (_name(member), attrgetter(member.attribute), _value(member.shape)) for member in shape.members
+        (_name(member), attrgetter(member.attribute), _convert_value(member.shape))
+        for member in shape.members
     ]
 
     def write(value: Any) -> dict[str, Any]:
@@ -82,22 +83,22 @@ def _name(member: Member) -> str:
             return member.name
 
 
-def _value(shape: Shape) -> Converter:
+def _convert_value(shape: Shape) -> Converter:
     match shape:
         case Scalar():
             return lambda value: value
         case List(item):
-            write = _value(item)
+            write = _convert_value(item)
             return lambda value: [write(entry) for entry in value]
         case Map(item, naming):
-            write, key, name = _value(item), naming.key, naming.value
+            write, key, name = _convert_value(item), naming.key, naming.value
             return lambda value: [{key: k, name: write(v)} for k, v in value.items()]
         case Structure():
-            return _structure(shape)
+            return _convert_structure(shape)
 
 
 # --- transcribed XML -------------------------------------------------------------------------------------------------
-def json_of_xml(document: bytes) -> bytes:
+def convert_xml(document: bytes) -> bytes:
     """Returns an XML answer of the service as JSON, converted without a model: LocalStack's form of the peek endpoint.
 
     A repeated element becomes a list, a single one its content, an empty one null.

@@ -18,8 +18,15 @@ import msgspec
 from penstock.errors import AwsError, SerializationException
 
 from . import json
-from .limits import MOST_QUOTED, Problems, display_name, problem, scalar_problems, size_reasons
-from .schema import Limits, List, Map, Member, Scalar, Shape, Structure, build, structure
+from .limits import (
+    MOST_QUOTED,
+    Problems,
+    build_display_name,
+    describe_problem,
+    find_scalar_problems,
+    size_reasons,
+)
+from .schema import Limits, List, Map, Member, Scalar, Shape, Structure, build, read_structure
 
 CONTENT_TYPE = b"application/json"
 ERROR_HEADER = b"x-amzn-errortype"
@@ -43,18 +50,18 @@ class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
 
 # --- requests --------------------------------------------------------------------------------------------------------
 @cache
-def decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes], Any]:
+def make_decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes], Any]:
     """Returns a function from label, query string and body to a request. The label is the last part of the path."""
-    shape = structure(request)
+    shape = read_structure(request)
     has_body = any(member.location is None for member in shape.members)
 
     def decode(label: str | None, query: bytes, body: bytes) -> Any:
-        document = _document(body) if has_body else {}
-        parameters = _parameters(query)
+        document = _decode_document(body) if has_body else {}
+        parameters = _parse_parameters(query)
         problems: Problems = []
         values = {
-            member.attribute: _member(
-                member, _member_value(member, label, parameters, document), "", problems
+            member.attribute: _decode_member(
+                member, _decode_parameter(member, label, parameters, document), "", problems
             )
             for member in shape.members
         }
@@ -65,7 +72,7 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes
     return decode
 
 
-def _document(body: bytes) -> dict[str, Any]:
+def _decode_document(body: bytes) -> dict[str, Any]:
     if len(body) > json.SHORT_BYTES:
         json.check_long_body(body)
         if json.has_too_many_values(body):
@@ -79,23 +86,25 @@ def _document(body: bytes) -> dict[str, Any]:
     return value
 
 
-def _parameters(query: bytes) -> Parameters:
+def _parse_parameters(query: bytes) -> Parameters:
     """Names and values of the query string. It may include parameters of a signature, which are ignored."""
     parameters: Parameters = {}
     for part in query.split(b"&") if query else ():
         name, _, value = (unquote_to_bytes(piece.replace(b"+", b" ")) for piece in part.partition(b"="))
-        parameters.setdefault(_text(name), []).append(_text(value))
+        parameters.setdefault(_decode_text(name), []).append(_decode_text(value))
     return parameters
 
 
-def _text(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
         raise SerializationException("The query string is not UTF-8.") from None
 
 
-def _member_value(member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]) -> Any:
+def _decode_parameter(
+    member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]
+) -> Any:
     """Returns the request's value of this member; values in the query string are text and are converted."""
     if member.location is None:
         return document.get(member.name)
@@ -105,49 +114,51 @@ def _member_value(member: Member, label: str | None, parameters: Parameters, doc
     if values is None or isinstance(member.shape, List):
         return values
     if isinstance(member.shape, Scalar) and member.shape.kind is int:
-        return _integer(values[0])
+        return _decode_integer(values[0])
     return values[0]
 
 
-def _integer(text: str) -> int:
+def _decode_integer(text: str) -> int:
     if _INTEGER(text) is None:
         raise SerializationException("STRING_VALUE can not be converted to an Integer")
     return int(text)
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
-def _member(member: Member, value: Any, prefix: str, problems: Problems) -> Any:
-    path = prefix + display_name(member)
+def _decode_member(member: Member, value: Any, prefix: str, problems: Problems) -> Any:
+    path = prefix + build_display_name(member)
     if value is not None:
-        return _value(member.shape, value, path, problems)
+        return _decode_value(member.shape, value, path, problems)
     if member.required:
-        problems.append(problem("null", path, "Member must not be null"))
+        problems.append(describe_problem("null", path, "Member must not be null"))
     return None
 
 
-def _value(shape: Shape, value: Any, path: str, problems: Problems) -> Any:
+def _decode_value(shape: Shape, value: Any, path: str, problems: Problems) -> Any:
     match shape:
         case Scalar(kind, limits):
-            return _scalar(kind, limits, value, path, problems)
+            return _decode_scalar(kind, limits, value, path, problems)
         case List(item, limits=limits):
             _expect(list, value)
             problems.extend(
-                problem("[…]", path, reason) for reason in size_reasons(limits, len(value), "length")
+                describe_problem("[…]", path, reason) for reason in size_reasons(limits, len(value), "length")
             )
             entries = enumerate(value[: limits.most], 1)
-            return [_value(item, entry, f"{path}.{n}.member", problems) for n, entry in entries]
+            return [_decode_value(item, entry, f"{path}.{n}.member", problems) for n, entry in entries]
         case Map(item):
             _expect(dict, value)
-            return {key: _value(item, entry, f"{path}.{key}", problems) for key, entry in value.items()}
+            return {
+                key: _decode_value(item, entry, f"{path}.{key}", problems) for key, entry in value.items()
+            }
         case Structure():
             _expect(dict, value)
-            return _structure(shape, value, f"{path}.", problems)
+            return _decode_structure(shape, value, f"{path}.", problems)
 
 
-def _structure(shape: Structure, value: dict[str, Any], prefix: str, problems: Problems) -> Any:
+def _decode_structure(shape: Structure, value: dict[str, Any], prefix: str, problems: Problems) -> Any:
     before = len(problems)
     members = {
-        member.attribute: _member(member, value.get(member.name), prefix, problems)
+        member.attribute: _decode_member(member, value.get(member.name), prefix, problems)
         for member in shape.members
     }
     if len(problems) > before:
@@ -157,16 +168,16 @@ def _structure(shape: Structure, value: dict[str, Any], prefix: str, problems: P
     )
 
 
-def _scalar(kind: type, limits: Limits, value: Any, path: str, problems: Problems) -> Any:
+def _decode_scalar(kind: type, limits: Limits, value: Any, path: str, problems: Problems) -> Any:
     if kind is object:
         return value
     if kind is float:
         return _time(value, path, problems)
-    json.scalar(kind, value)
-    problems.extend(scalar_problems(limits, value, path))
+    json.decode_scalar(kind, value)
+    problems.extend(find_scalar_problems(limits, value, path))
     if kind is str and "\0" in value:  # our choice: PostgreSQL cannot store it in a text
         reason = "Member must not contain the character U+0000"
-        problems.append(problem(f"'{value[:MOST_QUOTED]}'", path, reason))
+        problems.append(describe_problem(f"'{value[:MOST_QUOTED]}'", path, reason))
     return value
 
 
@@ -175,7 +186,9 @@ def _time(value: Any, path: str, problems: Problems) -> float:
     if type(value) not in {int, float}:
         raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
     if not 0 <= value <= LATEST:
-        problems.append(problem(f"'{str(value)[:MOST_QUOTED]}'", path, f"Member must be 0 to {LATEST}"))
+        problems.append(
+            describe_problem(f"'{str(value)[:MOST_QUOTED]}'", path, f"Member must be 0 to {LATEST}")
+        )
         return 0.0
     return float(value)
 

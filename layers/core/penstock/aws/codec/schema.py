@@ -65,7 +65,7 @@ Shape = Scalar | List | Map | Structure
 
 
 @cache
-def structure(message: type[msgspec.Struct]) -> Structure:
+def read_structure(message: type[msgspec.Struct]) -> Structure:
     """Returns the shape of a request or result type."""
     shape = _shape(inspect.type_info(message), None)
     if not isinstance(shape, Structure):
@@ -90,16 +90,16 @@ def _shape(info: inspect.Type, naming: Naming | None) -> Shape:
         case inspect.UnionType():
             return _shape(next(t for t in info.types if not isinstance(t, inspect.NoneType)), naming)
         case inspect.ListType():
-            return List(_shape(info.item_type, None), naming or WRAPPED_LIST, _limits(info))
+            return List(_shape(info.item_type, None), naming or WRAPPED_LIST, _read_limits(info))
         case inspect.DictType():
             return Map(_shape(info.value_type, None), naming or WRAPPED_MAP)
         case inspect.StructType():
-            return Structure(info.cls, tuple(_member(field) for field in info.fields))
+            return Structure(info.cls, tuple(_read_member(field) for field in info.fields))
         case _:
-            return Scalar(_SCALARS[type(info)], _limits(info))
+            return Scalar(_SCALARS[type(info)], _read_limits(info))
 
 
-def _limits(info: inspect.Type) -> Limits:
+def _read_limits(info: inspect.Type) -> Limits:
     match info:
         case inspect.StrType(min_length=least, max_length=most, pattern=pattern):
             return Limits(least, most, pattern)
@@ -113,7 +113,7 @@ def _limits(info: inspect.Type) -> Limits:
             return NO_LIMITS
 
 
-def _member(field: inspect.Field) -> Member:
+def _read_member(field: inspect.Field) -> Member:
     extra = (field.type.extra or {}) if isinstance(field.type, inspect.Metadata) else {}
     shape = _shape(field.type, None)
     return Member(field.encode_name, field.name, shape, field.required, extra.get("location"))

@@ -16,7 +16,7 @@ import msgspec
 
 from penstock.errors import AwsError
 
-from .schema import List, Map, Member, Scalar, Shape, Structure, structure
+from .schema import List, Map, Member, Scalar, Shape, Structure, read_structure
 
 CONTENT_TYPE = b"text/xml"
 # The answer to a request on a queue's URL without an action, whatever it accepts (recorded at AWS).
@@ -39,7 +39,7 @@ def escape_text(text: str) -> str:
     return text.replace('"', "&quot;").replace("\r", "&#xD;")
 
 
-def document(text: str) -> bytes:
+def write_document(text: str) -> bytes:
     """Returns the document in UTF-8. Characters that XML 1.0 cannot hold in any form become question marks.
 
     SQS refuses to store these characters, but applications can send them by SQL. The one search of the document takes 1
@@ -56,10 +56,10 @@ def encode_result(action: str, namespace: str, result: msgspec.Struct | None, re
     out = [f'{_HEAD}<{action}Response xmlns="{namespace}">']
     if result is not None:
         out.append(f"<{action}Result>")
-        writer(type(result))(result, out)
+        make_writer(type(result))(result, out)
         out.append(f"</{action}Result>")
     out.append(f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{action}Response>")
-    return document("".join(out))
+    return write_document("".join(out))
 
 
 def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
@@ -68,7 +68,7 @@ def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
     """
     more = "".join(f"<{name}>{escape_text(value)}</{name}>" for name, value in error.more_members.items())
     detail = "<Detail/>" if "queue.amazonaws.com" in namespace else ""
-    return document(
+    return write_document(
         f'{_HEAD}<ErrorResponse xmlns="{namespace}"><Error><Type>{error.fault}</Type>'
         f"<Code>{escape_text(error.query_code)}</Code><Message>{escape_text(error.query_message)}</Message>{more}{detail}"
         f"</Error><RequestId>{request_id}</RequestId></ErrorResponse>"
@@ -77,13 +77,13 @@ def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
 
 # --- writers ---------------------------------------------------------------------------------------------------------
 @cache
-def writer(message: type[msgspec.Struct]) -> Write:
+def make_writer(message: type[msgspec.Struct]) -> Write:
     """Returns a function that appends the members of a result to a list of strings."""
-    return _structure(structure(message))
+    return _write_structure(read_structure(message))
 
 
-def _structure(shape: Structure) -> Write:
-    members = [(attrgetter(member.attribute), _member(member)) for member in shape.members]
+def _write_structure(shape: Structure) -> Write:
+    members = [(attrgetter(member.attribute), _write_member(member)) for member in shape.members]
 
     def write(value: Any, out: list[str]) -> None:
         for read, write_member in members:
@@ -94,7 +94,7 @@ def _structure(shape: Structure) -> Write:
     return write
 
 
-def _member(member: Member) -> Write:
+def _write_member(member: Member) -> Write:
     match member.shape:
         case List(item, naming):
             return _wrap_in_element(member.name, naming.flat, _list(naming.tag, item))
@@ -103,7 +103,7 @@ def _member(member: Member) -> Write:
                 member.name, naming.flat, _map(naming.tag, naming.key, naming.value, value)
             )
         case shape:
-            return _element(member.name, shape)
+            return _write_element(member.name, shape)
 
 
 def _wrap_in_element(name: str, flat: bool, content: Write) -> Write:
@@ -119,7 +119,7 @@ def _wrap_in_element(name: str, flat: bool, content: Write) -> Write:
 
 
 def _list(tag: str, item: Shape) -> Write:
-    element = _element(tag, item)
+    element = _write_element(tag, item)
 
     def write(value: list[Any], out: list[str]) -> None:
         for entry in value:
@@ -135,7 +135,7 @@ def _map(tag: str, key: str, value_name: str, shape: Shape) -> Write:
         return lambda value, out: out.extend(
             f"{head}{escape_text(name)}{between}{text(entry)}{end}" for name, entry in value.items()
         )
-    element = _element(value_name, shape)
+    element = _write_element(value_name, shape)
 
     def write(value: dict[str, Any], out: list[str]) -> None:
         for name, entry in value.items():
@@ -146,14 +146,14 @@ def _map(tag: str, key: str, value_name: str, shape: Shape) -> Write:
     return write
 
 
-def _element(name: str, shape: Shape) -> Write:
+def _write_element(name: str, shape: Shape) -> Write:
     head, tail = f"<{name}>", f"</{name}>"
     if isinstance(shape, Scalar):
         text = _TEXTS[shape.kind]
         return lambda value, out: out.append(f"{head}{text(value)}{tail}")
     if not isinstance(shape, Structure):
         raise TypeError(f"{name}: a list or map inside a list or map has no name in this protocol")
-    content = _structure(shape)
+    content = _write_structure(shape)
 
     def write(value: Any, out: list[str]) -> None:
         out.append(head)
@@ -163,8 +163,8 @@ def _element(name: str, shape: Shape) -> Write:
     return write
 
 
-def _boolean(value: bool) -> str:
+def _write_boolean(value: bool) -> str:
     return "true" if value else "false"
 
 
-_TEXTS: dict[type, Callable[[Any], str]] = {str: escape_text, int: str, bool: _boolean}
+_TEXTS: dict[type, Callable[[Any], str]] = {str: escape_text, int: str, bool: _write_boolean}

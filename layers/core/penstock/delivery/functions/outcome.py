@@ -64,11 +64,11 @@ def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
 
 def next_delay_ms(delivery: Delivery) -> int | None:
     """Milliseconds until the next attempt; None if this was the last."""
-    seconds = schedule_delay(delivery) if delivery.kind == SCHEDULE else sns_delay(delivery.attempts)
+    seconds = schedule_delay(delivery) if delivery.kind == SCHEDULE else compute_sns_delay(delivery.attempts)
     return None if seconds is None else round(seconds * 1000)
 
 
-def sns_delay(attempts: int) -> float | None:
+def compute_sns_delay(attempts: int) -> float | None:
     """Seconds until the next attempt, after `attempts` and the one that just failed."""
     if attempts >= MOST_SNS_RETRIES:
         return None

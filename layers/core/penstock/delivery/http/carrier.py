@@ -37,7 +37,7 @@ class HttpCarrier:
             return judge_failure(delivery, EndpointRefused("no SNS_GATEWAY_URL is set"))
         seconds = self._signed_seconds if delivery.kind in SIGNED else ATTEMPT_SECONDS
         outcome, sent_bytes, start = await self._post(delivery, seconds)
-        return outcome._replace(sent_bytes=sent_bytes, answer=None if start is None else _text(start))
+        return outcome._replace(sent_bytes=sent_bytes, answer=None if start is None else _decode_text(start))
 
     def find_server(self, delivery: Delivery) -> tuple[str, int] | None:
         """Returns the server of the subscribed URL. The refusal of an endpoint is an outcome of the attempt."""
@@ -73,6 +73,6 @@ class HttpCarrier:
         return judge_failure(delivery, ConnectionError("the gateway cannot be reached"))
 
 
-def _text(start: bytes) -> str:
+def _decode_text(start: bytes) -> str:
     """Returns the text without characters that the database cannot store."""
     return start.decode(errors="replace").replace("\0", "\ufffd")

@@ -65,20 +65,20 @@ def parse_endpoint(url: str) -> Endpoint:
     port = int(match["port"]) if match["port"] else _PORTS[scheme]
     if not 1 <= port <= 65_535:
         raise EndpointInvalid(f"no such port: {port}")
-    return Endpoint(scheme, _host(match), port, (match["path"] or "/") + (match["query"] or ""))
+    return Endpoint(scheme, _encode_host(match), port, (match["path"] or "/") + (match["query"] or ""))
 
 
-def _host(match: re.Match[str]) -> str:
+def _encode_host(match: re.Match[str]) -> str:
     if match["six"] is not None:
-        return _literal(match["six"])
+        return _parse_literal(match["six"])
     name = match["name"].lower()
     labels = name.removesuffix(".").split(".")
     if not all(labels):
         raise EndpointInvalid("an empty label in the host name")
-    return _literal(name) if _NUMBER.fullmatch(labels[-1]) else name
+    return _parse_literal(name) if _NUMBER.fullmatch(labels[-1]) else name
 
 
-def _literal(text: str) -> str:
+def _parse_literal(text: str) -> str:
     try:
         return str(ip_address(text))
     except ValueError as error:

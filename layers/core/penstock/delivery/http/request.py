@@ -36,9 +36,9 @@ def request_bytes(
     """
     body = delivery.body.encode()
     if delivery.kind in SIGNED:
-        headers = event_headers(webhook_id(delivery), body, secrets, now_seconds)
+        headers = build_event_headers(build_webhook_id(delivery), body, secrets, now_seconds)
     else:
-        headers = sns_headers(delivery)
+        headers = build_sns_headers(delivery)
     lines = [
         f"POST {endpoint.target} HTTP/1.1",
         f"Host: {endpoint.host_header}",
@@ -52,7 +52,7 @@ def request_bytes(
     return "\r\n".join([*lines, "", ""]).encode("ascii") + body
 
 
-def sns_headers(delivery: Delivery) -> dict[str, str]:
+def build_sns_headers(delivery: Delivery) -> dict[str, str]:
     """Returns the headers that SNS sends; a SubscriptionConfirmation lacks the header with the subscription's ARN."""
     headers = {
         "x-amz-sns-message-type": delivery.kind,
@@ -73,7 +73,7 @@ def sns_headers(delivery: Delivery) -> dict[str, str]:
     }
 
 
-def webhook_id(delivery: Delivery) -> str:
+def build_webhook_id(delivery: Delivery) -> str:
     """Returns the id by which the receiver recognises a repeated webhook: of the message and, for a gateway, also of
     the subscription. One publish goes to each subscribed phone, and the gateway is the receiver for all phones.
     """
@@ -83,7 +83,9 @@ def webhook_id(delivery: Delivery) -> str:
     return f"{message_id}:{subscription_arn.rpartition(':')[2]}"
 
 
-def event_headers(webhook_id: str, body: bytes, secrets: Sequence[bytes], now_seconds: int) -> dict[str, str]:
+def build_event_headers(
+    webhook_id: str, body: bytes, secrets: Sequence[bytes], now_seconds: int
+) -> dict[str, str]:
     """Headers for JSON, and a signature with each secret; attempts share the id, but not the time."""
     headers = {"Content-Type": "application/json", "User-Agent": _AGENT, "Accept-Encoding": "identity"}
     if not secrets:

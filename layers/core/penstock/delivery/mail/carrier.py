@@ -31,7 +31,7 @@ from penstock.delivery.outcome import Outcome
 from penstock.mail_address import MailSender, MailServer
 
 from .message import Mail, MailInvalid, render
-from .outcome import impossible, report_accepted, report_refusal, unknown, unreachable
+from .outcome import make_impossible, make_unknown, make_unreachable, report_accepted, report_refusal
 
 CONNECT_SECONDS: Final = 3.0
 """Time limit for resolving the name and TCP."""
@@ -68,7 +68,7 @@ class MailCarrier:
         try:
             mail = render(delivery, self._sender)
         except MailInvalid as error:
-            return impossible(error)
+            return make_impossible(error)
         sending = Sending()
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS):
@@ -92,9 +92,9 @@ class MailCarrier:
             },
         )
         if sending.began:
-            return unknown(delivery)
+            return make_unknown(delivery)
         text = "refuses the sender" if isinstance(error, SMTPSenderRefused) else "cannot be used"
-        return unreachable(delivery, f"the mail server {text} at present")
+        return make_unreachable(delivery, f"the mail server {text} at present")
 
     async def _send(self, mail: Mail, sending: "Sending") -> None:
         client = await self._connect()

@@ -75,37 +75,37 @@ def render(delivery: Delivery, sender: MailSender, now: datetime | None = None) 
     if link is not None and not _is_link(link):
         link = None
     message = EmailMessage(policy=_TEXT_POLICY)
-    message["From"] = _address(one_line(document.display_name or sender.name), sender.address)
-    message["To"] = _address("", document.destination)
-    message["Subject"] = one_line(_subject(document))
+    message["From"] = _build_address(join_lines(document.display_name or sender.name), sender.address)
+    message["To"] = _build_address("", document.destination)
+    message["Subject"] = join_lines(_build_subject(document))
     message["Date"] = now or datetime.now(UTC)
-    message["Message-ID"] = _message_id(delivery, sender)
+    message["Message-ID"] = _build_message_id(delivery, sender)
     message["Auto-Submitted"] = "auto-generated"
     if link is not None:
         message["List-Unsubscribe"] = f"<{link}>"
         if link.startswith("https:"):  # the only value in RFC 8058
             message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-    message.set_content(_text(document, link))
+    message.set_content(_build_text(document, link))
     return Mail(document.destination, message.as_bytes(policy=_HEADER_POLICY))
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Returns the text without line breaks and other control characters."""
     return _control.sub(" ", text).strip()
 
 
-def _address(name: str, address: str) -> Address:
+def _build_address(name: str, address: str) -> Address:
     user, _, domain = address.rpartition("@")
     return Address(name, user, domain)
 
 
-def _message_id(delivery: Delivery, sender: MailSender) -> str:
+def _build_message_id(delivery: Delivery, sender: MailSender) -> str:
     subscription = (delivery.subscription_arn or "").rpartition(":")[2]
     domain = sender.address.rpartition("@")[2]
     return f"<{delivery.message_id}.{subscription}@{domain}>"
 
 
-def _subject(document: _Document) -> str:
+def _build_subject(document: _Document) -> str:
     if document.kind == "SubscriptionConfirmation":
         return CONFIRMATION_SUBJECT
     if document.kind == "UnsubscribeConfirmation":
@@ -113,11 +113,11 @@ def _subject(document: _Document) -> str:
     return document.subject or SUBJECT
 
 
-def _text(document: _Document, link: str | None) -> str:
+def _build_text(document: _Document, link: str | None) -> str:
     if document.protocol == "email-json":
         return document.text
     if document.kind == "Notification":
-        return document.text + _footer(link)
+        return document.text + _build_footer(link)
     about = _confirmation.decode(document.text)
     if document.kind == "SubscriptionConfirmation":
         return (
@@ -134,7 +134,7 @@ def _text(document: _Document, link: str | None) -> str:
     )
 
 
-def _footer(link: str | None) -> str:
+def _build_footer(link: str | None) -> str:
     """Returns the footer of a message. Without a link only the subscriber's account can end the subscription."""
     if link is None:
         return "\n\n--\nPlease do not reply directly to this email.\n"

@@ -24,7 +24,7 @@ from penstock.delivery.outcome import (
     next_delay_ms,
 )
 
-from .message import one_line
+from .message import join_lines
 
 UNKNOWN_DELAY_MS: Final = 600_000
 MOST_COPIES: Final = 5
@@ -51,22 +51,22 @@ def is_bounce(code: int, text: str) -> bool:
     return enhanced[1] in ("1", "2") if enhanced else code in (550, 551, 553)
 
 
-def unreachable(delivery: Delivery, error: str) -> Outcome:
+def make_unreachable(delivery: Delivery, error: str) -> Outcome:
     """Returns the server took no mail at all."""
     return Outcome(None, error, next_delay_ms(delivery), FAILS)
 
 
-def unknown(delivery: Delivery) -> Outcome:
+def make_unknown(delivery: Delivery) -> Outcome:
     """Returns the carrier sent the mail, and the server did not answer."""
     delay = UNKNOWN_DELAY_MS if delivery.attempts + 1 < MOST_COPIES else None
     return Outcome(None, "the mail server did not answer; it may have the mail", delay, FAILS)
 
 
-def impossible(error: Exception) -> Outcome:
+def make_impossible(error: Exception) -> Outcome:
     """The delivery has no mail to send."""
     return Outcome(None, shorten(str(error)), None, SHOWS_NOTHING)
 
 
 def shorten(text: str) -> str:
     """Returns the text of an error, in one line."""
-    return one_line(text)[:MOST_ERROR_CHARACTERS]
+    return join_lines(text)[:MOST_ERROR_CHARACTERS]

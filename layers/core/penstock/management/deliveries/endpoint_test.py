@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from penstock.access.quotas import too_many_deliveries
+from penstock.access.quotas import explain_deliveries_quota
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
 from penstock.effects import Call, Operation, Wake
@@ -13,7 +13,7 @@ from penstock.errors import RequestThrottled
 from penstock.management.errors import EndpointNotFound
 from penstock.postgres.statements.deliveries import FIND_TEST_TARGET, SEND_TEST_WEBHOOK, TestTargetRow
 from penstock.sns import notification
-from penstock.sns.envelopes import signing_context
+from penstock.sns.envelopes import build_signing_context
 
 NOT_SUBSCRIBED = "No topic and no routing key delivers to this URL: subscribe it first."
 SUBJECT = "Test"
@@ -33,7 +33,7 @@ def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
         raise EndpointNotFound(NOT_SUBSCRIBED)
     target, message_id = found[0], uuid4()
     text = write_body(message_id, endpoint)
-    head, tail = yield from _envelope(target, message_id, text, context)
+    head, tail = yield from _build_envelope(target, message_id, text, context)
     sent = yield from Call(
         SEND_TEST_WEBHOOK,
         (context.account_id, target.subscription_arn, target.binding_id, message_id, text, head, tail),
@@ -41,7 +41,7 @@ def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
     if not sent:
         raise EndpointNotFound(NOT_SUBSCRIBED)
     if sent[0].error is not None:
-        raise RequestThrottled(too_many_deliveries(context.environment.settings))
+        raise RequestThrottled(explain_deliveries_quota(context.environment.settings))
     yield Wake(DELIVERIES, 1)
     return SentTest(delivery_id=sent[0].delivery_id, message_id=str(message_id))
 
@@ -54,14 +54,14 @@ def write_body(message_id: UUID, endpoint: str) -> str:
     ).decode()
 
 
-def _envelope(
+def _build_envelope(
     target: TestTargetRow, message_id: UUID, text: str, context: Context
 ) -> Operation[tuple[str | None, str | None]]:
     """Head and tail of a Notification, signed with the topic's signature version; events have none."""
     if target.topic_arn is None:
         return None, None
-    signing = yield from signing_context(target.signature_version or "1", context)
-    parts = notification.notification(
-        signing, target.topic_arn, str(message_id), text, SUBJECT, notification.timestamp(), {}
+    signing = yield from build_signing_context(target.signature_version or "1", context)
+    parts = notification.build_notification(
+        signing, target.topic_arn, str(message_id), text, SUBJECT, notification.format_timestamp(), {}
     )
     return parts.head, parts.tail

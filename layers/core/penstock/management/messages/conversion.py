@@ -44,7 +44,7 @@ def format_body(raw: msgspec.Raw) -> str:
     size = memoryview(raw).nbytes
     if longest < size <= MAX_BLANK_RATIO * longest:
         size = len(bytes(raw).translate(None, b" \t\r\n"))  # at most: those within texts stay
-    body = "" if size > longest else compact(raw)
+    body = "" if size > longest else format_compact(raw)
     if not 0 < len(body) <= longest:
         raise errors.RequestEntityTooLarge(f"A message is longer than {longest} bytes")
     return body
@@ -71,7 +71,7 @@ def to_send_request(message: NewMessage) -> SendMessageRequest:
     )
 
 
-def compact(raw: msgspec.Raw) -> str:
+def format_compact(raw: msgspec.Raw) -> str:
     """JSON text without blanks between tokens; numbers and strings stay as the producer wrote them."""
     return msgspec.json.format(bytes(raw), indent=-1).decode()
 
@@ -83,7 +83,7 @@ def to_attribute(raw: msgspec.Raw) -> MessageAttributeValue:
         return MessageAttributeValue(data_type="String", string_value=_loads(text))
     if text[:1] in b"-0123456789":
         return MessageAttributeValue(data_type="Number", string_value=text.decode())
-    return MessageAttributeValue(data_type="String.json", string_value=compact(raw))
+    return MessageAttributeValue(data_type="String.json", string_value=format_compact(raw))
 
 
 def to_headers(attributes: str | None) -> dict[str, msgspec.Raw]:
@@ -97,20 +97,20 @@ def to_header(value: MessageAttributeValue) -> msgspec.Raw:
     """One attribute as JSON."""
     text = value.string_value if value.string_value is not None else value.binary_value or ""
     if value.data_type.startswith("Number") or value.data_type == "String.json":
-        return json_or_string(text)
-    return json_string(text)
+        return convert_to_json(text)
+    return encode_string(text)
 
 
-def json_or_string(text: str) -> msgspec.Raw:
+def convert_to_json(text: str) -> msgspec.Raw:
     """Returns the text itself if it is JSON, else the text as a JSON string."""
     try:
         _check_json(text)
     except (msgspec.DecodeError, RecursionError):
-        return json_string(text)
+        return encode_string(text)
     return msgspec.Raw(text.encode())
 
 
-def json_string(text: str) -> msgspec.Raw:
+def encode_string(text: str) -> msgspec.Raw:
     """Returns the text as a JSON string."""
     return msgspec.Raw(msgspec.json.encode(text))
 

@@ -24,8 +24,8 @@ from penstock.sqs import receive as receiving
 from penstock.sqs import send as sending
 
 from .conversion import (
+    convert_to_json,
     count_bytes,
-    json_or_string,
     read_group,
     to_headers,
     to_send_request,
@@ -44,9 +44,7 @@ def send(
     queue = find_queue(name, context)
     trace = context.trace_header
     outgoing = yield from compute(
-        lambda: [
-            sending.outgoing_message(to_send_request(message), queue.arn, trace) for message in messages
-        ],
+        lambda: [sending.check_message(to_send_request(message), queue.arn, trace) for message in messages],
         sum(map(count_bytes, messages)),
     )
     if len(outgoing) > 1:
@@ -56,7 +54,7 @@ def send(
         if row.error == "MessageTooLong":
             raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {row.detail} bytes")
         if row.error is not None:
-            raise sql_errors.sql_error(row.error, row.detail)
+            raise sql_errors.make_sql_error(row.error, row.detail)
     return [row.id for row in stored if row.id is not None]
 
 
@@ -76,7 +74,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Ope
     if stored.get("ContentBasedDeduplication") == "false" and any(
         message.stored.deduplication_id is None for message in outgoing
     ):
-        raise sql_errors.sql_error("DeduplicationIdRequired", None)
+        raise sql_errors.make_sql_error("DeduplicationIdRequired", None)
 
 
 def receive(
@@ -96,7 +94,7 @@ def receive(
             read_count=row.receive_count,
             enqueued_at=format_timestamp(row.sent_at_ms),
             visible_at=format_timestamp(row.visible_at_ms),
-            message=json_or_string(row.body),
+            message=convert_to_json(row.body),
             headers=to_headers(row.attributes),
             group_id=read_group(row.system),
         )
@@ -162,7 +160,7 @@ def peek(
             read_count=row.receive_count,
             enqueued_at=format_timestamp(row.sent_at_ms),
             visible_at=format_timestamp(row.visible_at_ms),
-            message=json_or_string(row.body),
+            message=convert_to_json(row.body),
             headers=to_headers(row.attributes),
             group_id=row.group_id,
             entered_at=format_timestamp(row.entered_at_ms),
@@ -188,7 +186,7 @@ def read_archive(
             read_count=row.receive_count,
             enqueued_at=format_timestamp(row.sent_at_ms),
             archived_at=format_timestamp(row.archived_at_ms),
-            message=json_or_string(row.body),
+            message=convert_to_json(row.body),
             headers=to_headers(row.attributes),
             group_id=read_group(row.system),
         )

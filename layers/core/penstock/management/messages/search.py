@@ -15,7 +15,7 @@ from penstock.search import failures as grouping
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import MOST_SCANNED, SCANNED, Search, search_messages
 
-from .conversion import json_or_string, json_string, to_headers
+from .conversion import convert_to_json, encode_string, to_headers
 from .types import FoundMessage
 
 PLACE = r"^-?\d{1,2}:\d{1,18}:[!-~]{0,128}$"
@@ -109,14 +109,14 @@ def show_message(row: FoundRow | FailureRow) -> FoundMessage:
         read_count=row.receive_count,
         enqueued_at=format_timestamp(row.sent_at_ms),
         visible_at=format_timestamp(row.visible_at_ms),
-        message=json_or_string(row.body),
+        message=convert_to_json(row.body),
         headers=to_headers(row.attributes),
         group_id=row.group_id,
         entered_at=format_timestamp(row.entered_at_ms),
         entered_by=row.entered_by,
         state=row.state,
         receive_count=row.total_receive_count,
-        source_queue=_queue_name(row.source_arn),
+        source_queue=_name_queue(row.source_arn),
     )
 
 
@@ -124,7 +124,7 @@ def show_group(group: grouping.FailureGroup, wanted: grouping.Grouping) -> Shown
     """Returns a group as a document."""
     first = group.samples[0]
     key = GroupKey(
-        source_queue=_queue_name(first.group_source_arn) if "source" in wanted.by else msgspec.UNSET,
+        source_queue=_name_queue(first.group_source_arn) if "source" in wanted.by else msgspec.UNSET,
         receive_count=first.group_receive_count if first.group_receive_count is not None else msgspec.UNSET,
         attribute=first.group_attribute if "attribute" in wanted.by else msgspec.UNSET,
         shape=first.group_shape if first.group_shape is not None else msgspec.UNSET,
@@ -142,9 +142,9 @@ def show_group(group: grouping.FailureGroup, wanted: grouping.Grouping) -> Shown
 def _show_sample(row: FailureRow) -> Sample:
     truncated = len(row.body.encode()) < row.body_length
     found = show_message(row)
-    message = json_string(row.body) if truncated else found.message
+    message = encode_string(row.body) if truncated else found.message
     return Sample(**{**msgspec.structs.asdict(found), "message": message}, truncated=truncated)
 
 
-def _queue_name(arn: str | None) -> str | None:
+def _name_queue(arn: str | None) -> str | None:
     return None if arn is None else arn.rpartition(":")[2]

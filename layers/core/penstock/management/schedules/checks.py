@@ -50,12 +50,12 @@ def may_be_schedule_name(name: str) -> bool:
     return _KNOWN_NAME(name) is not None
 
 
-def new_schedule_fields(new: NewSchedule) -> tuple[Expression, Fields]:
+def build_new_fields(new: NewSchedule) -> tuple[Expression, Fields]:
     """Returns the expression, and all fields to store. Raises ScheduleUnusable, InvalidParameterValue and others."""
     expression = read_expression(new, new.timezone)
     fields = {
         COLUMN_NAMES.get(name, name): getattr(new, name) for name in DIRECT_FIELDS
-    } | expression_columns(expression)
+    } | list_expression_columns(expression)
     fields |= {"start_at": parse_time("start_at", new.start_at), "end_at": parse_time("end_at", new.end_at)}
     fields |= {"api": "rest", "target": check_target(new.target)}
     check_period(build_period(fields))
@@ -72,16 +72,16 @@ def change_fields(row: StoredSchedule, changes: SchedulePatch) -> Fields:
         )
     fields = {COLUMN_NAMES.get(name, name): getattr(changes, name) for name in DIRECT_FIELDS if name in given}
     if given & {*EXPRESSION_FORMS, "timezone"}:
-        fields |= expression_columns(change_expression(row, changes))
+        fields |= list_expression_columns(change_expression(row, changes))
     for name in {"start_at", "end_at"} & given:
         fields[name] = parse_time(name, getattr(changes, name))
     if isinstance(changes.target, NewTarget):
         fields["target"] = check_target(changes.target)
-    check_period(build_period(period_columns(row) | fields))
+    check_period(build_period(list_period_columns(row) | fields))
     return fields
 
 
-def period_columns(row: StoredSchedule) -> Fields:
+def list_period_columns(row: StoredSchedule) -> Fields:
     """Returns the columns of a row that limit the period in which its expression is valid."""
     return {"start_at": row.start_at, "end_at": row.end_at, "anchor_at": row.anchor_at}
 
@@ -132,7 +132,7 @@ def change_expression(row: StoredSchedule, changes: SchedulePatch) -> Expression
     return read_expression(msgspec.convert({row.expression_kind: row.expression}, SchedulePatch), timezone)
 
 
-def expression_columns(expression: Expression) -> Fields:
+def list_expression_columns(expression: Expression) -> Fields:
     """Returns the columns that store an expression."""
     return {
         "expression_kind": expression.form,
@@ -142,9 +142,9 @@ def expression_columns(expression: Expression) -> Fields:
     }
 
 
-def expression_after(row: StoredSchedule, fields: Fields) -> Expression:
+def apply_expression(row: StoredSchedule, fields: Fields) -> Expression:
     """The expression of a schedule once these columns are written."""
-    return read_stored(*(fields.get(name, getattr(row, name)) for name in expression_columns(row.when)))
+    return read_stored(*(fields.get(name, getattr(row, name)) for name in list_expression_columns(row.when)))
 
 
 def check_target(target: NewTarget) -> Fields:
@@ -161,10 +161,10 @@ def check_target(target: NewTarget) -> Fields:
     validation.check_message_body(body)
     attributes = to_attributes(target.headers)
     validation.check_message_attributes(attributes)
-    return {**destination_fields(target, body), "body": body, "attributes": attributes}
+    return {**build_destination_fields(target, body), "body": body, "attributes": attributes}
 
 
-def destination_fields(target: NewTarget, body: str) -> Fields:
+def build_destination_fields(target: NewTarget, body: str) -> Fields:
     """Returns the fields that say where the message goes. Filter policies are compared with the facts of an event."""
     if target.queue is not None:
         if not is_queue_name(target.queue):
@@ -172,4 +172,4 @@ def destination_fields(target: NewTarget, body: str) -> Fields:
         return {"queue": target.queue}
     if not is_routing_key(target.topic or ""):
         raise ScheduleUnusable("target: topic is a routing key: letters, digits, '_' and '-' between dots")
-    return {"topic": target.topic, "facts": filter_facts.body_facts(body)}
+    return {"topic": target.topic, "facts": filter_facts.find_body_facts(body)}

@@ -35,13 +35,13 @@ from penstock.scheduler.rows import StoredSchedule, read_row
 from penstock.sns.topics import as_json
 
 from .checks import (
+    apply_expression,
+    build_new_fields,
     build_period,
     change_fields,
     check_name,
-    expression_after,
+    list_period_columns,
     may_be_schedule_name,
-    new_schedule_fields,
-    period_columns,
     read_expression,
 )
 from .types import (
@@ -57,7 +57,7 @@ from .types import (
     Synced,
     measure_size,
 )
-from .views import queue_message_ids, to_past_run, to_preview, to_shown_schedule
+from .views import list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
 
 SCHEDULES_PER_TURN = 20  # an operation computes the occurrences of so many, then lets other requests run
 
@@ -90,18 +90,18 @@ def replace_schedule(name: str, new: NewSchedule, context: Context) -> Operation
 
 
 def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
-    expression, fields = yield from compute(lambda: new_schedule_fields(new), measure_size(new))
+    expression, fields = yield from compute(lambda: build_new_fields(new), measure_size(new))
     yield from authorize_targets([new.target], context)
     yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
-    next_fire_at = schedule_rows.first_fire(mode, expression, now, build_period(fields), context)
+    next_fire_at = schedule_rows.find_first_fire(mode, expression, now, build_period(fields), context)
     (written,) = yield from Call(
         PUT_SCHEDULE, (*group_key(context), name, mode, as_json(fields), next_fire_at)
     )
     if written.error is not None:
         raise ScheduleConflict(f"Schedule '{name}' exists already")
     shown = to_shown_schedule(read_row(written.schedule), count_previews(context))
-    shown.warning = first((yield from find_warnings({name: new.target}, context)))
+    shown.warning = find_first((yield from find_warnings({name: new.target}, context)))
     return WrittenSchedule(shown, written.created)
 
 
@@ -111,8 +111,8 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
     fields = yield from compute(lambda: change_fields(row, changes), measure_size(changes))
     if isinstance(changes.target, NewTarget):
         yield from authorize_targets([changes.target], context)
-    period = build_period(period_columns(row) | fields)
-    next_fire_at = schedule_rows.next_fire(expression_after(row, fields), now, period)
+    period = build_period(list_period_columns(row) | fields)
+    next_fire_at = schedule_rows.next_fire(apply_expression(row, fields), now, period)
     (written,) = yield from Call(
         PUT_SCHEDULE, (*group_key(context), name, "patch", as_json(fields), next_fire_at)
     )
@@ -120,7 +120,7 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
         raise ScheduleNotFound.named(name)
     shown = to_shown_schedule(read_row(written.schedule), count_previews(context))
     if isinstance(changes.target, NewTarget):
-        shown.warning = first((yield from find_warnings({name: changes.target}, context)))
+        shown.warning = find_first((yield from find_warnings({name: changes.target}, context)))
     return shown
 
 
@@ -192,7 +192,7 @@ def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operati
     yield from authorize_queues("SendMessage", queues, context)
 
 
-def first(warnings: list[str]) -> str | UnsetType:
+def find_first(warnings: list[str]) -> str | UnsetType:
     """Returns the only warning, or none."""
     return warnings[0] if warnings else UNSET
 
@@ -200,7 +200,7 @@ def first(warnings: list[str]) -> str | UnsetType:
 def _prepare(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:
     """One schedule of a sync. Errors say which schedule they are about."""
     try:
-        expression, fields = new_schedule_fields(new)
+        expression, fields = build_new_fields(new)
     except errors.AwsError as error:
         error.message = f"schedule {number} ('{new.name}'): {error.message}"
         raise
@@ -270,7 +270,7 @@ def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
         fired_at=format_time(fired.fired_at, "milliseconds"),
         scheduled_for=format_time(fired.scheduled_for),
         out_of_band=True,
-        msg_ids=queue_message_ids(fired.message_ids),
+        msg_ids=list_queue_message_ids(fired.message_ids),
     )
 
 

@@ -269,9 +269,10 @@ def show_target(target: dict[str, Any]) -> ShownTarget:
     """Returns a stored target as a document."""
     if "Arn" in target:
         return ShownTarget(arn=target["Arn"], input=target.get("Input", UNSET))
-    body = target["body"] if "body" in target else _text(target.get("message"))
+    body = target["body"] if "body" in target else _encode_text(target.get("message"))
     headers = {
-        name: msgspec.Raw(_text(value).encode()) for name, value in (target.get("headers") or {}).items()
+        name: msgspec.Raw(_encode_text(value).encode())
+        for name, value in (target.get("headers") or {}).items()
     }
     if "attributes" in target:
         attributes = msgspec.convert(target["attributes"], dict[str, MessageAttributeValue])
@@ -284,5 +285,5 @@ def show_target(target: dict[str, Any]) -> ShownTarget:
     )
 
 
-def _text(value: Any) -> str:
+def _encode_text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -6,7 +6,7 @@ from datetime import datetime
 from penstock.documents.times import format_time, to_millisecond, to_second
 from penstock.postgres.statements.schedules import FiredMessage, ScheduleRunRow
 from penstock.scheduler import rows as schedule_rows
-from penstock.scheduler.expressions.expression import Expression, occurrences
+from penstock.scheduler.expressions.expression import Expression, list_occurrences
 from penstock.scheduler.rows import StoredSchedule
 
 from .types import PastRun, Preview, ShownSchedule, show_target
@@ -36,7 +36,7 @@ def to_shown_schedule(row: StoredSchedule, count: int) -> ShownSchedule:
         next_fires=[format_time(at) for at in schedule_rows.next_fires(row, count)],
         created_at=format_time(row.created_at, "milliseconds"),
         updated_at=format_time(row.updated_at, "milliseconds"),
-        **canonical_fields(row.when),
+        **show_canonical_fields(row.when),
     )
 
 
@@ -45,12 +45,12 @@ def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
     return Preview(
         timezone=expression.timezone,
         human_readable=expression.description(),
-        next_fires=[format_time(at) for at in occurrences(expression, now, count)],
-        **canonical_fields(expression),
+        next_fires=[format_time(at) for at in list_occurrences(expression, now, count)],
+        **show_canonical_fields(expression),
     )
 
 
-def canonical_fields(expression: Expression) -> dict[str, str]:
+def show_canonical_fields(expression: Expression) -> dict[str, str]:
     """Returns the canonical form of an expression, under the name of its kind: `fire_at`, `rate` or `cron`."""
     if expression.is_one_shot:
         moment = expression.canonical.removeprefix("at(").removesuffix(")")
@@ -66,12 +66,12 @@ def to_past_run(name: str, run_id: int, row: ScheduleRunRow) -> PastRun:
         fired_at=to_millisecond(row.fired_at),
         scheduled_for=format_time(row.scheduled_for),
         out_of_band=row.out_of_band,
-        msg_ids=queue_message_ids(row.message_ids),
+        msg_ids=list_queue_message_ids(row.message_ids),
         attempts=row.attempts,
         error=row.error,
     )
 
 
-def queue_message_ids(messages: Iterable[FiredMessage]) -> list[int]:
+def list_queue_message_ids(messages: Iterable[FiredMessage]) -> list[int]:
     """Returns the ids of messages in queues; messages to an SNS topic have none."""
     return [one["msg_id"] for one in messages if one["msg_id"] is not None]

@@ -19,19 +19,21 @@ def read_time(part: Part) -> tuple[int, int]:
         return _NAMED[part.text]
     match = _TIME(part.text)
     if match is None:
-        raise part.flaw(f'"{part.text}" is not a time of day such as {", ".join(EXAMPLES)}', _tidy(part.text))
+        raise part.flaw(
+            f'"{part.text}" is not a time of day such as {", ".join(EXAMPLES)}', _suggest_time(part.text)
+        )
     hour, minute, half = int(match[1]), int(match[2] or 0), match[3]
     if minute > 59:
         raise part.flaw(f"the minute is 00 to 59, not {match[2]}")
     if half:
-        return _hour_of_half(part, hour, half), minute
+        return _convert_hour(part, hour, half), minute
     if hour > 23:
         instead = f"0{part.text[len(match[1]) :]}" if hour == 24 else None
         raise part.flaw(f"the hour is 0 to 23, not {hour}", instead)
     return hour, minute
 
 
-def _hour_of_half(part: Part, hour: int, half: str) -> int:
+def _convert_hour(part: Part, hour: int, half: str) -> int:
     if 1 <= hour <= 12:
         return hour % 12 + (12 if half == "pm" else 0)
     rest = part.text.lstrip("0123456789")
@@ -41,7 +43,7 @@ def _hour_of_half(part: Part, hour: int, half: str) -> int:
     raise part.flaw(f"the hour with {half} is 1 to 12, not {hour}", instead)
 
 
-def _tidy(text: str) -> str | None:
+def _suggest_time(text: str) -> str | None:
     """`9 am`, `9.30am`, `9a.m.` and `9:5` in the form that read_time accepts; None for other texts."""
     match = _LOOSE(text)
     if match is None:

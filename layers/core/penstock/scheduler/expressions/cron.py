@@ -47,7 +47,7 @@ class Cron:
 
 def read_crontab(text: str) -> Cron:
     """Returns the values of an expression of 5 or 6 fields. Raises Flaw."""
-    parts = _crontab_fields(text)
+    parts = _split_crontab(text)
     seconds = parse_values(fields.SECOND, parts.pop(0)) if len(parts) == 6 else frozenset((0,))
     minute, hour, day_of_month, month, day_of_week = parts
     return Cron(
@@ -55,13 +55,13 @@ def read_crontab(text: str) -> Cron:
         parse_values(fields.MINUTE, minute),
         parse_values(fields.HOUR, hour),
         months := parse_values(fields.MONTH, month),
-        _days(fields.DAY_OF_MONTH, day_of_month, fields.DAY_OF_WEEK, day_of_week, months),
+        _parse_days(fields.DAY_OF_MONTH, day_of_month, fields.DAY_OF_WEEK, day_of_week, months),
     )
 
 
 def read_aws(text: str) -> Cron:
     """Returns the values of AWS's `cron(…)`. Raises Flaw."""
-    minute, hour, day_of_month, month, day_of_week, year = _aws_fields(text)
+    minute, hour, day_of_month, month, day_of_week, year = _split_aws(text)
     years = parse_values(fields.AWS_YEAR, year)
     _check_question_mark(day_of_month, day_of_week)
     return Cron(
@@ -69,22 +69,22 @@ def read_aws(text: str) -> Cron:
         parse_values(fields.AWS_MINUTE, minute),
         parse_values(fields.AWS_HOUR, hour),
         months := parse_values(fields.AWS_MONTH, month),
-        _days(fields.AWS_DAY_OF_MONTH, day_of_month, fields.AWS_DAY_OF_WEEK, day_of_week, months),
+        _parse_days(fields.AWS_DAY_OF_MONTH, day_of_month, fields.AWS_DAY_OF_WEEK, day_of_week, months),
         None if years == _ALL_YEARS else years,
     )
 
 
-def canonical_crontab(text: str) -> str:
+def format_crontab(text: str) -> str:
     """Returns the stored expression: one space between fields, names in capitals, `*` for `?`."""
     return " ".join("*" if field == "?" else field.upper() for field in text.split())
 
 
-def canonical_aws(text: str) -> str:
+def format_aws_cron(text: str) -> str:
     """Returns the stored expression: one space between fields, names in capitals."""
     return f"cron({' '.join(text[5:-1].upper().split())})"
 
 
-def _days(
+def _parse_days(
     month_field: Field, of_month: Part, week_field: Field, of_week: Part, months: frozenset[int]
 ) -> Days:
     days_of_month: MonthDays | None = read_month_days(month_field, of_month)
@@ -93,14 +93,14 @@ def _days(
 
 
 # --- splitting -------------------------------------------------------------------------------------------------------
-def _crontab_fields(text: str) -> list[Part]:
+def _split_crontab(text: str) -> list[Part]:
     parts = Part(text, 0).split(None)
     if not parts:
         raise Flaw(f"a cron expression has 5 fields ({_NAMES}); this one is empty", 0)
     _refuse_other_forms(parts[0])
     if len(parts) > 6:
         message = f"a cron expression has at most 6 fields (second {_NAMES}); this one has {len(parts)}"
-        raise _surplus(message, parts[5], len(text))
+        raise _find_surplus(message, parts[5], len(text))
     if len(parts) < 5:
         message = (
             f"a cron expression has 5 fields ({_NAMES}), or 6 with seconds first; this one has {len(parts)}"
@@ -109,7 +109,7 @@ def _crontab_fields(text: str) -> list[Part]:
     return parts
 
 
-def _surplus(message: str, last: Part, end: int) -> Flaw:
+def _find_surplus(message: str, last: Part, end: int) -> Flaw:
     """Returns the error for surplus fields; it suggests the expression without them."""
     start = last.position + len(last.text)
     return Flaw(message, start, end - start, "")
@@ -127,7 +127,7 @@ def _refuse_other_forms(first: Part) -> None:
         raise first.flaw(f'"{first.text}" belongs into `when`; cron has 5 fields ({_NAMES})')
 
 
-def _aws_fields(text: str) -> list[Part]:
+def _split_aws(text: str) -> list[Part]:
     if not text.startswith("cron("):
         instead = f"cron({text})" if len(text.split()) in (5, 6) else None
         raise Flaw(
@@ -141,7 +141,7 @@ def _aws_fields(text: str) -> list[Part]:
     parts = Part(text[5:-1], 5).split(None)
     message = f"cron() has six fields ({_NAMES} year); this one has {len(parts)}"
     if len(parts) > 6:
-        raise _surplus(message, parts[5], len(text) - 1)
+        raise _find_surplus(message, parts[5], len(text) - 1)
     if len(parts) < 6:
         raise Flaw(message, len(text) - 1, 0, " *" if len(parts) == 5 else None)
     return parts

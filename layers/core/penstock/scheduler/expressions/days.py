@@ -14,7 +14,7 @@ from calendar import monthrange
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .fields import Field, is_number, parse_value, values_of_item
+from .fields import Field, is_number, list_values, parse_value
 from .invalid import Part
 
 Nth = tuple[int, int]
@@ -40,9 +40,9 @@ class MonthDays:
         """Returns the days of that month."""
         first, last = monthrange(year, month)
         found = {day for day in self.days if day <= last} | {last - n for n in self.before_last if n < last}
-        found.update(_nearest_weekday(first, last, day) for day in self.nearest if day <= last)
+        found.update(_find_nearest_weekday(first, last, day) for day in self.nearest if day <= last)
         if self.last_weekday:
-            found.add(_nearest_weekday(first, last, last))
+            found.add(_find_nearest_weekday(first, last, last))
         return found
 
     def possible_in(self, months: frozenset[int]) -> "MonthDays":
@@ -107,7 +107,7 @@ def list_days(days: Days, year: int, month: int) -> tuple[int, ...]:
     return tuple(sorted(set().union(*(part.of(year, month) for part in parts))))
 
 
-def _nearest_weekday(first: int, last: int, day: int) -> int:
+def _find_nearest_weekday(first: int, last: int, day: int) -> int:
     """Returns the nearest weekday (Monday to Friday) in the same month. `first` is the 1st's weekday (Monday: 0)."""
     weekday = (first + day - 1) % 7
     if weekday == 5:
@@ -129,16 +129,16 @@ def read_month_days(field: Field, part: Part) -> MonthDays | None:
     for item in items:
         text = item.text.upper()
         if text == "L" or text.startswith("L-"):
-            before_last.add(_before_last(item))
+            before_last.add(_count_before_last(item))
         elif text.endswith("W") and text != "LW":
             nearest.add(parse_value(field, Part(item.text[:-1], item.position)))
         elif text != "LW":
-            days.update(values_of_item(field, item))
+            days.update(list_values(field, item))
     last_weekday = any(item.text.upper() == "LW" for item in items)
     return MonthDays(frozenset(days), frozenset(before_last), frozenset(nearest), last_weekday)
 
 
-def _before_last(item: Part) -> int:
+def _count_before_last(item: Part) -> int:
     number = item.text[2:]
     if item.text.upper() == "L":
         return 0
@@ -158,25 +158,25 @@ def read_week_days(field: Field, part: Part) -> WeekDays | None:
     for item in items:
         text = item.text.upper()
         if "#" in text:
-            nth.add(_nth(field, item, alone=len(items) == 1))
+            nth.add(_parse_nth(field, item, alone=len(items) == 1))
         elif text == "L" and field.wraps:
             days.add(6)
         elif text.endswith("L") and text != "L":
-            last.add(_weekday(field, Part(item.text[:-1], item.position)))
+            last.add(_find_weekday(field, Part(item.text[:-1], item.position)))
         else:
-            days.update((value - field.low) % 7 for value in values_of_item(field, item))
+            days.update((value - field.low) % 7 for value in list_values(field, item))
     return WeekDays(frozenset(days), frozenset(last), frozenset(nth))
 
 
-def _weekday(field: Field, part: Part) -> int:
+def _find_weekday(field: Field, part: Part) -> int:
     return (parse_value(field, part) - field.low) % 7
 
 
-def _nth(field: Field, item: Part, *, alone: bool) -> Nth:
+def _parse_nth(field: Field, item: Part, *, alone: bool) -> Nth:
     """Parses `6#2`. AWS: "If you use a '#' character, you can define only one expression in the day-of-week field"."""
     day, *numbers = item.split("#")
     if len(numbers) > 1 or not is_number(numbers[0].text) or not 1 <= int(numbers[0].text) <= 5:
         raise numbers[-1].flaw("after # stands which one of the month, 1 to 5")
     if field.wraps and not alone:
         raise item.flaw("with # the day-of-week has only one expression")
-    return _weekday(field, day), int(numbers[0].text)
+    return _find_weekday(field, day), int(numbers[0].text)

@@ -14,14 +14,14 @@ def describe_cron(canonical: str, timezone: str) -> str:
     """Returns the description of a cron expression of AWS or of the REST API."""
     fields = canonical
     if canonical.startswith("cron("):
-        fields = _with_named_weekdays(canonical[5:-1])
-    text = _by_cron_descriptor(fields)
+        fields = _name_weekdays(canonical[5:-1])
+    text = _describe_by_library(fields)
     if daily := _DAILY(text):
         text = f"Every day at {daily[1]}"
-    return text + _zone(timezone)
+    return text + _describe_zone(timezone)
 
 
-def _with_named_weekdays(fields: str) -> str:
+def _name_weekdays(fields: str) -> str:
     """Converts AWS's numbers to unambiguous names: `6L` to `FRIL`, `2#1` to `MON#1`, `L` to `SAT`."""
     *others, weekdays, year = fields.split()
     if weekdays == "L":
@@ -33,7 +33,7 @@ def _with_named_weekdays(fields: str) -> str:
 def describe_moment(instant: datetime, zone: tzinfo, timezone: str) -> str:
     """`Once at 2027-01-31 09:00:00 UTC`, in the time of the zone."""
     local = instant.astimezone(zone).replace(tzinfo=None)
-    return f"Once at {local}{_zone(timezone) or ' UTC'}"
+    return f"Once at {local}{_describe_zone(timezone) or ' UTC'}"
 
 
 def describe_rate(canonical: str) -> str:
@@ -42,11 +42,11 @@ def describe_rate(canonical: str) -> str:
     return f"Every {unit}" if number == 1 else f"Every {number} {unit}s"
 
 
-def _zone(timezone: str) -> str:
+def _describe_zone(timezone: str) -> str:
     return "" if timezone in ("UTC", "Etc/UTC") else f", {timezone}"
 
 
-def _by_cron_descriptor(fields: str) -> str:
+def _describe_by_library(fields: str) -> str:
     from cron_descriptor import FormatError, Options, get_description  # noqa: PLC0415 - 35 ms, for this text alone
 
     # An explicit locale, since the default is the process's.

@@ -24,18 +24,22 @@ _WORDS = {
 }
 
 
-def cron_of_every(text: str) -> str:
+def convert_every(text: str) -> str:
     """Returns the cron expression. Raises Flaw."""
     match = _PARTS(text)
     if match is None:
-        raise Flaw("every is a whole number and s, m, h or d, such as 5m", *_wrong_place(text), _tidy(text))
+        raise Flaw(
+            "every is a whole number and s, m, h or d, such as 5m",
+            *_find_wrong_place(text),
+            _suggest_every(text),
+        )
     number, unit = int(match[1]), match[2]
-    if not divides(number, unit):
-        raise Flaw(_indivisible(unit), 0, len(text), _closest(number, unit))
+    if not is_divisor(number, unit):
+        raise Flaw(_explain_indivisible(unit), 0, len(text), _find_closest(number, unit))
     return build_cron(number, unit)
 
 
-def divides(number: int, unit: str) -> bool:
+def is_divisor(number: int, unit: str) -> bool:
     """True if that many fill the next unit evenly."""
     return 1 <= number <= _WHOLE[unit] and _WHOLE[unit] % number == 0
 
@@ -53,25 +57,25 @@ def build_cron(number: int, unit: str) -> str:
     }[unit]
 
 
-def _indivisible(unit: str) -> str:
+def _explain_indivisible(unit: str) -> str:
     if unit == "d":
         return "every takes 1d only: use cron for other numbers of days"
     numbers = ", ".join(str(n) for n in range(1, _WHOLE[unit] + 1) if _WHOLE[unit] % n == 0)
     return f"with {unit}, the number has to divide the {_NEXT[unit]} evenly: {numbers}"
 
 
-def _closest(number: int, unit: str) -> str | None:
+def _find_closest(number: int, unit: str) -> str | None:
     """Returns the same duration in the largest possible unit, or the next smaller number that divides the next unit."""
     if number == 0:
         return None
     for larger, seconds in reversed(_SECONDS.items()):
         count, rest = divmod(number * _SECONDS[unit], seconds)
-        if rest == 0 and divides(count, larger):
+        if rest == 0 and is_divisor(count, larger):
             return f"{count}{larger}"
-    return _closest(max(n for n in range(1, min(number, _WHOLE[unit]) + 1) if divides(n, unit)), unit)
+    return _find_closest(max(n for n in range(1, min(number, _WHOLE[unit]) + 1) if is_divisor(n, unit)), unit)
 
 
-def _wrong_place(text: str) -> tuple[int, int]:
+def _find_wrong_place(text: str) -> tuple[int, int]:
     """Position and length of the text from its first wrong character to its end."""
     digits = len(text) - len(text.lstrip("0123456789"))
     known = digits > 0 and text[digits : digits + 1] in _SECONDS
@@ -79,9 +83,9 @@ def _wrong_place(text: str) -> tuple[int, int]:
     return start, len(text) - start
 
 
-def _tidy(text: str) -> str | None:
+def _suggest_every(text: str) -> str | None:
     """Returns the text to write in the wrong place: `5 minutes` and `5` become 5m. None if that is unknown."""
     match = _LOOSE(text)
     if match is None or (unit := _WORDS.get(match[2].lower() or "m")) is None:
         return None
-    return f"{match[1]}{unit}"[_wrong_place(text)[0] :] if text.startswith(match[1]) else None
+    return f"{match[1]}{unit}"[_find_wrong_place(text)[0] :] if text.startswith(match[1]) else None

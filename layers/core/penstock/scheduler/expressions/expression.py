@@ -24,10 +24,10 @@ from . import every as everies
 from . import moments, rate, when
 from .description import describe_cron, describe_moment, describe_rate
 from .invalid import ScheduleInvalid, raise_flaw
-from .next_time import LATEST, cron_times
-from .zones import zone_named
+from .next_time import LATEST, make_cron_times
+from .zones import find_zone
 
-__all__ = ["Expression", "ScheduleInvalid", "occurrences", "parse", "parse_aws", "read_stored"]
+__all__ = ["Expression", "ScheduleInvalid", "list_occurrences", "parse", "parse_aws", "read_stored"]
 
 _ONE_SHOTS = ("fire_at", "at")
 
@@ -56,17 +56,17 @@ class Expression:
             start = (anchor or instant).astimezone(UTC).replace(microsecond=0)
             return rate.next_of_rate(_read_seconds(self.canonical), instant, start)
         if self.is_one_shot:
-            moment = _moment(self.canonical, self.timezone)
+            moment = _parse_moment(self.canonical, self.timezone)
             return moment if moment > instant else None
-        return cron_times(self.canonical).next_after(instant, zone_named(self.timezone))
+        return make_cron_times(self.canonical).next_after(instant, find_zone(self.timezone))
 
     def description(self) -> str:
         """Returns the description in English."""
         if self.form == "rate":
             return describe_rate(self.canonical)
         if self.is_one_shot:
-            moment = _moment(self.canonical, self.timezone)
-            return describe_moment(moment, zone_named(self.timezone), self.timezone)
+            moment = _parse_moment(self.canonical, self.timezone)
+            return describe_moment(moment, find_zone(self.timezone), self.timezone)
         return _describe_cron(self.canonical, self.timezone)
 
     @property
@@ -90,12 +90,12 @@ def parse(
         names = ", ".join(form for form, _ in given) or "none"
         raise ScheduleInvalid(f"exactly one of cron, every, when and fire_at is given, not {names}")
     form, text = given[0]
-    return Expression(form, text, _READERS[form](text, zone_named(timezone)), timezone)
+    return Expression(form, text, _READERS[form](text, find_zone(timezone)), timezone)
 
 
 def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
     """Returns the expression of EventBridge Scheduler. Raises ScheduleInvalid."""
-    zone = zone_named(timezone)
+    zone = find_zone(timezone)
     form = next((form for start, form in _AWS_FORMS.items() if expression.startswith(start)), "aws_cron")
     return Expression(form, expression, _READERS[form](expression, zone), timezone)
 
@@ -106,7 +106,7 @@ def read_stored(form: str, written: str, canonical: str, timezone: str) -> Expre
     return Expression(form, written, canonical, timezone)
 
 
-def occurrences(
+def list_occurrences(
     expression: Expression, after: datetime, count: int, anchor: datetime | None = None
 ) -> list[datetime]:
     """Returns the next `count` times, or fewer before the end."""
@@ -120,25 +120,25 @@ def occurrences(
 # --- reading ---------------------------------------------------------------------------------------------------------
 def _read_cron(text: str, _zone: tzinfo) -> str:
     raise_flaw(text, crons.read_crontab, crons.EXAMPLES)
-    return crons.canonical_crontab(text)
+    return crons.format_crontab(text)
 
 
 def _read_aws_cron(text: str, _zone: tzinfo) -> str:
     raise_flaw(text, crons.read_aws, crons.AWS_EXAMPLES)
-    return crons.canonical_aws(text)
+    return crons.format_aws_cron(text)
 
 
 def _read_every(text: str, _zone: tzinfo) -> str:
-    return raise_flaw(text, everies.cron_of_every, everies.EXAMPLES)
+    return raise_flaw(text, everies.convert_every, everies.EXAMPLES)
 
 
 def _read_when(text: str, _zone: tzinfo) -> str:
-    return raise_flaw(text, when.cron_of_when, when.EXAMPLES)
+    return raise_flaw(text, when.convert_when, when.EXAMPLES)
 
 
 def _read_fire_at(text: str, zone: tzinfo) -> str:
     instant = raise_flaw(text, lambda written: moments.read_fire_at(written, zone), moments.EXAMPLES)
-    return moments.canonical_moment(instant)
+    return moments.format_moment(instant)
 
 
 def _read_at(text: str, zone: tzinfo) -> str:
@@ -147,7 +147,7 @@ def _read_at(text: str, zone: tzinfo) -> str:
 
 
 def _read_rate(text: str, _zone: tzinfo) -> str:
-    return raise_flaw(text, rate.canonical_rate, rate.EXAMPLES)
+    return raise_flaw(text, rate.format_rate, rate.EXAMPLES)
 
 
 _READERS: dict[str, Callable[[str, tzinfo], str]] = {
@@ -170,8 +170,8 @@ def _read_seconds(canonical: str) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _moment(canonical: str, timezone: str) -> datetime:
-    zone = zone_named(timezone)
+def _parse_moment(canonical: str, timezone: str) -> datetime:
+    zone = find_zone(timezone)
     read = moments.read_at if canonical.startswith("at(") else moments.read_fire_at
     return raise_flaw(canonical, lambda text: read(text, zone), moments.EXAMPLES)
 

@@ -55,10 +55,10 @@ AWS_YEAR = Field("year", 1970, 2199, 2199)
 
 def parse_values(field: Field, part: Part) -> frozenset[int]:
     """Returns the values that a field's text names; Sunday stays 0 or 7, as written."""
-    return frozenset(value for item in part.split(",") for value in values_of_item(field, item))
+    return frozenset(value for item in part.split(",") for value in list_values(field, item))
 
 
-def values_of_item(field: Field, item: Part) -> Iterator[int]:
+def list_values(field: Field, item: Part) -> Iterator[int]:
     """Yields the values of one item between commas. Raises Flaw."""
     if not item.text:
         raise Flaw(f"a value of the {field.name} is missing", item.position)
@@ -70,11 +70,11 @@ def values_of_item(field: Field, item: Part) -> Iterator[int]:
         return iter(range(field.low, field.top + 1, step))
     low, *highs = span.split("-")
     if highs:
-        return _range(field, span, low, highs, step)
+        return _list_range(field, span, low, highs, step)
     return iter(range(parse_value(field, low), field.top + 1, step) if steps else (parse_value(field, low),))
 
 
-def _range(field: Field, span: Part, low: Part, highs: list[Part], step: int) -> Iterator[int]:
+def _list_range(field: Field, span: Part, low: Part, highs: list[Part], step: int) -> Iterator[int]:
     if len(highs) > 1:
         raise highs[1].flaw(f"a range of the {field.name} has two ends")
     first, last = parse_value(field, low), parse_value(field, highs[0])

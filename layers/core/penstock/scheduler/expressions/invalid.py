@@ -84,7 +84,7 @@ def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ..
         return _read(text, read)
     except Flaw as flaw:
         raise ScheduleInvalid(
-            flaw.message, flaw.position, _suggestion(flaw.mend(text), read), examples
+            flaw.message, flaw.position, _find_suggestion(flaw.mend(text), read), examples
         ) from None
 
 
@@ -98,7 +98,7 @@ def _read(text: str, read: Callable[[str], Result]) -> Result:
     return read(text)
 
 
-def _suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
+def _find_suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
     """Returns the text with all flaws corrected; None if a flaw has no correction."""
     for _ in range(_REPAIRS):
         if text is None:
@@ -112,7 +112,7 @@ def _suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
     return None
 
 
-def nearest(word: str, words: tuple[str, ...]) -> str | None:
+def find_nearest(word: str, words: tuple[str, ...]) -> str | None:
     """Returns the most similar word; None if no word is similar enough."""
     from difflib import get_close_matches  # noqa: PLC0415 - 3 ms, and only errors need it
 

@@ -9,7 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from .invalid import Flaw
-from .zones import first_instant
+from .zones import find_first_instant
 
 EXAMPLES = ("2027-01-31T09:00:00Z", "2027-01-31T09:00:00+01:00", "2027-01-31T09:00:00")
 AWS_EXAMPLES = ("at(2027-01-31T09:00:00)",)
@@ -27,10 +27,10 @@ def read_fire_at(text: str, zone: tzinfo) -> datetime:
     match = _FIRE_AT(text)
     if match is None:
         raise _describe_malformed(text, "fire_at is a time such as 2027-01-31T09:00:00Z", len(text))
-    local = _local(match, 0)
+    local = _parse_local(match, 0)
     if match[8]:
-        return _check_year(_at_offset(match, local), 0)
-    return _check_year(_existing(local, UTC if match[7] else zone, 0, len(text)), 0)
+        return _check_year(_parse_offset(match, local), 0)
+    return _check_year(_find_existing(local, UTC if match[7] else zone, 0, len(text)), 0)
 
 
 def read_at(text: str, zone: tzinfo) -> datetime:
@@ -40,15 +40,15 @@ def read_at(text: str, zone: tzinfo) -> datetime:
         raise _describe_malformed(
             text, "at() takes a local time: at(yyyy-mm-ddThh:mm:ss)", len(text.rstrip(")"))
         )
-    return _existing(_local(match, 3), zone, 3, len(text) - 4)
+    return _find_existing(_parse_local(match, 3), zone, 3, len(text) - 4)
 
 
-def canonical_moment(instant: datetime) -> str:
+def format_moment(instant: datetime) -> str:
     """`2026-01-02T03:04:05Z`."""
     return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
 
 
-def _local(match: re.Match[str], start: int) -> datetime:
+def _parse_local(match: re.Match[str], start: int) -> datetime:
     year, month, day, hour, minute = (int(match[group]) for group in range(1, 6))
     try:
         local = datetime(year, month, day, hour, minute, int(match[6] or 0))  # noqa: DTZ001 - a local time
@@ -63,7 +63,7 @@ def _check_year(moment: datetime, start: int) -> datetime:
     return moment
 
 
-def _at_offset(match: re.Match[str], local: datetime) -> datetime:
+def _parse_offset(match: re.Match[str], local: datetime) -> datetime:
     hours, minutes = int(match[9]), int(match[10])
     if hours > 23 or minutes > 59:
         raise Flaw("an offset is at most 23:59", match.start(8), 6)
@@ -71,8 +71,8 @@ def _at_offset(match: re.Match[str], local: datetime) -> datetime:
     return local.replace(tzinfo=timezone(-offset if match[8] == "-" else offset)).astimezone(UTC)
 
 
-def _existing(local: datetime, zone: tzinfo, start: int, length: int) -> datetime:
-    instant = first_instant(local, zone)
+def _find_existing(local: datetime, zone: tzinfo, start: int, length: int) -> datetime:
+    instant = find_first_instant(local, zone)
     if instant is None:
         raise Flaw(f"{local} does not exist in {zone}: the clock is put forward then", start, length)
     return instant

@@ -16,7 +16,7 @@ from .cron import Cron, read_aws, read_crontab
 from .days import Days, list_days
 from .fields import AWS_YEAR
 from .invalid import raise_flaw
-from .zones import end_of_clock_change, first_instant
+from .zones import end_of_clock_change, find_first_instant
 
 LATEST = datetime(AWS_YEAR.high, 12, 31, 23, 59, 59)  # noqa: DTZ001 - a local time
 """No schedule fires after the year 2199, the last one that AWS's `cron()` can name."""
@@ -36,7 +36,7 @@ class CronTimes:
 
         self._cron = cron
         self._plain = not cron.days.special and cron.years is None
-        pattern = _pattern(cron, dates=self._plain)
+        pattern = _build_pattern(cron, dates=self._plain)
         self._template = croniter(
             pattern, 0.0, datetime, second_at_beginning=True, max_years_between_matches=_YEARS_OF_DAYS
         )
@@ -45,7 +45,7 @@ class CronTimes:
         """Returns the first instant after this one, in UTC; None if no time until 2199 matches."""
         local = self._next_local(instant.astimezone(zone).replace(tzinfo=None, microsecond=0))
         while local is not None:
-            found = first_instant(local, zone)
+            found = find_first_instant(local, zone)
             if found is not None and found > instant:
                 return found
             # The time is later in each round, so the loop ends.
@@ -68,7 +68,7 @@ class CronTimes:
 
     def _by_dates(self, after: datetime) -> datetime | None:
         """Returns the next local time, with dates by days.py and times of day by croniter."""
-        for day in _dates(self._cron, after.date()):
+        for day in _list_dates(self._cron, after.date()):
             midnight = datetime.combine(day, time())
             found = self._by_croniter(max(after, midnight - _SECOND))
             if found is not None and found.date() == day:
@@ -77,7 +77,7 @@ class CronTimes:
 
 
 @lru_cache(maxsize=4096)
-def cron_times(canonical: str) -> CronTimes:
+def make_cron_times(canonical: str) -> CronTimes:
     """Returns the times of a stored expression. The object takes 0.3 ms to make and is cached.
 
     Raises ScheduleInvalid for a text that is no cron.
@@ -85,7 +85,7 @@ def cron_times(canonical: str) -> CronTimes:
     return CronTimes(raise_flaw(canonical, read_aws if canonical.startswith("cron(") else read_crontab, ()))
 
 
-def _dates(cron: Cron, start: date) -> Iterator[date]:
+def _list_dates(cron: Cron, start: date) -> Iterator[date]:
     """Yields the days of the expression from `start` on."""
     years = sorted(cron.years) if cron.years else range(start.year, start.year + _YEARS_OF_CALENDAR + 1)
     for year in years:
@@ -95,22 +95,22 @@ def _dates(cron: Cron, start: date) -> Iterator[date]:
                 yield from (day for day in days if day >= start)
 
 
-def _pattern(cron: Cron, *, dates: bool) -> str:
+def _build_pattern(cron: Cron, *, dates: bool) -> str:
     """Returns the expression for croniter: only numbers, `*` for all values, and seconds only if they are not 0."""
-    times = [_numbers(cron.minutes, 60), _numbers(cron.hours, 24)]
+    times = [_format_numbers(cron.minutes, 60), _format_numbers(cron.hours, 24)]
     if cron.seconds != {0}:
-        times.insert(0, _numbers(cron.seconds, 60))
-    return " ".join([*times, *(_date_pattern(cron.days, cron.months) if dates else ("*", "*", "*"))])
+        times.insert(0, _format_numbers(cron.seconds, 60))
+    return " ".join([*times, *(_build_date_pattern(cron.days, cron.months) if dates else ("*", "*", "*"))])
 
 
-def _date_pattern(days: Days, months: frozenset[int]) -> tuple[str, str, str]:
+def _build_date_pattern(days: Days, months: frozenset[int]) -> tuple[str, str, str]:
     """Day-of-month, month, day-of-week. If one field names every day, the other has no effect, as either counts."""
-    of_month = _numbers(days.of_month.days, 31) if days.of_month and days.of_month.days else None
-    of_week = _numbers(days.of_week.days, 7) if days.of_week else None
+    of_month = _format_numbers(days.of_month.days, 31) if days.of_month and days.of_month.days else None
+    of_week = _format_numbers(days.of_week.days, 7) if days.of_week else None
     if "*" in (of_month, of_week):
         of_month = of_week = None
-    return of_month or "*", _numbers(months, 12), of_week or "*"
+    return of_month or "*", _format_numbers(months, 12), of_week or "*"
 
 
-def _numbers(values: frozenset[int], all_of_them: int) -> str:
+def _format_numbers(values: frozenset[int], all_of_them: int) -> str:
     return "*" if len(values) == all_of_them else ",".join(map(str, sorted(values)))

@@ -8,7 +8,7 @@ The counterparts in SQL are queue.parse_rate.sql and queue.next_rate_fires.sql.
 import re
 from datetime import datetime, timedelta
 
-from .invalid import Flaw, nearest
+from .invalid import Flaw, find_nearest
 
 EXAMPLES = ("rate(5 minutes)", "rate(1 hour)", "rate(2 days)")
 
@@ -29,7 +29,7 @@ def read_rate(text: str) -> tuple[int, str]:
             f'the value of rate() is a whole number above 0, not "{number}"', match.start(1), len(number)
         )
     if unit not in _UNITS:
-        near = nearest(unit, _UNITS)
+        near = find_nearest(unit, _UNITS)
         raise Flaw(
             f'the unit of rate() is {", ".join(_UNITS)}, not "{unit}"', match.start(2), len(unit), near
         )
@@ -39,7 +39,7 @@ def read_rate(text: str) -> tuple[int, str]:
     return int(number), name
 
 
-def canonical_rate(text: str) -> str:
+def format_rate(text: str) -> str:
     """Returns the stored rate: `rate(5 minutes)`, `rate(1 hour)`."""
     number, unit = read_rate(text)
     return f"rate({number} {unit}{'' if number == 1 else 's'})"

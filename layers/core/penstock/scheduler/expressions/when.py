@@ -8,9 +8,9 @@ N divides the next unit, as in every.py; T is as in clock_time.py.
 """
 
 from .clock_time import read_time
-from .every import build_cron, divides
+from .every import build_cron, is_divisor
 from .fields import is_number
-from .invalid import Flaw, Part, nearest
+from .invalid import Flaw, Part, find_nearest
 
 EXAMPLES = ("every 5 minutes", "every weekday at 9am", "daily at 21:00", "hourly at :15")
 
@@ -34,7 +34,7 @@ _NUMBERS = dict(
 _FIRST = ("every", "daily", "hourly")
 
 
-def cron_of_when(text: str) -> str:
+def convert_when(text: str) -> str:
     """Returns the cron expression. Raises Flaw."""
     words = Part(text.lower(), 0).split(None)
     if not words:
@@ -42,55 +42,57 @@ def cron_of_when(text: str) -> str:
     first, rest = words[0], words[1:]
     end = Part("", len(text.rstrip()))
     if first.text == "every":
-        return _every(rest, end)
+        return _convert_every(rest, end)
     if first.text == "daily":
-        return _daily(rest, end)
+        return _convert_daily(rest, end)
     if first.text == "hourly":
-        return _hourly(rest, end)
-    raise first.flaw(f'when starts with every, daily or hourly, not "{first.text}"', _first_meant(first.text))
+        return _convert_hourly(rest, end)
+    raise first.flaw(
+        f'when starts with every, daily or hourly, not "{first.text}"', _find_first_meant(first.text)
+    )
 
 
-def _every(words: list[Part], end: Part) -> str:
+def _convert_every(words: list[Part], end: Part) -> str:
     if not words:
         raise end.flaw("after every stands a unit, a number or a day", " day")
     subject, rest = words[0], words[1:]
     if is_number(subject.text):
-        return _every_so_many(subject, rest, end)
+        return _convert_every_so_many(subject, rest, end)
     if not rest and subject.text in _ALONE:
         return _ALONE[subject.text]
     if subject.text not in _DAYS:
-        raise subject.flaw(f'"{subject.text}" is not a day or unit', _subject_meant(subject.text))
+        raise subject.flaw(f'"{subject.text}" is not a day or unit', _find_subject_meant(subject.text))
     if not rest:
         raise end.flaw(f"after every {subject.text} stands a time", " at 9am")
-    minute_and_hour = _at(rest, end)
+    minute_and_hour = _convert_at(rest, end)
     return f"{minute_and_hour} * * {_DAYS[subject.text]}"
 
 
-def _every_so_many(number: Part, words: list[Part], end: Part) -> str:
+def _convert_every_so_many(number: Part, words: list[Part], end: Part) -> str:
     if not words:
         raise end.flaw("after the number stands seconds, minutes, hours or day", " minutes")
     unit = words[0]
     name = unit.text.removesuffix("s")
     if name not in _UNITS:
-        near = nearest(unit.text, ("seconds", "minutes", "hours", "day"))
+        near = find_nearest(unit.text, ("seconds", "minutes", "hours", "day"))
         raise unit.flaw(f'"{unit.text}" is not seconds, minutes, hours or day', near)
     if len(words) > 1:
-        raise _surplus(words[1:], end)
-    if not divides(int(number.text), _UNITS[name]):
-        raise number.flaw(_indivisible(name), _smaller(int(number.text), _UNITS[name]))
+        raise _find_surplus(words[1:], end)
+    if not is_divisor(int(number.text), _UNITS[name]):
+        raise number.flaw(_explain_indivisible(name), _find_smaller(int(number.text), _UNITS[name]))
     return build_cron(int(number.text), _UNITS[name])
 
 
-def _daily(words: list[Part], end: Part) -> str:
+def _convert_daily(words: list[Part], end: Part) -> str:
     if not words:
         raise end.flaw("after daily stands a time", " at 9am")
-    return f"{_at(words, end)} * * *"
+    return f"{_convert_at(words, end)} * * *"
 
 
-def _hourly(words: list[Part], end: Part) -> str:
+def _convert_hourly(words: list[Part], end: Part) -> str:
     if not words:
         return "0 * * * *"
-    minute = _after_at(words, end)
+    minute = _read_after_at(words, end)
     digits = minute.text.removeprefix(":")
     if not minute.text.startswith(":") or len(digits) != 2 or not is_number(digits) or int(digits) > 59:
         meant = f":{digits:0>2}" if is_number(digits) and int(digits) <= 59 else None
@@ -98,63 +100,65 @@ def _hourly(words: list[Part], end: Part) -> str:
     return f"{int(digits)} * * * *"
 
 
-def _at(words: list[Part], end: Part) -> str:
+def _convert_at(words: list[Part], end: Part) -> str:
     hour, minute = _read_at(words, end)
     return f"{minute} {hour}"
 
 
 def _read_at(words: list[Part], end: Part) -> tuple[int, int]:
-    return read_time(_after_at(words, end))
+    return read_time(_read_after_at(words, end))
 
 
-def _after_at(words: list[Part], end: Part) -> Part:
+def _read_after_at(words: list[Part], end: Part) -> Part:
     """Returns the one word after `at`. `9 am` is returned whole, so that read_time suggests `9am`."""
     if words[0].text != "at":
-        raise words[0].flaw(f'before "{words[0].text}" stands at', _with_at(words[0].text))
+        raise words[0].flaw(f'before "{words[0].text}" stands at', _add_at(words[0].text))
     if len(words) == 1:
         raise end.flaw("after at stands a time", " 9am")
     if len(words) > 2 and words[2].text not in ("am", "pm", "a.m.", "p.m.", "o'clock"):
-        raise _surplus(words[2:], end)
+        raise _find_surplus(words[2:], end)
     if len(words) > 3:
-        raise _surplus(words[3:], end)
+        raise _find_surplus(words[3:], end)
     return Part(" ".join(word.text for word in words[1:]), words[1].position)
 
 
-def _surplus(words: list[Part], end: Part) -> Flaw:
+def _find_surplus(words: list[Part], end: Part) -> Flaw:
     start = words[0].position
     return Flaw(f'nothing more stands here; "{words[0].text}" is too much', start, end.position - start, "")
 
 
 # --- suggestions -----------------------------------------------------------------------------------------------------
-def _first_meant(word: str) -> str | None:
+def _find_first_meant(word: str) -> str | None:
     if word.startswith("every") and word[5:] in (*_DAYS, *_ALONE):
         return f"every {word[5:]}"
     if word.removesuffix("s") in _DAYS:
         return f"every {word.removesuffix('s')}"
-    return nearest(word, _FIRST)
+    return find_nearest(word, _FIRST)
 
 
-def _subject_meant(word: str) -> str | None:
+def _find_subject_meant(word: str) -> str | None:
     if word in _NUMBERS:
         return str(_NUMBERS[word])
     if word == "second":
         return "1 seconds"
     near = [day for day in _DAYS if len(word) >= 3 and day.startswith(word)]
-    return near[0] if near and near[0] != "weekday" else nearest(word, (*_DAYS, *_ALONE))
+    return near[0] if near and near[0] != "weekday" else find_nearest(word, (*_DAYS, *_ALONE))
 
 
-def _with_at(word: str) -> str | None:
+def _add_at(word: str) -> str | None:
     return (
-        f"at {word}" if word[0] in "0123456789:" or word in ("noon", "midnight") else nearest(word, ("at",))
+        f"at {word}"
+        if word[0] in "0123456789:" or word in ("noon", "midnight")
+        else find_nearest(word, ("at",))
     )
 
 
-def _indivisible(unit: str) -> str:
+def _explain_indivisible(unit: str) -> str:
     if unit == "day":
         return "every takes 1 day only: use cron for other numbers of days"
     return f"so many {unit}s do not divide the next unit evenly"
 
 
-def _smaller(number: int, unit: str) -> str | None:
-    smaller = [n for n in range(1, min(number, 60) + 1) if divides(n, unit)]
+def _find_smaller(number: int, unit: str) -> str | None:
+    smaller = [n for n in range(1, min(number, 60) + 1) if is_divisor(n, unit)]
     return str(smaller[-1]) if smaller else None

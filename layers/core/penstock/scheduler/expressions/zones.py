@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from .invalid import ScheduleInvalid, nearest
+from .invalid import ScheduleInvalid, find_nearest
 
 EXAMPLES = ("UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata")
 LONGEST = 50
@@ -19,28 +19,28 @@ _NOT_ZONES = ("posix/", "right/", "posixrules", "localtime", "Factory")
 _SECOND = timedelta(seconds=1)
 
 
-def zone_named(name: str) -> tzinfo:
+def find_zone(name: str) -> tzinfo:
     """Returns the IANA zone. Raises ScheduleInvalid."""
     if name in ("UTC", "Etc/UTC"):
         return UTC
     if not 1 <= len(name) <= LONGEST or name.startswith(_NOT_ZONES):
-        raise _unknown(name)
+        raise _explain_unknown(name)
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
         # A name that is no zone may be the name of a folder or of another file.
-        raise _unknown(name) from None
+        raise _explain_unknown(name) from None
 
 
-def first_instant(local: datetime, zone: tzinfo) -> datetime | None:
+def find_first_instant(local: datetime, zone: tzinfo) -> datetime | None:
     """Returns the UTC instant of a local time: the first of two, or None if the local time does not exist."""
-    before, after = _offsets(local, zone)
+    before, after = _find_offsets(local, zone)
     return None if before < after else (local - before).replace(tzinfo=UTC)
 
 
 def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
     """Returns the last second of the gap or repeated hour around this local time; elsewhere the local time."""
-    before, after = _offsets(local, zone)
+    before, after = _find_offsets(local, zone)
     if before == after:
         return local
     low, high = local - max(before, after), local - min(before, after)
@@ -53,7 +53,7 @@ def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
     return high + max(before, after) - _SECOND
 
 
-def _offsets(local: datetime, zone: tzinfo) -> tuple[timedelta, timedelta]:
+def _find_offsets(local: datetime, zone: tzinfo) -> tuple[timedelta, timedelta]:
     """Offsets before and after a clock change: rising in a gap, falling in a repeated hour, else equal (PEP 495)."""
     first = local.replace(tzinfo=zone)
     before, after = first.utcoffset(), first.replace(fold=1).utcoffset()
@@ -63,21 +63,23 @@ def _offsets(local: datetime, zone: tzinfo) -> tuple[timedelta, timedelta]:
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
-def _unknown(name: str) -> ScheduleInvalid:
-    return ScheduleInvalid(f'"{name}" is not a time zone of the IANA database', None, _meant(name), EXAMPLES)
+def _explain_unknown(name: str) -> ScheduleInvalid:
+    return ScheduleInvalid(
+        f'"{name}" is not a time zone of the IANA database', None, _find_meant(name), EXAMPLES
+    )
 
 
-def _meant(name: str) -> str | None:
+def _find_meant(name: str) -> str | None:
     """Returns the suggestion: America/New_York for `america/newyork` and `New York`."""
-    known = _by_folded_name()
+    known = _index_by_folded_name()
     word = name[:LONGEST].casefold().strip().replace(" ", "_")
     if word in known:
         return known[word]
     cities = {key.rpartition("/")[2]: key for key in sorted(known) if "/" in key}
-    near = cities.get(word) or nearest(word, tuple(known))
+    near = cities.get(word) or find_nearest(word, tuple(known))
     return known[near] if near else None
 
 
 @cache
-def _by_folded_name() -> dict[str, str]:
+def _index_by_folded_name() -> dict[str, str]:
     return {name.casefold(): name for name in sorted(available_timezones())}

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from penstock.aws.message_id import as_text, new_message_id
+from penstock.aws.message_id import as_text, make_message_id
 from penstock.aws.sns_arn import TopicArn, parse_topic_arn
 from penstock.context import Context
 from penstock.effects import Operation
@@ -42,14 +42,14 @@ def sign_drafts(
         if draft is None or topic is None:
             topic_messages.append(None)
         else:
-            topic_messages.append((yield from topic_message(topic, draft.text, environment)))
+            topic_messages.append((yield from build_topic_message(topic, draft.text, environment)))
     return topic_messages
 
 
-def topic_message(topic: TopicArn, text: str, environment: Environment) -> Operation[bytes]:
+def build_topic_message(topic: TopicArn, text: str, environment: Environment) -> Operation[bytes]:
     """One message, signed with the version in the cache; the database answers QU007 if the version has changed."""
     version = environment.cache(TopicCache).signature_version(str(topic))
-    size, message_id = len(text.encode()), as_text(new_message_id())
+    size, message_id = len(text.encode()), as_text(make_message_id())
     message = OutgoingMessage(message_id, {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)
     contents = yield from make_contents(topic, message, version, make_context(topic, environment))
     publication = encode_publication(message, contents, size, None)

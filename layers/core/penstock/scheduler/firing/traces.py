@@ -46,9 +46,9 @@ class Traces:
             return list(topic_messages)
         for key in keys:
             if key not in self._spans:
-                self._spans[key] = self._tracer.root(f"fire {kind}", span_attributes(kind, key))
+                self._spans[key] = self._tracer.root(f"fire {kind}", build_span_attributes(kind, key))
         return [
-            with_trace(topic_message, self._spans[key])
+            add_trace(topic_message, self._spans[key])
             for key, topic_message in zip(keys, topic_messages, strict=True)
         ]
 
@@ -57,7 +57,7 @@ class Traces:
         self._failed_ids.add(row_id)
 
 
-def span_attributes(kind: str, key: Key) -> dict[str, Value]:
+def build_span_attributes(kind: str, key: Key) -> dict[str, Value]:
     """Attributes of a span."""
     row_id, occurrence, name = key
     attributes: dict[str, Value] = {f"penstock.{kind}.id": row_id, "penstock.schedule.name": name}
@@ -66,7 +66,7 @@ def span_attributes(kind: str, key: Key) -> dict[str, Value]:
     return attributes
 
 
-def with_trace(topic_message: bytes | None, span: Span | None) -> bytes | None:
+def add_trace(topic_message: bytes | None, span: Span | None) -> bytes | None:
     """Returns the message, a JSON object or None, with the trace header as its first member."""
     if span is None:
         return topic_message

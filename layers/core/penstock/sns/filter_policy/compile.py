@@ -25,8 +25,8 @@ import msgspec
 
 from penstock.sns.errors import InvalidParameter
 
-from .operators import RESERVED, Operator, invalid_operator, read_operator
-from .values import SEPARATOR, path_of_name, plain_value
+from .operators import RESERVED, Operator, make_operator_error, read_operator
+from .values import SEPARATOR, build_path, convert_value
 
 MAXIMUM_BYTES = 262_144
 MOST_KEYS = 5
@@ -73,13 +73,13 @@ def compile_policy(text: str, scope: str) -> str | None:
     keys, 150 combinations of values (each times the depth of its key), 100 points of wildcards.
     """
     if len(text) > MAXIMUM_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
-        raise invalid_operator(f"Filter policy is longer than {MAXIMUM_BYTES} bytes")
+        raise make_operator_error(f"Filter policy is longer than {MAXIMUM_BYTES} bytes")
     try:
         policy = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError):
-        raise invalid_operator("failed to parse JSON.") from None
+        raise make_operator_error("failed to parse JSON.") from None
     if not isinstance(policy, dict):
-        raise invalid_operator("Filter is not an object")
+        raise make_operator_error("Filter is not an object")
     return compile_policy_rules(policy, nested=scope == "MessageBody") if policy else None
 
 
@@ -88,15 +88,15 @@ def compile_policy_rules(policy: dict[str, object], *, nested: bool) -> str:
     try:
         read = Object(tuple(list_parts(policy, "", 1, nested=nested)))
         check_limits(read)
-        found = [[key.compile_key() for key in branch.values()] for branch in branches(read)]
+        found = [[key.compile_key() for key in branch.values()] for branch in list_branches(read)]
     except RecursionError:  # the policy's depth alone exceeds the limit of combinations
-        raise too_complex() from None
+        raise make_complexity_error() from None
     return msgspec.json.encode(found).decode()
 
 
-def too_complex() -> InvalidParameter:
+def make_complexity_error() -> InvalidParameter:
     """Returns the error for more combinations, or wildcards, than AWS allows."""
-    return invalid_operator("Filter policy is too complex")
+    return make_operator_error("Filter policy is too complex")
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -105,28 +105,28 @@ def list_parts(
 ) -> Iterator[PolicyKey | Or]:
     """Reads the rules of an object of the policy and of its nested objects. Raises InvalidParameter."""
     if not members:
-        raise invalid_operator("Empty objects are not allowed")
+        raise make_operator_error("Empty objects are not allowed")
     for name, value in members.items():
-        plain = path_of_name(plain_value(name)) if nested else plain_value(name)
+        plain = build_path(convert_value(name)) if nested else convert_value(name)
         below = f"{path}{SEPARATOR}{plain}" if depth > 1 else plain
         if name == "$or" and is_or(value):
             yield tuple(Object(tuple(list_parts(one, path, depth, nested=nested))) for one in value)
         elif isinstance(value, list):
-            yield key(below, depth, value)
+            yield compile_key(below, depth, value)
         elif not isinstance(value, dict):
-            raise invalid_operator(f'"{name[:256]}" must be an object or an array')
+            raise make_operator_error(f'"{name[:256]}" must be an object or an array')
         elif not nested:
-            raise invalid_operator(
+            raise make_operator_error(
                 "Filter policy scope MessageAttributes does not support nested filter policy"
             )
         else:
             yield from list_parts(value, below, depth + 1, nested=nested)
 
 
-def key(path: str, depth: int, values: list[object]) -> PolicyKey:
+def compile_key(path: str, depth: int, values: list[object]) -> PolicyKey:
     """Returns the key of one list. Raises InvalidParameter."""
     if not values:
-        raise invalid_operator("Empty arrays are not allowed")
+        raise make_operator_error("Empty arrays are not allowed")
     return PolicyKey(path, depth, tuple(read_operator(value) for value in values))
 
 
@@ -152,9 +152,12 @@ def check_limits(policy: Object) -> None:
     """Raises InvalidParameter for a policy with too many keys, combinations or points of wildcards."""
     keys = list(list_keys(policy))
     if len({one.path for one in keys}) > MOST_KEYS:
-        raise invalid_operator(f"Filter policy can not have more than {MOST_KEYS} keys")
-    if combinations(policy) > MOST_COMBINATIONS or sum(one.points() for one in keys) > MOST_WILDCARD_POINTS:
-        raise too_complex()
+        raise make_operator_error(f"Filter policy can not have more than {MOST_KEYS} keys")
+    if (
+        count_combinations(policy) > MOST_COMBINATIONS
+        or sum(one.points() for one in keys) > MOST_WILDCARD_POINTS
+    ):
+        raise make_complexity_error()
 
 
 def list_keys(policy: Object) -> Iterator[PolicyKey]:
@@ -167,23 +170,23 @@ def list_keys(policy: Object) -> Iterator[PolicyKey]:
                 yield from list_keys(alternative)
 
 
-def combinations(policy: Object) -> int:
+def count_combinations(policy: Object) -> int:
     """Returns the product of each key's values times depth. `$or` counts as the sum of its objects ("AND/OR logic")."""
     return prod(
         len(part.operators) * part.depth
         if isinstance(part, PolicyKey)
-        else sum(combinations(alternative) for alternative in part)
+        else sum(count_combinations(alternative) for alternative in part)
         for part in policy.parts
     )
 
 
-def branches(policy: Object) -> list[dict[str, PolicyKey]]:
+def list_branches(policy: Object) -> list[dict[str, PolicyKey]]:
     """Returns every way to choose from the `$or`s, as keys by path. The last of two keys with the same path counts."""
     found: list[dict[str, PolicyKey]] = [{}]
     for part in policy.parts:
         if isinstance(part, PolicyKey):
             found = [{**branch, part.path: part} for branch in found]
         else:
-            chosen = [branch for alternative in part for branch in branches(alternative)]
+            chosen = [branch for alternative in part for branch in list_branches(alternative)]
             found = [{**branch, **more} for branch in found for more in chosen]
     return found

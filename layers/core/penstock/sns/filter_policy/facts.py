@@ -14,7 +14,7 @@ import msgspec
 
 from penstock.sqs.types import MessageAttributeValue
 
-from .values import SEPARATOR, path_of_name, plain_value
+from .values import SEPARATOR, build_path, convert_value
 
 Facts = dict[str, list[object]]
 
@@ -39,7 +39,7 @@ def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
     """
     try:
         found = {
-            plain_value(name): _attribute(value.data_type, value.string_value)
+            convert_value(name): _attribute(value.data_type, value.string_value)
             for name, value in attributes.items()
             if value.string_value is not None
         }
@@ -67,19 +67,19 @@ def number_text(text: str) -> bytes:
 
 
 def _escape(text: str) -> str:
-    return plain_value(text).replace("\\", "\\\\").replace('"', '\\"')
+    return convert_value(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
-def body_facts(body: str) -> Mapping[str, object] | None:
+def find_body_facts(body: str) -> Mapping[str, object] | None:
     """Returns the facts of a body; None if it is not a JSON object, which every MessageBody policy rejects."""
     try:
         is_object = body.lstrip()[:1] == "{" and not has_too_many_containers(body)
         document = msgspec.json.decode(body) if is_object else None
         if not isinstance(document, dict):
             return None
-        # Escapes are rare, and only an escape can hold a character that `plain_value` replaces.
-        return flatten_document(plain_members(document) if "\\u00" in body else document)
+        # Escapes are rare, and only an escape can hold a character that `convert_value` replaces.
+        return flatten_document(list_members(document) if "\\u00" in body else document)
     except (msgspec.DecodeError, ValueError, RecursionError, UnreadableBody):
         return None
 
@@ -92,18 +92,18 @@ def has_too_many_containers(body: str) -> bool:
     return outside.count("{") + outside.count("[") > MOST_CONTAINERS
 
 
-def without_surrogates(value: object) -> object:
-    """The value with all its names and texts passed through `plain_value`."""
+def remove_surrogates(value: object) -> object:
+    """The value with all its names and texts passed through `convert_value`."""
     if isinstance(value, dict):
-        return plain_members(value)
+        return list_members(value)
     if isinstance(value, list):
-        return [without_surrogates(one) for one in value]
-    return plain_value(value) if isinstance(value, str) else value
+        return [remove_surrogates(one) for one in value]
+    return convert_value(value) if isinstance(value, str) else value
 
 
-def plain_members(document: Mapping[str, object]) -> dict[str, object]:
+def list_members(document: Mapping[str, object]) -> dict[str, object]:
     """Returns the same for the members of an object."""
-    return {plain_value(name): without_surrogates(member) for name, member in document.items()}
+    return {convert_value(name): remove_surrogates(member) for name, member in document.items()}
 
 
 def flatten_document(document: dict[str, object]) -> Mapping[str, object]:
@@ -128,13 +128,13 @@ def flatten_document(document: dict[str, object]) -> Mapping[str, object]:
         if level > MOST_ARRAY_LEVELS or characters > MOST_PATH_CHARACTERS:
             raise UnreadableBody
     if any("." in path for path in facts):
-        facts = with_nested_names(facts)
+        facts = add_nested_names(facts)
     return facts | {SEPARATOR: document} if several else facts
 
 
-def with_nested_names(facts: Facts) -> Facts:
+def add_nested_names(facts: Facts) -> Facts:
     """Expands names with dots in the facts to paths."""
     nested: Facts = {}
     for path, values in facts.items():
-        nested.setdefault(path_of_name(path), []).extend(values)
+        nested.setdefault(build_path(path), []).extend(values)
     return nested

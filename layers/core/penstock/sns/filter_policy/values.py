@@ -18,12 +18,12 @@ _DIGITS = Decimal("0.00001")
 _REPLACED = str.maketrans({"\0": "\ufffd", SEPARATOR: "\ufffd"})
 
 
-def plain_value(text: str) -> str:
+def convert_value(text: str) -> str:
     """Returns the text with U+FFFD for NUL and U+001F, in policies and in messages."""
     return text.translate(_REPLACED) if "\0" in text or SEPARATOR in text else text
 
 
-def path_of_name(name: str) -> str:
+def build_path(name: str) -> str:
     """Returns the path of a name in a body or in a policy on it: a dot in the name is equivalent to nesting."""
     return name.replace(".", SEPARATOR)
 
@@ -43,13 +43,13 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def in_range(value: float) -> bool:
+def is_in_range(value: float) -> bool:
     """Returns whether a number is in the range of numeric matching."""
     return SMALLEST <= value <= GREATEST
 
 
 def round_value(value: T) -> T | float:
     """Rounds a policy's number to five digits after the point if it is in range; returns other values unchanged."""
-    if not isinstance(value, float) or not in_range(value):
+    if not isinstance(value, float) or not is_in_range(value):
         return value
     return float(Decimal(repr(value)).quantize(_DIGITS, ROUND_HALF_UP))

@@ -11,34 +11,34 @@ class WildcardError(ValueError):
     """The pattern cannot be used; the text of the error gives the reason."""
 
 
-def like_pattern(text: str) -> tuple[str, int]:
+def build_like_pattern(text: str) -> tuple[str, int]:
     r"""Returns a LIKE pattern for a wildcard pattern, and the number of wildcards. `\*` is a star, `\\` a backslash."""
     parts, stars, at = [], 0, 0
     while at < len(text):
         character, following = text[at], text[at + 1 : at + 2]
         if character == "*":
             if following == "*":
-                raise WildcardError(f"Consecutive wildcard characters at pos {_position(text, at)}")
+                raise WildcardError(f"Consecutive wildcard characters at pos {_find_position(text, at)}")
             parts.append("%")
             stars += 1
         elif character == "\\":
             if following not in ("*", "\\"):
-                raise WildcardError(f"Invalid escape character at pos {_position(text, at)}")
-            parts.append(literal(following))
+                raise WildcardError(f"Invalid escape character at pos {_find_position(text, at)}")
+            parts.append(escape_literal(following))
             at += 1
         else:
-            parts.append(literal(character))
+            parts.append(escape_literal(character))
         at += 1
     if stars > MOST_WILDCARDS:
         raise WildcardError("Filter policy is too complex")
     return "".join(parts), stars
 
 
-def _position(text: str, at: int) -> int:
+def _find_position(text: str, at: int) -> int:
     """Bytes from the pattern's opening quote, as AWS's engine counts."""
     return 1 + len(text[:at].encode())
 
 
-def literal(text: str) -> str:
+def escape_literal(text: str) -> str:
     """Returns the text as a pattern of LIKE that matches nothing else."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

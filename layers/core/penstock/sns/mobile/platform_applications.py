@@ -66,7 +66,7 @@ def create_platform_application(
             request.platform,
             request.name,
             digest(given),
-            as_json(kept(given)),
+            as_json(keep_attributes(given)),
         ),
     )
     if row.error is not None:
@@ -88,7 +88,7 @@ def get_platform_application_attributes(
     """Returns the attributes that were set, without the credentials."""
     read_application_arn(request.platform_application_arn, context)
     stored = yield from describe_application(request.platform_application_arn)
-    return sns.GetPlatformApplicationAttributesResult(attributes=readable(stored))
+    return sns.GetPlatformApplicationAttributesResult(attributes=show_attributes(stored))
 
 
 def set_platform_application_attributes(
@@ -97,13 +97,13 @@ def set_platform_application_attributes(
     """Changes the given attributes; an empty value removes one."""
     read_application_arn(request.platform_application_arn, context)
     check_attributes(request.attributes)
-    changed = {name: value or None for name, value in kept(request.attributes).items()}
+    changed = {name: value or None for name, value in keep_attributes(request.attributes).items()}
     credentials = digest(request.attributes) if any(name in request.attributes for name in SECRETS) else None
     (row,) = yield from Call(
         SET_PLATFORM_APPLICATION, (request.platform_application_arn, as_json(changed), credentials)
     )
     if not row.found:
-        raise no_application()
+        raise make_application_error()
 
 
 def list_platform_applications(
@@ -114,7 +114,9 @@ def list_platform_applications(
     rows = yield from Call(LIST_PLATFORM_APPLICATIONS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListPlatformApplicationsResult(
         platform_applications=[
-            sns.PlatformApplication(platform_application_arn=row.arn, attributes=readable(row.attributes))
+            sns.PlatformApplication(
+                platform_application_arn=row.arn, attributes=show_attributes(row.attributes)
+            )
             for row in rows[:PAGE]
         ],
         next_token=paging.make_token(rows[PAGE - 1].arn) if len(rows) > PAGE else None,
@@ -140,7 +142,7 @@ def is_percentage(value: str) -> bool:
     return value.isascii() and value.isdigit() and len(value) <= 3 and int(value) <= 100
 
 
-def kept(given: Mapping[str, str]) -> dict[str, str]:
+def keep_attributes(given: Mapping[str, str]) -> dict[str, str]:
     """Returns the attributes that are stored: all but the credentials."""
     return {
         name: value.lower() if name == "Enabled" else value
@@ -154,7 +156,7 @@ def digest(given: Mapping[str, str]) -> str:
     return sha256(msgspec.json.encode([given.get(name, "") for name in SECRETS])).hexdigest()
 
 
-def readable(stored: str) -> dict[str, str]:
+def show_attributes(stored: str) -> dict[str, str]:
     """Returns the attributes of an application as SNS shows them."""
     return {"Enabled": "true"} | _text(stored)
 
@@ -169,11 +171,11 @@ def describe_application(arn: str) -> Operation[str]:
     """Returns the stored attributes of an application, JSON. Raises NotFound."""
     rows = yield from Call(DESCRIBE_PLATFORM_APPLICATION, (arn,))
     if not rows:
-        raise no_application()
+        raise make_application_error()
     (row,) = rows
     return row.attributes
 
 
-def no_application() -> errors.NotFound:
+def make_application_error() -> errors.NotFound:
     """Returns the error for an application that does not exist."""
     return errors.NotFound("PlatformApplication does not exist")

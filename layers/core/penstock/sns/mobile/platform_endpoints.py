@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import msgspec
 
-from penstock.access.deliveries import policies_decide
-from penstock.access.quotas import read_quota, too_many
+from penstock.access.deliveries import do_policies_decide
+from penstock.access.quotas import explain_quota, read_quota
 from penstock.aws.sns_arn import is_subscription_id, parse_endpoint_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -30,7 +30,7 @@ from .platform_applications import (
     PAGE,
     as_json,
     describe_application,
-    no_application,
+    make_application_error,
 )
 
 ATTRIBUTES = frozenset(("CustomUserData", "Enabled", "Token"))
@@ -54,12 +54,12 @@ def create_platform_endpoint(
     most = read_quota("platform_endpoints", context)
     (row,) = yield from Call(
         CREATE_PLATFORM_ENDPOINT,
-        (request.platform_application_arn, uuid4(), token, as_json(kept(given)), most),
+        (request.platform_application_arn, uuid4(), token, as_json(keep_attributes(given)), most),
     )
     if row.error == "NotFound":
-        raise no_application()
+        raise make_application_error()
     if row.error == "TooMany":
-        raise errors.InvalidParameter(too_many("platform_endpoints", context))
+        raise errors.InvalidParameter(explain_quota("platform_endpoints", context))
     if row.error is not None:
         raise errors.InvalidParameter.named(
             "Token", f"Endpoint {row.arn} already exists with the same Token, but different attributes."
@@ -80,9 +80,9 @@ def get_endpoint_attributes(
     read_endpoint_arn(request.endpoint_arn, context)
     rows = yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (request.endpoint_arn,))
     if not rows:
-        raise no_endpoint()
+        raise make_endpoint_error()
     (row,) = rows
-    return sns.GetEndpointAttributesResult(attributes=readable(row.token, row.attributes))
+    return sns.GetEndpointAttributesResult(attributes=show_attributes(row.token, row.attributes))
 
 
 def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: Context) -> Operation[None]:
@@ -93,11 +93,13 @@ def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: 
     token = given.pop("Token", None)
     if token is not None:
         token = check_token(token, arn.platform)
-    (row,) = yield from Call(SET_PLATFORM_ENDPOINT, (request.endpoint_arn, token, as_json(kept(given))))
+    (row,) = yield from Call(
+        SET_PLATFORM_ENDPOINT, (request.endpoint_arn, token, as_json(keep_attributes(given)))
+    )
     if row.error == "TokenTaken":
         raise errors.InvalidParameter.named("This endpoint is already registered with a different token.")
     if row.error is not None:
-        raise no_endpoint()
+        raise make_endpoint_error()
 
 
 def list_endpoints_by_platform_application(
@@ -112,7 +114,7 @@ def list_endpoints_by_platform_application(
         yield from describe_application(application)
     return sns.ListEndpointsByPlatformApplicationResult(
         endpoints=[
-            sns.PlatformEndpoint(endpoint_arn=row.arn, attributes=readable(row.token, row.attributes))
+            sns.PlatformEndpoint(endpoint_arn=row.arn, attributes=show_attributes(row.token, row.attributes))
             for row in rows[:PAGE]
         ],
         next_token=paging.make_token(rows[PAGE - 1].endpoint_id) if len(rows) > PAGE else None,
@@ -124,7 +126,7 @@ def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
     another account's endpoint: no policy could permit it, and the topic would push where Publish may not.
     """
     parsed = parse_endpoint_arn(arn)
-    if policies_decide(context) and parsed is not None and parsed.account_id != context.account_id:
+    if do_policies_decide(context) and parsed is not None and parsed.account_id != context.account_id:
         raise errors.AuthorizationError(f"Access to the resource {arn} is denied.")
     if not (yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (arn,))):
         raise errors.InvalidParameter.named("Endpoint", f"Endpoint does not exist for endpoint {arn}")
@@ -152,17 +154,17 @@ def check_token(token: str, platform: str) -> str:
     return token.lower() if platform.startswith(("APNS", "MACOS")) else token
 
 
-def kept(given: Mapping[str, str]) -> dict[str, str]:
+def keep_attributes(given: Mapping[str, str]) -> dict[str, str]:
     """Returns the attributes that are stored with the token."""
     return {name: value.lower() if name == "Enabled" else value for name, value in given.items()}
 
 
-def readable(token: str, stored: str) -> dict[str, str]:
+def show_attributes(token: str, stored: str) -> dict[str, str]:
     """Returns the attributes of an endpoint as SNS shows them."""
     return {**{name: value for name, value in _text(stored).items() if value}, "Token": token}
 
 
 # --- the endpoint of a request ---------------------------------------------------------------------------------------
-def no_endpoint() -> errors.NotFound:
+def make_endpoint_error() -> errors.NotFound:
     """Returns the error for an endpoint that does not exist."""
     return errors.NotFound("Endpoint does not exist")

@@ -7,7 +7,7 @@ Texts are ours.
 
 import secrets
 
-from penstock.access.quotas import TOO_MANY_DELIVERIES, too_many_deliveries
+from penstock.access.quotas import TOO_MANY_DELIVERIES, explain_deliveries_quota
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.phone_numbers import (
@@ -49,7 +49,7 @@ def create_sms_sandbox_phone_number(
     if row.error == "OptedOut":
         raise errors.OptedOut
     if row.error == TOO_MANY_DELIVERIES:
-        raise errors.Throttled(too_many_deliveries(context.environment.settings))
+        raise errors.Throttled(explain_deliveries_quota(context.environment.settings))
     if row.error is not None:
         raise errors.UserError(f"The SMS sandbox of an account can have {MOST_NUMBERS} phone numbers.")
     return sns.CreateSMSSandboxPhoneNumberResult()
@@ -64,7 +64,7 @@ def verify_sms_sandbox_phone_number(
         VERIFY_SANDBOX_NUMBER, (context.account_id, context.region, number, request.one_time_password)
     )
     if row.error == "NotFound":
-        raise no_number()
+        raise make_number_error()
     if row.error is not None:
         raise errors.Verification
     return sns.VerifySMSSandboxPhoneNumberResult()
@@ -77,7 +77,7 @@ def delete_sms_sandbox_phone_number(
     number = check_number(request.phone_number, "PhoneNumber")
     (row,) = yield from Call(DROP_SANDBOX_NUMBER, (context.account_id, context.region, number))
     if not row.dropped:
-        raise no_number()
+        raise make_number_error()
     return sns.DeleteSMSSandboxPhoneNumberResult()
 
 
@@ -99,6 +99,6 @@ def list_sms_sandbox_phone_numbers(
     )
 
 
-def no_number() -> errors.TopicResourceNotFound:
+def make_number_error() -> errors.TopicResourceNotFound:
     """Returns the error for a phone number that is not in the sandbox."""
     return errors.TopicResourceNotFound("The phone number is not in the SMS sandbox")

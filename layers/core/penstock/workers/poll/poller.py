@@ -38,7 +38,7 @@ INVOCATION_MB: Final = 24
 _log = logging.getLogger(__name__)
 
 
-def most_invocations(memory_mb: int | None) -> int:
+def count_most_invocations(memory_mb: int | None) -> int:
     """Returns how many concurrent invocations fit into this memory. None: MOST_INVOCATIONS."""
     if memory_mb is None:
         return MOST_INVOCATIONS
@@ -53,7 +53,7 @@ class Poller:
         self._service = service
         self._id = uuid4()
         self._invoker = Invoker(environment.settings)
-        self._slots = InvocationSlots(most_invocations(memory_mb))
+        self._slots = InvocationSlots(count_most_invocations(memory_mb))
         self._pollers: dict[UUID, MappingPoller] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._ended: set[MappingPoller] = set()  # not all of their invocations are stored yet

@@ -299,13 +299,13 @@ def _delete_messages(client: RestClient, name: str, wanted: dict[str, object], j
 
 def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
     """Returns the existing queue. Raises LocalError, as CreateQueue does, if its attributes differ from these."""
-    from penstock.management.queues import attributes_as_text
+    from penstock.management.queues import convert_attributes
     from penstock.sqs.attributes import check_queue_attributes
 
     there = client.call("GET", queue_path(name))
     present = there["attributes"]
     assert isinstance(present, dict)  # noqa: S101 - QueueDescription
-    texts, fifo = attributes_as_text(wanted), name.endswith(".fifo")
+    texts, fifo = convert_attributes(wanted), name.endswith(".fifo")
     if fifo:
         texts["FifoQueue"] = "true"
     checked = check_queue_attributes(texts, fifo, creating=True, extensions=True)

@@ -88,10 +88,12 @@ class Migrated(NamedTuple):
 def read_expected() -> dict[int, str]:
     """Returns the names of this release's migrations by number. It is empty if they are not installed."""
     try:  # Not every function has the code that migrates.
-        from penstock.postgres.migrations import read_migrations, sql_directory  # noqa: PLC0415
+        from penstock.postgres.migrations import find_sql_directory, read_migrations  # noqa: PLC0415
     except ModuleNotFoundError:
         return {}
-    return {script.number: script.name.removesuffix(".sql") for script in read_migrations(sql_directory())}
+    return {
+        script.number: script.name.removesuffix(".sql") for script in read_migrations(find_sql_directory())
+    }
 
 
 def compare_migrations(applied: list[int], known: Mapping[int, str]) -> Migrated:
