@@ -1,4 +1,4 @@
-"""Cleans the database; a schedule invokes it every minute."""
+"""Cleans the database. A schedule invokes it every minute."""
 
 from penstock.lambda_runtime.scheduled import make_statement_handler
 from penstock.workers import maintain

@@ -1,4 +1,4 @@
-"""The REST API, below /v1, and the console."""
+"""Serves the REST API, below /v1, and the console."""
 
 from penstock_web.rest_function import rest_handler
 

@@ -1,1 +1,1 @@
-"""The container's front end: HTTP service, command line and the local PostgreSQL launcher."""
+"""Implements the container's front end: HTTP service, command line and the local PostgreSQL launcher."""

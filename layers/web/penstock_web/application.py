@@ -1,4 +1,4 @@
-"""The service as one ASGI application.
+"""Combines the service into one ASGI application.
 
     POST|GET / and a queue's path ──────► aws_application (raw ASGI); /_aws/sqs/messages too, if enabled; any path
                                           outside /v1 with an action
@@ -6,9 +6,9 @@
     everything else                   ──► FastAPI: /v1 (REST), /v1/openapi.json, /livez, /readyz, /metrics,
                                           /console
 
-FastAPI's middleware and routing cost more than a whole SQS request, so the AWS paths never reach them. Nor do
-transactions, the one action of the REST API that consumers call for each message: the application calls their route
-itself.
+FastAPI's middleware and routing cost more than a whole SQS request, so the AWS paths never reach them. Transactions do
+not reach them either: they are the one action of the REST API that consumers call for each message, so the application
+calls their route itself.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ _log = logging.getLogger(__name__)
 
 
 class Application(RestApplication):
-    """Penstock over HTTP, on resources that are open."""
+    """Serves Penstock over HTTP on resources that are open."""
 
     def __init__(self, environment: Environment, resources: Resources) -> None:
         super().__init__(environment, self._run_operation)
@@ -80,7 +80,9 @@ class Application(RestApplication):
         self.aws_application = AwsApplication(environment, resources, self._deadlines)
         self._meter = resources.meter
         settings = environment.settings
-        timeout_seconds = settings.queue_request_timeout_seconds / 3  # 503 after two waits rather than 408
+        timeout_seconds = (
+            settings.queue_request_timeout_seconds / 3
+        )  # A request gets 503 after two waits, not 408.
         self._reading_budget = MemoryBudget(READING_BYTES, timeout_seconds, READING_SHARE)
         self._processing_budget = MemoryBudget(PROCESSING_BYTES, timeout_seconds)
         self.include_router(
@@ -119,11 +121,11 @@ class Application(RestApplication):
             self.include_router(welcome.router)
 
     def stop(self) -> None:
-        """Answers the requests that are still under way at the end of the process with 503."""
+        """Answers the remaining requests at the end of the process with 503."""
         self._deadlines.stop()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request (or a lifespan, which the server does not have)."""
+        """Serves one request. The server has no lifespan."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
         elif size := bytes_to_reserve(scope["headers"]):
@@ -151,7 +153,7 @@ class Application(RestApplication):
             await self._serve_fastapi(scope, receive, send)
 
     def _is_page(self, scope: Scope) -> bool:
-        """Whether a request is for a page: one below /console, or a browser's first look at the service."""
+        """Returns whether a request is for a page: a path below /console, or a browser's first request."""
         path: str = scope["path"]
         if self._has_console and (path == "/console" or path.startswith("/console/")):
             return True
@@ -201,7 +203,7 @@ class Application(RestApplication):
         await response(scope, receive, send)
 
     def _count_response(self, scope: Scope, send: Send) -> Send:
-        """`send`, which counts the response when its head is sent: by then the route is known."""
+        """Returns a `send` that counts the response when its head is sent. The route is known by then."""
         started = perf_counter()
 
         async def send_counted(message: MutableMapping[str, Any]) -> None:
@@ -222,7 +224,7 @@ class Application(RestApplication):
 
 
 def route_template(scope: Scope) -> str:
-    """The route's path with the names of its parameters, never the client's own text."""
+    """Returns the route's path with the names of its parameters, and never the client's text."""
     path: str | None = getattr(scope.get("route"), "path_format", None)
     if path is None:
         return UNMATCHED
@@ -231,10 +233,10 @@ def route_template(scope: Scope) -> str:
 
 
 def limit_body(receive: Receive) -> Receive:
-    """`receive`, which raises 413 beyond 6.25 MiB, 503 when the memory for long requests is full, and 408 when the
-    body comes too slowly meanwhile.
+    """Returns a `receive` that raises 413 beyond 6.25 MiB, 503 if the memory for long requests is full, and 408 if the
+    body comes too slowly at that time.
 
-    It raises Starlette's own exception, since FastAPI answers any other one with 400.
+    It raises Starlette's exception, because FastAPI answers any other exception with 400.
     """
     size = 0
 

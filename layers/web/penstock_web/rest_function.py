@@ -1,9 +1,9 @@
-"""The function `rest` of Lambda: the REST API, and the console.
+"""Implements the function `rest` of Lambda: the REST API, and the console.
 
     handler = rest_handler()                            # functions/rest.py
 
-Mangum makes an ASGI request of the event. An operation blocks the event loop until it ends, which delays no other
-request: an execution environment has one connection and answers one request at a time.
+Mangum turns the event into an ASGI request. An operation blocks the event loop until it ends. That delays no other
+request, because an execution environment has one connection and answers one request at a time.
 """
 
 import asyncio
@@ -27,12 +27,13 @@ from penstock_web.routing.runner import HOST_CHECKED_KEY, RESPONSE_LIMIT_KEY, Ru
 
 T = TypeVar("T")
 
-# Mangum logs a line for each request; successful requests are not logged (docs/deployment.md, "Logs").
+# Mangum logs a line for each request. Successful requests are not logged (docs/deployment.md, "Logs").
 logging.getLogger("mangum").setLevel(logging.WARNING)
 
 
 class RestHandler:
-    """A Lambda function. The first invocation makes the application, since it reads the receipt key in the database."""
+    """Represents a Lambda function. The first invocation creates the application, because it reads the receipt key in
+    the database."""
 
     def __init__(self, environment: ExecutionEnvironment) -> None:
         self.environment = environment
@@ -52,7 +53,7 @@ class RestHandler:
             try:
                 application = rest_application(self.environment.environment, self._run_operation)
                 self._adapter = lambda_adapter(describe_events(application))
-            except AwsError as error:  # no database: the next invocation tries again
+            except AwsError as error:  # There is no database. The next invocation tries again.
                 return lambda_adapter(error_response(error))
         return self._adapter
 
@@ -64,7 +65,7 @@ class RestHandler:
 def event_loop() -> Iterator[None]:
     """Sets the thread's event loop, in which Mangum runs an application, and closes it at the end.
 
-    Mangum would make a loop if none existed, and would never close it.
+    Mangum would create a loop if none existed, and would never close it.
     """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -76,7 +77,8 @@ def event_loop() -> Iterator[None]:
 
 
 def describe_events(application: ASGI) -> ASGI:
-    """The application, whose requests say what `events` reads in the event: which Host and how long an answer."""
+    """Returns the application. Its requests contain what `events` reads in the event: the Host and the longest
+    answer."""
 
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:
         event = scope["aws.event"]
@@ -88,17 +90,17 @@ def describe_events(application: ASGI) -> ASGI:
 
 
 def lambda_adapter(app: ASGI) -> Mangum:
-    """A Lambda function that runs an ASGI application; a response is such an application too."""
+    """Returns a Lambda function that runs an ASGI application. A response is such an application too."""
     return Mangum(app, lifespan="off")
 
 
 def rest_handler() -> RestHandler:
-    """The handler of the REST API."""
+    """Returns the handler of the REST API."""
     return RestHandler(ExecutionEnvironment(bounds_waits=True))
 
 
 def rest_application(environment: Environment, run_operation: RunOperation) -> RestApplication:
-    """The routes below /v1 and, if there is a console, below /console."""
+    """Returns the routes below /v1 and, if there is a console, below /console."""
     application = RestApplication(environment, run_operation)
     if environment.settings.console != "off":
         from penstock_web.console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms

@@ -1,4 +1,4 @@
-"""The container's process: opens its resources, serves until SIGTERM or SIGINT, and shuts down in order.
+"""Runs the container's process: opens its resources, serves until SIGTERM or SIGINT, and shuts down in order.
 
 stop accepting ─► release long polls ─► finish requests and flushes (QUEUE_DRAIN_SECONDS) ─► close the pool
 """
@@ -54,12 +54,14 @@ from .workers.worker import Worker
 if TYPE_CHECKING:
     from penstock_web.tracing.tracing import Tracing
 
-# Requests make no reference cycles: a collection after every 700 allocations finds nothing. Thousands of clients that
-# connect make many objects that stay; a collection of a generation stops everybody for 1 ms each 1,000 of its objects.
+# Requests make no reference cycles, so a collection after every 700 allocations finds nothing. Thousands of clients
+# that connect create many objects that stay. A collection of a generation stops every request for 1 ms for each 1,000
+# of its objects.
 GARBAGE_THRESHOLDS = (2_000, 5, 100)
-# How long the event loop waits for the interpreter's lock while a thread computes (effects.Compute); by default 5 ms.
+# The event loop waits this long for the interpreter's lock while a thread computes (effects.Compute). The default is 5
+# ms.
 SWITCH_SECONDS = 0.001
-# After the requests have ended, only calls of disconnected clients are under way; a hanging database ends no call.
+# After the requests have ended, only calls of disconnected clients are under way. A hanging database ends no call.
 SHUTDOWN_SECONDS = 0.5
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -72,14 +74,15 @@ def serve(
     reuse_port: bool = False,
     metrics_folder: Path | None = None,
 ) -> None:
-    """Serves until a signal, then returns. `on_ready` is called once the port answers.
+    """Serves until a signal, and then returns. It calls `on_ready` once, when the port answers.
 
     Raises LocalError, and SettingError for webhook settings that cannot be read.
 
-    `reuse_port`: several processes share the port, and the kernel spreads connections over them. They
-    keep their metrics in `metrics_folder`, so that each of them can report the metrics of all.
+    With `reuse_port` several processes share the port, and the kernel spreads connections over them. They keep their
+    metrics in `metrics_folder`, so that each of them can report the metrics of all.
     """
-    # psycopg_pool logs two lines a call at info, and one a request during an outage at warning; those end with 503.
+    # psycopg_pool logs two lines for each call at info, and one for each request during an outage at warning. Those
+    # requests end with 503.
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     check_webhook_settings(settings)
     environment = Environment(settings, load_receipts(settings))
@@ -91,7 +94,8 @@ def serve(
 
 
 def load_receipts(settings: Settings) -> ReceiptHandles:
-    """The installation's receipt key. Raises LocalError when the database cannot be reached or is not migrated."""
+    """Returns the installation's receipt key. Raises LocalError if the database cannot be reached or is not
+    migrated."""
     try:
         with connect(settings.database_url) as connection:
             if problem := find_server_problem(connection):
@@ -102,7 +106,7 @@ def load_receipts(settings: Settings) -> ReceiptHandles:
 
 
 def listening_socket(host: str, port: int, reuse_port: bool) -> socket.socket:
-    """A bound TCP socket. Raises LocalError when the address is taken or belongs to another machine."""
+    """Returns a bound TCP socket. Raises LocalError if the address is taken or belongs to another machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     try:
@@ -138,7 +142,7 @@ async def run(
         )
         with StopSignals() as signals:
             await http_server.start(listener)
-            gc.freeze()  # the objects made so far live until the end: the collector need not scan them
+            gc.freeze()  # The present objects live until the end, so the collector need not scan them.
             gc.set_threshold(*GARBAGE_THRESHOLDS)
             sys.setswitchinterval(SWITCH_SECONDS)
             on_ready()
@@ -152,7 +156,7 @@ async def run(
 
 
 class StopSignals:
-    """SIGTERM and SIGINT end the service; the second one does not wait. Only a main thread receives signals."""
+    """Ends the service on SIGTERM and SIGINT. The second signal does not wait. Only a main thread receives signals."""
 
     def __init__(self) -> None:
         self.stop = asyncio.Event()
@@ -178,9 +182,9 @@ class StopSignals:
 
 @contextlib.asynccontextmanager
 async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
-    """The tracer, if OTLP_ENABLED is set; at the end it has two seconds to send its spans. Raises SettingError.
+    """Yields the tracer if OTLP_ENABLED is set. At the end it has two seconds to send its spans. Raises SettingError.
 
-    Only this function imports OpenTelemetry: without traces it costs nothing, and need not be installed.
+    Only this function imports OpenTelemetry. Without traces it costs nothing and need not be installed.
     """
     if not settings.otlp_enabled:
         yield None
@@ -192,7 +196,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
             f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}. Where Penstock came from a checkout, "
             "`pip install '.[tracing]'` there brings them."
         ) from error
-    # The span queue reports spans that were lost.
+    # The span queue reports lost spans.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     tracing = open_tracing(settings)
     try:
@@ -202,7 +206,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
 
 
 def with_tracing(application: Application, tracing: "Tracing | None") -> Any:
-    """The application itself, or one that records a span of each request; so does its fast path then."""
+    """Returns the application itself, or one that records a span of each request. Its fast path then does so too."""
     if tracing is None:
         return application
     from penstock_web.tracing.requests import OpenTelemetryTracer, TracedApplication  # noqa: PLC0415
@@ -218,7 +222,7 @@ async def open_resources(
     metrics_folder: Path | None = None,
     tracing: "Tracing | None" = None,
 ) -> AsyncIterator[Resources]:
-    """Opens pool, batcher, long polls and workers; at the end unfinished tasks have half a second."""
+    """Opens pool, batcher, long polls and workers. At the end unfinished tasks have half a second."""
     watcher = uuid4()
     pool = Pool(
         settings.database_url,
@@ -272,7 +276,7 @@ async def open_resources(
 
 
 def _notice_call(meter: Meter, activity: Activity, statement: Statement[Row], rows: int) -> None:
-    """Counts the messages that a merged call has stored, and notices that it has changed something."""
+    """Counts the messages that a merged call has stored, and notes the change."""
     if statement is SEND_MESSAGES:
         meter.count_flush(rows)
     if statement is not RECEIVE_MESSAGES or rows:
@@ -280,7 +284,7 @@ def _notice_call(meter: Meter, activity: Activity, statement: Statement[Row], ro
 
 
 def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation[Any]], Operation[Any]] | None":
-    """The function that records operations, if traces are written."""
+    """Returns the function that records operations, if traces are written."""
     if tracing is None:
         return None
     from penstock_web.tracing.operations import OperationRecorder  # noqa: PLC0415

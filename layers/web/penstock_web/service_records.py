@@ -1,4 +1,4 @@
-"""The records of the log that say when the service has started, with what settings, and why and when it stopped."""
+"""Writes the log records that say when the service started, with which settings, and why and when it stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _log = logging.getLogger(__name__)
 
 
 def log_start(settings: Settings, database: str, postgresql: str, address: str, workers: int) -> None:
-    """The service answers now. `database`: its address without a password; `postgresql`: the server's version."""
+    """Logs that the service answers now. `database` is its address without a password. `postgresql` is the server's
+    version."""
     _log.info(
         "started",
         extra={
@@ -32,9 +33,9 @@ def log_start(settings: Settings, database: str, postgresql: str, address: str, 
 
 
 def list_chosen_settings(settings: Settings) -> dict[str, Value]:
-    """The settings whose values are not their defaults; of secrets only that they are set.
+    """Returns the settings whose values are not their defaults. For secrets it returns only that they are set.
 
-    Those of the database are left out.
+    Settings of the database are left out.
     """
     chosen = {setting: getattr(settings, setting.attribute) for setting in SETTINGS}
     return {
@@ -45,13 +46,13 @@ def list_chosen_settings(settings: Settings) -> dict[str, Value]:
 
 
 def stopping_on(number: int) -> None:
-    """The process was told to stop."""
+    """Notes that the process was told to stop."""
     _log.info("stopping", extra={"reason": signal.Signals(number).name, "pid": os.getpid()})
 
 
 @contextmanager
 def log_stop() -> Iterator[None]:
-    """At the end of the block: why the service has stopped, and how long it served."""
+    """Logs at the end of the block why the service has stopped, and how long it served."""
     began = monotonic()
     reason: str | None = None
     try:

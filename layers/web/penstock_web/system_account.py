@@ -1,6 +1,6 @@
-"""The user that runs PostgreSQL and PgBouncer: both refuse to be root.
+"""Chooses the user that runs PostgreSQL and PgBouncer. Both refuse to run as root.
 
-An ordinary user runs them as itself. Root runs them as `postgres`, or as `nobody` where that does not exist.
+An ordinary user runs them directly. Root runs them as `postgres`, or as `nobody` if that user does not exist.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-# The caller's environment (PGHOST, PGDATA, LC_ALL …) must not change our own server.
+# The caller's environment (PGHOST, PGDATA, LC_ALL …) must not change the server of `penstock up`.
 _ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C", "TZ": "UTC"}
 
 
 class LocalError(Exception):
-    """A local server cannot be used; the text is one line that says what to do."""
+    """A local server cannot be used. The text is one line with a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemAccount:
-    """The user that runs the servers; `is_other_user`: whether it is another one than the caller, who is root."""
+    """Represents the user that runs the servers. `is_other_user` says whether it differs from the caller, who is
+    root."""
 
     uid: int
     gid: int
@@ -31,7 +32,7 @@ class SystemAccount:
 
     @classmethod
     def choose(cls) -> SystemAccount:
-        """The caller's user, or for root `postgres` or `nobody`."""
+        """Returns the caller's user, or for root `postgres` or `nobody`."""
         if os.geteuid() != 0:
             return cls(os.geteuid(), os.getegid(), is_other_user=False)
         known = {entry.pw_name: entry for entry in pwd.getpwall()}
@@ -45,10 +46,11 @@ class SystemAccount:
         log: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command as this user and returns it with its output; never raises for a failed command.
+        """Runs a command as this user and returns it with its output. It never raises for a failed command.
 
-        `log` receives the output instead: a command that starts a server must not keep our pipe open.
-        When a signal ends the caller meanwhile, the command is still waited for, so that its server can be stopped.
+        `log` receives the output instead, because a command that starts a server must not keep our pipe open. If a
+        signal ends the caller during the command, the method still waits for the command, so that its server can be
+        stopped.
         """
         with (log or Path(os.devnull)).open("ab") as file:
             process = self.start(command, output=file if log else subprocess.PIPE, environment=environment)
@@ -68,7 +70,7 @@ class SystemAccount:
         output: IO[bytes] | int,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Starts a command as this user, in a new session: Ctrl-C in the terminal does not reach it."""
+        """Starts a command as this user in a new session, which Ctrl-C in the terminal does not reach."""
         user = {"user": self.uid, "group": self.gid, "extra_groups": ()} if self.is_other_user else {}
         return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
             list(map(str, command)),
@@ -82,7 +84,7 @@ class SystemAccount:
         )
 
     def make_private_folder(self, path: Path, mode: int = 0o700) -> Path:
-        """Makes a folder (or takes an existing one) that only this user, and root, can enter."""
+        """Creates a folder, or takes an existing one, that only this user and root can enter."""
         path.mkdir(parents=True, exist_ok=True)
         path.chmod(mode)
         if self.is_other_user:
@@ -90,7 +92,7 @@ class SystemAccount:
         return path
 
     def write(self, path: Path, text: str) -> Path:
-        """Writes a file that only this user, and root, can read."""
+        """Writes a file that only this user and root can read."""
         path.touch(mode=0o600)
         path.write_text(text)
         if self.is_other_user:
@@ -98,9 +100,10 @@ class SystemAccount:
         return path
 
     def can_enter(self, path: Path) -> bool:
-        """Whether this user can enter the folder: below a home folder of mode 0700 other users cannot."""
+        """Returns whether this user can enter the folder. Other users cannot enter folders below a home folder of mode
+        0700."""
         return self.run(["/bin/sh", "-c", 'cd "$0"', path]).returncode == 0
 
     def can_run(self, program: Path) -> bool:
-        """Whether this user can run the program, and it starts at all."""
+        """Returns whether this user can run the program, and whether it starts."""
         return self.run(["/bin/sh", "-c", 'exec "$0" --version', program]).returncode == 0

@@ -1,1 +1,1 @@
-"""Connections of the container to PostgreSQL."""
+"""Manages the connections of the container to PostgreSQL."""

@@ -6,17 +6,17 @@ Wake = Callable[[], None]
 
 
 class Activity:
-    """The workers of a process that have nothing to do until something changes.
+    """Holds the workers of a process that have nothing to do until something changes.
 
-    Sends, receives and deletes of this process are known at once (`notice`), every other change with the next check
-    (`compare`).
+    `notice` reports sends, receives and deletes of this process at once. The next check (`compare`) finds every other
+    change.
     """
 
     def __init__(self) -> None:
         self.changes: int | None = None
-        """The result of `queue.count_changes` in the last check."""
+        """Holds the result of `queue.count_changes` in the last check."""
         self.noticed = 0
-        """How often `notice` was called."""
+        """Counts the calls of `notice`."""
         self._waiting: dict[Wake, int | None] = {}
         self._after_check: list[Callable[[], None]] = []
 
@@ -25,23 +25,23 @@ class Activity:
         self._after_check.append(callback)
 
     def wait(self, wake: Wake, changes: int | None) -> None:
-        """Calls `wake` once, after the next change. `changes`: the number from before the worker's last run."""
+        """Calls `wake` once, after the next change. `changes` is the number from before the worker's last run."""
         self._waiting[wake] = changes
 
     def end_wait(self, wake: Wake) -> bool:
-        """Ends the wait of a worker without waking it. Whether it did wait."""
+        """Ends the wait of a worker without waking it. Returns whether it waited."""
         waited = wake in self._waiting
         self._waiting.pop(wake, None)
         return waited
 
     def notice(self) -> None:
-        """Something has changed."""
+        """Notes that something has changed."""
         self.noticed += 1
         if self._waiting:
             self._wake(list(self._waiting))
 
     def compare(self, changes: int) -> None:
-        """Something has changed if the number is not the one that a worker knows."""
+        """Notes a change if the number differs from the number that a worker knows."""
         self.changes = changes
         self._wake([wake for wake, known in self._waiting.items() if known != changes])
         for callback in self._after_check:

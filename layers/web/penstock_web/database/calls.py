@@ -1,4 +1,4 @@
-"""Calls of SQL functions as the parts of the container pass them on: only the pool knows connections."""
+"""Describes calls of SQL functions between the parts of the container. Only the pool knows connections."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
@@ -7,11 +7,11 @@ from penstock.effects import Row, Statement
 
 RowT = TypeVar("RowT", bound=Row)
 StatementCall: TypeAlias = tuple[Statement[Row], Sequence[object]]
-"""A statement and its arguments. Arrays are lists, which the connection encodes."""
+"""Holds a statement and its arguments. Arrays are lists, which the connection encodes."""
 
 
 class ExecuteStatement(Protocol):
-    """Makes one call, in its own transaction. Raises the errors of `pool`."""
+    """Makes one call in a separate transaction. Raises the errors of `pool`."""
 
     def __call__(
         self, statement: Statement[RowT], arguments: Sequence[object], /

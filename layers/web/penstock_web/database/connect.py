@@ -1,4 +1,4 @@
-"""How the container opens connections to the database, and how it tells whether an idle connection still works."""
+"""Opens connections of the container to the database, and checks whether an idle connection still works."""
 
 import asyncio
 import select
@@ -14,15 +14,15 @@ from penstock.postgres.session_settings import SessionState, apply_settings_quer
 
 
 class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
-    """A connection whose calls have a deadline of `call_seconds`; it is closed by a call that misses it."""
+    """Gives calls a deadline of `call_seconds`. A call that misses it closes the connection."""
 
     call_seconds = CALL_SECONDS
-    opened_at = 0.0  # by time.monotonic
+    opened_at = 0.0  # The unit is that of time.monotonic.
     session: SessionState
 
     @classmethod
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
-        """A new connection, also of the pool. Raises psycopg's errors, SettingError."""
+        """Returns a new connection. The pool uses it too. Raises psycopg's errors or SettingError."""
         if needs_token(options):
             try:  # in a thread: credentials of AWS may come from an address of the machine, or of another
                 options = await asyncio.to_thread(add_token, options)
@@ -42,9 +42,9 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
 
 
 async def connect(url: str, call_seconds: float, name: str = "") -> LimitedAsyncConnection:
-    """An asynchronous connection outside of the pool. Raises psycopg's errors.
+    """Returns an asynchronous connection outside the pool. Raises psycopg's errors.
 
-    `name`: what pg_stat_activity shows as application_name, unless the address has one.
+    pg_stat_activity shows `name` as application_name, unless the address has one.
     """
     options = connection_options(url)
     if name:
@@ -60,7 +60,8 @@ async def connect(url: str, call_seconds: float, name: str = "") -> LimitedAsync
 
 
 def connection_options(url: str) -> dict[str, Any]:
-    """The options of every asynchronous connection. No prepared statements: PgBouncer 1.18 mixes them up."""
+    """Returns the options of every asynchronous connection. They exclude prepared statements, which PgBouncer 1.18
+    mixes up."""
     return {
         **build_connection_parameters(url),
         "autocommit": True,
@@ -70,10 +71,11 @@ def connection_options(url: str) -> dict[str, Any]:
 
 
 def is_stale(connection: "psycopg.BaseConnection[Row]") -> bool:
-    """Whether the connection is closed, or the server closed it while it was idle.
+    """Returns whether the connection is closed, or the server closed it while it was idle.
 
-    The server sends nothing on an idle connection except its end, so a readable socket means that it is over. `poll`,
-    not `select`, which refuses descriptors beyond 1,023. Costs 0.7 µs, where a query would cost a round trip.
+    The server sends nothing on an idle connection except its end, so a readable socket means that the connection has
+    ended. The function uses `poll`, because `select` refuses descriptors beyond 1,023. It costs 0.7 µs. A query would
+    cost a round trip.
     """
     if connection.closed:
         return True

@@ -1,8 +1,9 @@
-"""The LISTEN connection of a process. It goes directly to the server: a pooler accepts LISTEN and delivers nothing.
+"""Holds the LISTEN connection of a process. It goes directly to the server, because a pooler accepts LISTEN and
+delivers nothing.
 
-Workers sleep while it works, since notifications wake them. A network may pass nothing on although it acknowledges, and
-a change need not notify anybody. So now and then the process asks on this connection what is due and whether something
-has changed (`queue.due_work`). It is the only query of a process at rest.
+Workers sleep while it works, because notifications wake them. A network may acknowledge and pass nothing on, and a
+change may notify no process. The process therefore asks on this connection at intervals what is due and whether
+something has changed (`queue.due_work`). An idle process makes no other query.
 """
 
 import asyncio
@@ -21,18 +22,18 @@ from .connect import LimitedAsyncConnection, connect
 
 CHANNEL = "penstock"
 NAME = "listen"
-"""In records of the log."""
+"""Names the connection in log records."""
 APPLICATION_NAME = f"penstock {__version__}"
-"""In pg_stat_activity; `penstock doctor` sees by it which releases run."""
+"""Names the connection in pg_stat_activity. `penstock doctor` uses it to see which releases run."""
 RECONNECT_PAUSE_SECONDS = 1.0
 CHECK_SECONDS = 30.0
-"""Pause between two checks, where no setting says otherwise."""
+"""Sets the pause between two checks, unless a setting gives another."""
 
 
 class NotificationHandler(Protocol):
-    """Receives the notifications: the dispatcher of long polls.
+    """Receives the notifications. The dispatcher of long polls implements it.
 
-    `receives_notifications`: whether notifications arrive, as far as the listener can know.
+    `receives_notifications` says whether notifications arrive, as far as the listener knows.
     """
 
     receives_notifications: bool
@@ -52,11 +53,11 @@ async def listen(
     check_seconds: float = CHECK_SECONDS,
     outage: Outage | None = None,
 ) -> None:
-    """Passes notifications to the handler until it is cancelled, and reconnects a second after a lost connection.
+    """Passes notifications to the handler until it is cancelled. It reconnects a second after a lost connection.
 
-    Meanwhile long polls depend on the shared check alone, and workers on their own pauses. After each connect the
-    handler registers every queue anew. After each connect, and every `check_seconds`, it learns what is due, and
-    `activity` whether something has changed.
+    Until then long polls depend only on the shared check, and workers on their pauses. After each connect the handler
+    registers every queue again. After each connect, and every `check_seconds`, the handler learns what is due, and
+    `activity` learns whether something has changed.
     """
     outage = outage or Outage()
     while True:
@@ -107,7 +108,7 @@ async def _check(
 async def _forward_notifications(
     connection: LimitedAsyncConnection, handler: NotificationHandler, seconds: float
 ) -> None:
-    """Passes notifications to the handler for so long."""
+    """Passes notifications to the handler for this time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while True:
@@ -118,9 +119,9 @@ async def _forward_notifications(
 
 
 async def _wait_until_readable(descriptor: int) -> None:
-    """Returns when the server has sent something, or has closed the connection.
+    """Returns when the server has sent data, or has closed the connection.
 
-    psycopg's own generator would check ten times a second, which costs 0.2 % of a core.
+    psycopg's generator would check ten times a second, which costs 0.2 % of a core.
     """
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()

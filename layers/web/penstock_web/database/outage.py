@@ -1,4 +1,4 @@
-"""A time in which the database is not available to this process: two records of the log, not one for each attempt."""
+"""Logs two records for the time in which the database is not available, instead of one for each attempt."""
 
 import logging
 from time import monotonic
@@ -7,9 +7,9 @@ _log = logging.getLogger(__name__)
 
 
 class Outage:
-    """Workers and the LISTEN connection say when they fail and when they work. It is used in one event loop.
+    """Learns from workers and the LISTEN connection when they fail and when they work. It is used in one event loop.
 
-    It begins with the first failure, and ends when everybody who failed meanwhile has worked again.
+    An outage begins with the first failure. It ends when every part that failed has worked again.
     """
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class Outage:
         self._began = 0.0
 
     def fails(self, who: str, cause: BaseException) -> None:
-        """Somebody could not use the database, who will try again."""
+        """Notes that a part could not use the database and will try again."""
         if not self._failing:
             self._began, self._attempts = monotonic(), 0
             _log.error(
@@ -29,7 +29,7 @@ class Outage:
         self._attempts += 1
 
     def works(self, who: str) -> None:
-        """Somebody has used the database, or needs it no more."""
+        """Notes that a part has used the database, or no longer needs it."""
         if who not in self._failing:
             return
         self._failing.remove(who)

@@ -1,13 +1,13 @@
-"""A connection that sends calls in libpq's pipeline mode: one after another, or several in one transaction.
+"""Sends calls in libpq's pipeline mode, one after another or several in one transaction.
 
-psycopg makes a cursor, a query, a generator and an entry in the event loop for each call. A pipeline connection watches
-its socket as long as it lives, writes its values in binary form, and uses psycopg only to read rows.
+psycopg creates a cursor, a query, a generator and an entry in the event loop for each call. A pipeline connection
+watches its socket as long as it lives, writes its values in binary form, and uses psycopg only to read rows.
 
-Where no pooler stands between the connection and the server, it prepares each statement once: parsing and planning are
-a quarter of what a call costs the server. A pooler would give the next call to another server connection, which does
-not know the prepared statements.
+If there is no pooler between the connection and the server, the connection prepares each statement once. Parsing and
+planning are a quarter of the server's cost of a call. A pooler would give the next call to another server connection,
+which lacks the prepared statements.
 
-In pipeline mode the connection writes all calls at once, then one synchronization, where their transaction ends.
+In pipeline mode the connection writes all calls at once, and then one synchronization, which ends their transaction.
 """
 
 import asyncio
@@ -32,7 +32,8 @@ from .calls import RowT, StatementCall
 Connection = psycopg.AsyncConnection[Row]
 ResultsFuture = asyncio.Future[list[list[Row]]]
 
-# Binary forms of values: PostgreSQL source, `…_recv`. Arrays are lists; one of nothing but nulls is a null.
+# The source of PostgreSQL defines the binary forms of values (`…_recv`). Arrays are lists. A list that has only nulls
+# becomes a null.
 BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     **{kind: partial(binary_array.encode, kind) for kind in binary_array.TYPES},
     "text": str.encode,
@@ -48,8 +49,8 @@ BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes | None]]] = {
 class PipelineConnection:
     """Runs one call, or one transaction of calls, at a time. It owns `connection`, which is idle.
 
-    `prepares`: whether the connection keeps prepared statements. `silent_seconds`: for how long the call had been under
-    way that the connection's end interrupted.
+    `prepares` says whether the connection keeps prepared statements. `silent_seconds` is the age of the call that the
+    connection's end interrupted.
     """
 
     __slots__ = (
@@ -68,25 +69,30 @@ class PipelineConnection:
         self._transformer = Transformer(connection)
         self._prepares = prepares
         self._prepared: dict[Statement[Row], bytes] = {}
-        self._preparing: deque[Statement[Row]] = deque()  # statements that the current call prepares
+        self._preparing: deque[Statement[Row]] = (
+            deque()
+        )  # These are the statements that the current call prepares.
         self._results_future: ResultsFuture | None = None
-        self._calls: list[Statement[Row]] = []  # of the current call, as are the rows and the error
+        self._calls: list[
+            Statement[Row]
+        ] = []  # This belongs to the current call, as do the rows and the error.
         self._rows: list[list[Row]] = []
         self._error: psycopg.Error | None = None
         self._writing = False
-        # The call that was under way when this was last asked.
+        # This is the call that was under way at the last question.
         self._last_watched: ResultsFuture | None = None
         self._watched_since = 0.0
         self.silent_seconds = 0.0
         self._loop.add_reader(self._socket, self._on_readable)
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """The rows of one call. Raises as `call_in_transaction` does."""
+        """Returns the rows of one call. Raises the errors of `call_in_transaction`."""
         (rows,) = await self.call_in_transaction([(statement, arguments)])
         return cast("list[RowT]", rows)
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> ResultsFuture:
-        """A future of the rows of each call. The calls are one transaction; if one fails the future has its error.
+        """Returns a future of the rows of each call. The calls are one transaction. If one fails, the future has its
+        error.
 
         Raises KeyError for types that have no binary form here, and the encoder's error for a value of another type.
         """
@@ -103,7 +109,7 @@ class PipelineConnection:
             if self._prepares:
                 name = self._prepared.get(statement) or self._prepare(statement)
                 self._pgconn.send_query_prepared(name, values, formats, Format.BINARY)
-            else:  # the statement's text names the types of its parameters
+            else:  # The statement's text names the types of its parameters.
                 text = statement.text.encode()
                 self._pgconn.send_query_params(text, values, None, formats, Format.BINARY)
         self._pgconn.pipeline_sync()
@@ -114,13 +120,13 @@ class PipelineConnection:
 
     @property
     def busy(self) -> bool:
-        """Whether a call is under way."""
+        """Returns whether a call is under way."""
         return self._results_future is not None
 
     def seconds_under_way(self) -> float:
-        """For how long the current call has been under way, since this was asked for the first time during it; else 0.
+        """Returns the seconds since this property was first read during the current call, or 0 without a call.
 
-        So a call does not have to note when it began.
+        A call therefore does not have to note when it began.
         """
         now = self._loop.time()
         if self._results_future is not self._last_watched:
@@ -148,7 +154,7 @@ class PipelineConnection:
         return name
 
     def _write(self) -> None:
-        """Sends as much as the network takes; the event loop calls this again for the rest."""
+        """Sends as much as the network takes. The event loop calls this again for the rest."""
         unsent = self._pgconn.flush() != 0
         if unsent is not self._writing:
             self._writing = unsent
@@ -170,7 +176,7 @@ class PipelineConnection:
     def _read(self) -> None:
         pgconn = self._pgconn
         pgconn.consume_input()
-        if self._writing:  # a server that sends rows before it has read everything waits until we read
+        if self._writing:  # A server that sends rows before it has read everything waits until we read.
             self._write()
         if self._results_future is None:
             if pgconn.status == ConnStatus.BAD:
@@ -183,13 +189,15 @@ class PipelineConnection:
                 return
 
     def _collect(self, result: PGresult) -> bool:
-        """Collects one result. Whether it was the last one of the current call."""
+        """Collects one result. Returns whether it was the last result of the current call."""
         status = result.status
         if status == ExecStatus.TUPLES_OK:
             self._transformer.set_pgresult(result)
             make_row = self._calls[len(self._rows)].make_row
             self._rows.append(self._transformer.load_rows(0, result.ntuples, make_row))
-            self._transformer.set_pgresult(None)  # it would keep megabytes in memory until the next result
+            self._transformer.set_pgresult(
+                None
+            )  # The result would stay in memory until the next one, with megabytes.
         elif status == ExecStatus.COMMAND_OK:
             self._preparing.popleft()
         elif status == ExecStatus.FATAL_ERROR:
@@ -197,7 +205,7 @@ class PipelineConnection:
         return status == ExecStatus.PIPELINE_SYNC
 
     def _finish_call(self) -> None:
-        while self._preparing:  # an error came before the server prepared these
+        while self._preparing:  # An error came before the server prepared these statements.
             del self._prepared[self._preparing.pop()]
         rows, self._rows = self._rows, []
         error, self._error = self._error, None

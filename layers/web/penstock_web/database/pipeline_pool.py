@@ -1,8 +1,8 @@
-"""The pipeline connections of a process. They are opened in the background, so that no call ever waits for one.
+"""Holds the pipeline connections of a process. It opens them in the background, so that no call ever waits for one.
 
-They go to the database itself where its address is known (DATABASE_DIRECT_URL): a process keeps a handful of
-connections busy, and a pooler would do the same for many clients. A call that gets no free pipeline connection goes
-through the pool.
+The connections go to the database itself if its address is known (DATABASE_DIRECT_URL). A process keeps only a few
+connections busy, and does with them what a pooler does for many clients. A call that gets no free pipeline connection
+goes through the pool.
 """
 
 import asyncio
@@ -18,9 +18,10 @@ from penstock.postgres.network import CALL_SECONDS
 from .connect import connect, is_stale
 from .pipeline_connection import PipelineConnection
 
-# How often the pool looks for calls that are past their deadline.
+# The pool looks at this interval for calls that are past their deadline.
 WATCH_SECONDS = 0.5
-# The pool replaces an older connection: the server's memory for a connection grows with the functions that it has run.
+# The pool replaces an older connection, because the server's memory for a connection grows with the functions that it
+# has run.
 MAX_AGE_SECONDS = 1800.0
 RECONNECT_PAUSE_SECONDS = 2.0
 
@@ -28,10 +29,10 @@ _log = logging.getLogger(__name__)
 
 
 class PipelinePool:
-    """At most `max_connections` pipeline connections to the database at `url`.
+    """Holds at most `max_connections` pipeline connections to the database at `url`.
 
-    A call that takes longer than `call_seconds` ends its connection, and `on_overdue` is called.
-    `watcher`: under which id this process registers the queues that its long polls wait for (`long_poll`).
+    A call that takes longer than `call_seconds` ends its connection, and the pool calls `on_overdue`. `watcher` is the
+    id under which this process registers the queues of its long polls (`long_poll`).
     """
 
     def __init__(
@@ -49,13 +50,13 @@ class PipelinePool:
         self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher = watcher
         self._max_connections = max_connections
-        self._count = 0  # with those in use and the one that is being opened
+        self._count = 0  # This includes the connections in use and the one that is being opened.
         self._idle: list[PipelineConnection] = []
         self._connecting: asyncio.Task[None] | None = None
         self._retry_at = 0.0
 
     def acquire(self) -> PipelineConnection | None:
-        """A working connection. None: there is no free one now; the pool opens one more."""
+        """Returns a working connection. Returns None if there is no free one now, and opens one more."""
         while self._idle:
             pipeline = self._idle.pop()
             if not is_stale(pipeline.connection):
@@ -77,12 +78,12 @@ class PipelinePool:
             self._idle.append(pipeline)
 
     def discard_idle(self) -> None:
-        """Closes the idle connections: their server may hang, or be no primary any more."""
+        """Closes the idle connections, because their server may hang, or may no longer be the primary."""
         while self._idle:
             self._discard(self._idle.pop())
 
     def longest_call(self) -> float:
-        """For how many seconds the longest call under way has been so."""
+        """Returns the age in seconds of the oldest call under way."""
         return max((pipeline.seconds_under_way() for pipeline in self._open), default=0.0)
 
     async def close(self) -> None:
@@ -97,7 +98,7 @@ class PipelinePool:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many connections there are, and how many of them are idle."""
+        """Returns how many connections there are, and how many of them are idle."""
         return self._count, len(self._idle)
 
     def _discard(self, pipeline: PipelineConnection) -> None:
@@ -107,7 +108,7 @@ class PipelinePool:
 
     def _watch(self) -> None:
         overdue = [pipeline for pipeline in self._open if pipeline.seconds_under_way() > self._call_seconds]
-        for pipeline in overdue:  # the caller of each gives its connection back
+        for pipeline in overdue:  # The caller of each connection gives it back.
             pipeline.close(CallOverdue(self._call_seconds))
         if overdue:
             self._on_overdue()
@@ -143,7 +144,7 @@ async def open_pipeline_connection(
 ) -> PipelineConnection:
     """Opens a pipeline connection to this database. Raises psycopg's errors.
 
-    Sends on it notify other processes than `watcher`. A pooler would forget that setting: then every process is
+    Sends on it notify other processes than `watcher`. A pooler would forget that setting, and every process would be
     notified.
     """
     connection = await connect(url, call_seconds)

@@ -1,4 +1,4 @@
-"""The container's database connections: a bounded number, reopened when they break, with classified errors.
+"""Holds the container's database connections: a bounded number, reopened when they break, with classified errors.
 
     ServiceUnavailable    nothing was done: no connection was free or could be opened, or the server has no room
     ├── RolledBack        the database rolled the call back (deadlock): the caller may repeat it
@@ -6,10 +6,10 @@
     └── OutcomeUnknown    the connection broke during the call, which may or may not have taken effect
     psycopg.Error         everything else: the call itself is wrong, and would fail again
 
-Merged effects, which are most calls, use separate connections (`pipeline_pool`): `call_pipelined`.
+Merged effects, which are most calls, use separate connections (`pipeline_pool`) through `call_pipelined`.
 
-The pool's own timeout bounds the wait for a connection. No call is wrapped in `wait_for`: the server may carry out a
-call that was cancelled (we cancelled 200 inserts: 41 raised an error, and all 200 were stored).
+The pool's timeout bounds the wait for a connection. No call is wrapped in `wait_for`, because the server may still
+carry out a cancelled call (of 200 inserts that we cancelled, 41 raised an error and all 200 were stored).
 """
 
 import asyncio
@@ -38,26 +38,29 @@ MIN_CONNECTIONS = 2
 
 
 class SettingRow(NamedTuple):
-    """The new value of a setting."""
+    """Holds the new value of a setting."""
 
     set_config: str
 
 
 SET_CONFIG = Statement("set_config", ("text", "text", "bool"), SettingRow)
 HURRIED_LOCK_TIMEOUT = "100ms"
-# One for sends, one for deletes, and some for receives. On two cores more would only wait for each other.
+# One connection is for sends, one for deletes, and the others are for receives. On two cores more would only wait for
+# each other.
 MAX_PIPELINE_CONNECTIONS = 4
-# However long a request has waited for other calls, its own looks for a free connection.
+# A request looks for a free connection at least this long, however long it has waited for other calls.
 SHORTEST_WAIT_SECONDS = 0.1
-# A pool that backs off for minutes would answer 503 long after the database is back: it gives up early, and connects
-# again when a request needs a connection.
-RECONNECT_SECONDS = 2.0  # after a fail-over the next connection may reach the new primary
+# A pool that backs off for minutes would answer 503 long after the database is back. This pool gives up early, and
+# connects again when a request needs a connection.
+RECONNECT_SECONDS = 2.0  # After a failover the next connection may reach the new primary.
 
-# A connection that ends after so long without an answer has met a host that vanished; the others lead there, too.
+# A connection that ends after this long without an answer has met a host that vanished. The other connections lead to
+# the same host.
 SILENCE_SECONDS = 2.0
 
 WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=None)
-"""When the first request of a merged call began to wait: the longest wait for a connection counts from then."""
+"""Holds the time when the first request of a merged call began to wait. The longest wait for a connection counts from
+that time."""
 
 
 class RolledBack(ServiceUnavailable):
@@ -79,15 +82,16 @@ class OutcomeUnknown(ServiceUnavailable):
 
 
 class Pool:
-    """Calls SQL functions on pooled connections. `timeout_seconds`: longest wait for a free one.
+    """Calls SQL functions on pooled connections. `timeout_seconds` is the longest wait for a free connection.
 
-    `direct_url`: address of the database without a pooler; up to four of the connections, at most half of them, are
-    pipeline connections to it. Empty: all are pooled. `watcher`: the id under which this process registers queues;
-    sends on pipeline connections do not notify it, since the process wakes its own long polls.
+    `direct_url` is the address of the database without a pooler. Up to four of the connections, at most half of them,
+    are pipeline connections to it. If it is empty, all connections are pooled. `watcher` is the id under which this
+    process registers queues. Sends on pipeline connections do not notify this process, because it wakes its own long
+    polls.
 
     A call that takes longer than `call_seconds` ends its connection with OutcomeUnknown. The idle connections are then
-    closed too, as after an error that says that the server is read-only, and after a connection that was lost during a
-    call of SILENCE_SECONDS: they lead to the same server.
+    closed too, because they lead to the same server. This also happens after an error that says that the server is
+    read-only, and after a connection is lost during a call of SILENCE_SECONDS.
     """
 
     def __init__(
@@ -104,13 +108,13 @@ class Pool:
         self._pipelines = PipelinePool(direct_url, max_pipelines, watcher, call_seconds, self._renew)
         self._url = url
         self._call_seconds = call_seconds
-        # Under way on pooled connections, and when they began.
+        # These calls are under way on pooled connections, with the times when they began.
         self._calls: dict[LimitedAsyncConnection, float] = {}
         self._renewed_at = 0.0  # no older connection is used
         self._timeout_seconds = timeout_seconds
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
         self.timeouts = 0
-        """Calls that got no connection in time."""
+        """Counts the calls that got no connection in time."""
         self._pool: AsyncConnectionPool[LimitedAsyncConnection] = AsyncConnectionPool(
             connection_class=LimitedAsyncConnection,
             kwargs=connection_options(url),
@@ -129,12 +133,13 @@ class Pool:
         await connection.apply_settings()
 
     def _renew(self) -> None:
-        """From now on, calls use connections that are opened from now on."""
+        """From now on, calls use only connections that are opened from now on."""
         self._renewed_at = monotonic()
         self._pipelines.discard_idle()
 
     async def is_stuck(self) -> bool:
-        """Whether calls do not end, although they should have been cut off and the database accepts connections."""
+        """Returns whether calls do not end, although they are past their deadline and the database accepts
+        connections."""
         now = monotonic()
         longest = max((now - began for began in self._calls.values()), default=0.0)
         if max(longest, self._pipelines.longest_call()) <= 2 * self._call_seconds:
@@ -146,7 +151,7 @@ class Pool:
         return True
 
     async def open(self) -> None:
-        """Begins to connect. A database that cannot be reached is no error here."""
+        """Begins to connect. An unreachable database is no error here."""
         await self._pool.open()
 
     async def close(self) -> None:
@@ -155,7 +160,8 @@ class Pool:
         await self._pool.close()
 
     def stats(self) -> dict[str, int]:
-        """The counters of psycopg_pool ("Pool stats" in its documentation), with the pipeline connections added."""
+        """Returns the counters of psycopg_pool ("Pool stats" in its documentation), with the pipeline connections
+        added."""
         stats = self._pool.get_stats()
         pipelines, idle = self._pipelines.counts
         stats["pool_size"] = stats.get("pool_size", 0) + pipelines
@@ -163,12 +169,13 @@ class Pool:
         return stats
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """The rows of one call of a SQL function, in its own transaction. Arrays are lists."""
+        """Returns the rows of one call of a SQL function in a separate transaction. Arrays are lists."""
         encoded = encode_arguments(statement.types, arguments)
         return statement.make_rows(await self.fetch(statement.text, encoded))
 
     async def call_pipelined(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """The same for merged effects, on a pipeline connection if one is free. Cancelling the call closes it."""
+        """Does the same for merged effects, on a pipeline connection if one is free. Cancelling the call closes the
+        connection."""
         lease = self.lease_pipeline()
         if lease is None:
             return await self.call(statement, arguments)
@@ -177,7 +184,7 @@ class Pool:
         return cast("list[RowT]", rows)
 
     async def call_hurriedly(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """As `call_pipelined`, but the call waits for locks only HURRIED_LOCK_TIMEOUT, if a connection is free."""
+        """Does the same as `call_pipelined`, but waits for locks only HURRIED_LOCK_TIMEOUT, if a connection is free."""
         lease = self.lease_pipeline()
         if lease is None:
             return await self.call(statement, arguments)
@@ -187,7 +194,8 @@ class Pool:
         return cast("list[RowT]", rows)
 
     async def call_waiting(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """As `call`, for calls that are known to wait for locks: only a quarter of the connections is for these."""
+        """Does the same as `call` for calls that are known to wait for locks. They may use only a quarter of the
+        connections."""
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 await self._waiting_calls.acquire()
@@ -200,12 +208,12 @@ class Pool:
             self._waiting_calls.release()
 
     def lease_pipeline(self) -> "PipelineLease | None":
-        """A pipeline connection for one transaction. None: none is free."""
+        """Returns a pipeline connection for one transaction, or None if none is free."""
         pipeline = self._pipelines.acquire()
         return None if pipeline is None else PipelineLease(self._pipelines, pipeline, self._renew)
 
     async def fetch(self, text: str, arguments: Sequence[object] = ()) -> list[Row]:
-        """The rows of one query with `$1` marks. Raises the errors that the module's docstring lists."""
+        """Returns the rows of one query with `$1` marks. Raises the errors that the module's docstring lists."""
         connection = await self._acquire()
         self._calls[connection] = monotonic()
         try:
@@ -243,9 +251,10 @@ class Pool:
 
 
 class PipelineLease:
-    """A `with` block has the pipeline connection, which it gives back at its end. psycopg's errors are classified.
+    """Gives a `with` block the pipeline connection, which returns to the pool at its end. psycopg's errors are
+    classified.
 
-    `renew`: the connections that are open lead to a server that is of no use.
+    The lease calls `renew` if the open connections lead to a server that cannot be used.
     """
 
     __slots__ = ("_pipeline", "_pipelines", "_renew")
@@ -275,7 +284,8 @@ class PipelineLease:
 
 
 def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) -> Exception:
-    """`classify_error` for a pipeline connection, which is closed where another connection would do better."""
+    """Does the same as `classify_error` for a pipeline connection, and closes it if another connection would do
+    better."""
     broken = pipeline.connection.closed
     if find_meaning(error.sqlstate) is Meaning.STALE_STATEMENT:
         pipeline.close()
@@ -286,7 +296,7 @@ def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) 
 
 
 def classify_error(error: psycopg.Error, *, broken: bool) -> Exception:
-    """The error to raise for a database error; see the module's docstring and `penstock.postgres.sqlstates`."""
+    """Returns the error to raise for a database error. See the module's docstring and `penstock.postgres.sqlstates`."""
     if error.sqlstate is None:
         client_side = not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         return error if client_side and not broken else OutcomeUnknown()

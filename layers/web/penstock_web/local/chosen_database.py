@@ -1,4 +1,4 @@
-"""Which database a command works on: the one that is set, else that of the service that was started here."""
+"""Chooses the database of a command: the configured one, or else the database of the service that was started here."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .state import default_state_directory
 
 CONNECT_SECONDS = 5
 NO_DATABASE = (
-    "no database: set DATABASE_URL (`penstock up` prints it, also with --ephemeral), or start the service of this "
+    "no database: set DATABASE_URL (`penstock up` prints it, even with --ephemeral), or start the service of this "
     "machine with `penstock up`"
 )
 
 
 def choose_database(settings: Settings, folder: Path | None = None) -> str:
-    """A DSN of libpq: DATABASE_DIRECT_URL, DATABASE_URL, or the database whose files are in `folder`.
+    """Returns a DSN of libpq: DATABASE_DIRECT_URL, DATABASE_URL, or the database whose files are in `folder`.
 
-    `folder`: by default `chosen_folder()`. Raises SettingError if no database answers.
+    `folder` defaults to `chosen_folder()`. Raises SettingError if no database answers.
     """
     if settings.direct_url:
         return settings.direct_url
@@ -35,10 +35,11 @@ def choose_database(settings: Settings, folder: Path | None = None) -> str:
 
 
 def choose_folder() -> Path:
-    """The folder of the running service that started its database; the default folder if no such service runs.
+    """Returns the folder of the running service that started its database, or the default folder if no such service
+    runs.
 
-    Of several that at PENSTOCK_ENDPOINT counts, as for the commands over the REST API. Raises SettingError when that
-    decides nothing.
+    If there are several, PENSTOCK_ENDPOINT decides, as for the commands over the REST API. Raises SettingError if it
+    does not decide.
     """
     wanted = os.environ.get("PENSTOCK_ENDPOINT", "").rstrip("/")
     running = [service for service in running_services() if service.folder]
@@ -53,7 +54,7 @@ def choose_folder() -> Path:
 
 
 def display_database(dsn: str) -> str:
-    """The database for people: where it is, without a password. Raises LocalError when the address is invalid."""
+    """Shows the address of the database without a password. Raises LocalError if the address is invalid."""
     return without_password(dsn)
 
 

@@ -14,9 +14,9 @@ from .state import folder_lock
 
 
 def unpack_package(name: str, target: Path) -> Path:
-    """Download a package and the shared libraries it needs and unpack them into `target`; returns `target`.
+    """Downloads a package and the shared libraries that it needs, and unpacks them into `target`. Returns `target`.
 
-    Uses apt's own configuration, so apt checks signatures as always. `target` exists only when it is complete. Raises
+    Uses apt's configuration, so apt checks signatures as always. `target` exists only when it is complete. Raises
     LocalError.
     """
     with folder_lock(target.parent):
@@ -27,7 +27,7 @@ def unpack_package(name: str, target: Path) -> Path:
 
 def _unpack(name: str, target: Path) -> None:
     if not all(shutil.which(tool) for tool in ("apt-get", "dpkg-deb", "dpkg-query")):
-        raise LocalError(f"{name} is not installed, and this is no Debian or Ubuntu to fetch it for")
+        raise LocalError(f"{name} is not installed, and it can be fetched only on Debian or Ubuntu")
     unfinished = target.with_name(target.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
@@ -42,7 +42,7 @@ def _unpack(name: str, target: Path) -> None:
 
 
 def library_path(root: Path) -> str:
-    """LD_LIBRARY_PATH for programs that were unpacked into `root`."""
+    """Returns LD_LIBRARY_PATH for programs that were unpacked into `root`."""
     return ":".join(map(str, (*root.glob("usr/lib/*-linux-gnu*"), root / "usr/lib")))
 
 
@@ -51,7 +51,7 @@ def _download(name: str, folder: Path) -> Path:
     try:
         _run(["apt-get", "-q", "download", name], folder)
     except LocalError:
-        # A fresh container image has no package lists: fetch them into a private folder, which needs no root.
+        # A fresh container image has no package lists. They are fetched into a private folder, which needs no root.
         options = _private_lists(folder.parent / "apt")
         _run(["apt-get", "-q", *options, "update"], folder)
         _run(["apt-get", "-q", *options, "download", name], folder)
@@ -72,7 +72,8 @@ def _private_lists(folder: Path) -> list[str]:
 
 
 def _missing_libraries(package: Path) -> list[str]:
-    """The library packages that a package depends on and that are not installed; of alternatives, the first one."""
+    """Returns the library packages that a package depends on and that are not installed. Of alternatives it returns the
+    first one."""
     depends = _run(["dpkg-deb", "-f", package, "Depends"], package.parent)
     names = [re.split(r"[ (|:]", entry.strip())[0] for entry in depends.split(",")]
     return [name for name in names if name.startswith("lib") and not _is_installed(name)]

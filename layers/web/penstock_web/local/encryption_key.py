@@ -1,4 +1,4 @@
-"""The encryption key of an installation that `penstock up` made: created once, beside the data."""
+"""Keeps the encryption key of an installation that `penstock up` created. It is created once, beside the data."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _FILE: Final = "encryption_key"
 
 
 def with_encryption_key(settings: Settings, state: Path) -> Settings:
-    """The settings with QUEUE_ENCRYPTION_KEY of the folder, unless it is set; with QUEUE_ACCESS=sigv4 it is made.
+    """Returns the settings with QUEUE_ENCRYPTION_KEY of the folder, unless it is set. With QUEUE_ACCESS=sigv4 it
+    creates the key.
 
-    Only the user that runs the service can read the file. A copy of the database needs it, too. Raises OSError.
+    Only the user that runs the service can read the file. A copy of the database needs the file too. Raises OSError.
     """
     if settings.queue_encryption_key:
         return settings
@@ -39,10 +40,11 @@ def with_encryption_key(settings: Settings, state: Path) -> Settings:
 
 
 def check_encryption_key(settings: Settings, folder: Path | None) -> None:
-    """Warns of keys that were made under another QUEUE_ENCRYPTION_KEY. `folder`: of a database that `penstock up` made.
+    """Warns about keys that were created under another QUEUE_ENCRYPTION_KEY. `folder` belongs to a database that
+    `penstock up` created.
 
-    A key that contradicts no other becomes the installation's: `penstock keys create` uses only this one. Raises
-    LocalError if `QUEUE_ACCESS=sigv4` would refuse every client, SettingError for an invalid key.
+    A key that contradicts no other becomes the installation's key, and `penstock keys create` uses only this one.
+    Raises LocalError if `QUEUE_ACCESS=sigv4` would refuse every client, and SettingError for an invalid key.
     """
     key = settings.queue_encryption_key
     if not key:
@@ -61,25 +63,26 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
         raise LocalError(f"the database cannot be used: {cause}") from error
     if found.unreadable and settings.queue_access == "sigv4":
         problem = (
-            f"QUEUE_ENCRYPTION_KEY is not the one under which access keys of this database were made: "
+            f"access keys of this database were created under another QUEUE_ENCRYPTION_KEY: "
             f"{found.unreadable_text}"
         )
         if not found.readable:
             raise LocalError(f"{problem}; every client would be refused. {remedy}")
         warn(
-            f"{problem}; whoever uses them is refused. Revoke them once they are replaced: `penstock keys revoke ID`"
+            f"{problem}; the service refuses their users. Replace and revoke them: `penstock keys revoke ID`"
         )
     if not found.signs:
         warn(
-            "QUEUE_ENCRYPTION_KEY is not the one under which the key that signs SNS messages was made; "
+            "the key that signs SNS messages was created under another QUEUE_ENCRYPTION_KEY; "
             "`penstock keys rotate-signing` creates another"
         )
 
 
 def right_key(database: Database, tried: str, folder: Path | None) -> str:
-    """What to do about another QUEUE_ENCRYPTION_KEY than the installation's, which was `tried`; "" for none.
+    """Says what to do about another QUEUE_ENCRYPTION_KEY than the installation's, which was `tried`. It is "" without
+    advice.
 
-    Raises AwsError when the database does not answer.
+    Raises AwsError if the database does not answer.
     """
     from penstock.access.encryption_key import list_keys_at_rest  # noqa: PLC0415 - not for `penstock --help`
 
@@ -87,19 +90,20 @@ def right_key(database: Database, tried: str, folder: Path | None) -> str:
     kept = path.read_text().strip() if path is not None and path.exists() else ""
     if kept and kept == tried:
         return (
-            f"It was read from {path}: that file must have the key that the service has now. "
+            f"It was read from {path}: that file must have the present key of the service. "
             "Where the key was changed, write the new one there"
         )
     if kept and list_keys_at_rest(database, kept).is_installations:
         return f"The right one is in {path}, and is used where QUEUE_ENCRYPTION_KEY is not set"
     return (
         "Set the key that the service had (`penstock up` keeps it in the file encryption_key "
-        "of its data folder), or make each client a key under this one: `penstock keys create --new-encryption-key`"
+        "of its data folder), or create a key for each client under this one: "
+        "`penstock keys create --new-encryption-key`"
     )
 
 
 def _make(path: Path) -> None:
-    """Complete or not at all; one that somebody else has made meanwhile stays."""
+    """Writes the whole file or nothing. A file that another process has written in between stays."""
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -1,9 +1,11 @@
-"""Ends the database and the pooler of an ephemeral folder when the process that made it is killed; removes the folder.
+"""Ends the database and the pooler of an ephemeral folder if the process that created it is killed, and removes the
+folder.
 
     python -m penstock_web.local.guardian FOLDER
 
-It reads standard input, a pipe that only that process holds open: the kernel closes it, however the process ends. After
-an orderly end there is nothing left to do. It ends only processes whose command names the folder.
+It reads standard input, which is a pipe that only that process holds open. The kernel closes the pipe, however the
+process ends. After an orderly end there is nothing left to do. The guardian ends only processes whose command names the
+folder.
 """
 
 import os
@@ -24,13 +26,13 @@ _LONGEST_END_SECONDS: Final = 20.0
 
 @contextmanager
 def guard_process(folder: Path) -> Iterator[None]:
-    """Until the end of the block a guardian waits for the death of this process."""
+    """Runs a guardian, until the end of the block, that waits for the death of this process."""
     guardian = subprocess.Popen(
         [sys.executable, "-m", __name__, folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is not for it
+        start_new_session=True,  # Ctrl-C must not reach it.
     )
     try:
         yield
@@ -39,7 +41,7 @@ def guard_process(folder: Path) -> Iterator[None]:
 
 
 def clean_up(folder: Path) -> None:
-    """Ends what runs in the folder, at once: its data goes with it."""
+    """Ends the processes of the folder at once and removes its data."""
     found = {pid: number for name, number in _SIGNALS.items() if (pid := _pid_in(folder / name))}
     running = [pid for pid in found if _runs_in(folder, pid)]
     for pid in running:

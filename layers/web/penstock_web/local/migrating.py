@@ -1,4 +1,4 @@
-"""Prepares a database that the user provides: runs migrations, and looks what its sessions lack.
+"""Prepares a database that the user provides: runs migrations, and finds what its sessions lack.
 
 Errors become one line of explanation.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def migrate_or_explain(dsn: str, role: str | None) -> Applied:
-    """Bring the database up to date and write a warning, if any, to stderr.
+    """Brings the database up to date and writes a warning, if there is one, to stderr.
 
     Raises LocalError for errors that the owner of the database can correct.
     """
@@ -38,16 +38,17 @@ def migrate_or_explain(dsn: str, role: str | None) -> Applied:
 
 
 def warn_of_missing_roles(applied: Applied) -> None:
-    """Write a line to stderr when the migrating role could not make the roles that applications need."""
+    """Writes a line to stderr if the migrating role could not create the roles that applications need."""
     if applied.missing_roles:
         warn(
-            "applications cannot have separate roles yet, since the role of DATABASE_URL may not make roles: "
+            "applications cannot have separate roles yet, because the role of DATABASE_URL may not create roles: "
             f"an administrator runs `{'; '.join(applied.missing_roles)};`, then the owner `penstock migrate`"
         )
 
 
 def look_at_database(settings: Settings, *, is_own: bool) -> str:
-    """The server's version. Writes problems of sessions of DATABASE_URL to stderr, unless the database `is_own`.
+    """Returns the server's version. Writes problems of sessions of DATABASE_URL to stderr, unless the database
+    `is_own`.
 
     Raises LocalError without a connection, and for a server on which the service cannot work.
     """
@@ -71,19 +72,19 @@ def look_at_database(settings: Settings, *, is_own: bool) -> str:
 
 
 def check_addresses(settings: Settings) -> None:
-    """Raises LocalError for an invalid address of a database; its text names the setting."""
+    """Raises LocalError for an invalid address of a database. The text names the setting."""
     for name in ADDRESSES:
         if address := getattr(settings, name.lower()):
             without_password(address, name)
 
 
 def warn(text: str) -> None:
-    """Writes a warning of the start, for people, to stderr."""
+    """Writes a warning of the start to stderr."""
     sys.stderr.write(f"penstock: warning: {text}\n")
 
 
 def without_password(dsn: str, name: str = "DATABASE_URL") -> str:
-    """The address in libpq's form without its passwords, for display. Raises LocalError when it is invalid."""
+    """Returns the address in libpq's form without its passwords, for display. Raises LocalError if it is invalid."""
     import psycopg  # noqa: PLC0415
     from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415
 
@@ -92,7 +93,7 @@ def without_password(dsn: str, name: str = "DATABASE_URL") -> str:
     except psycopg.ProgrammingError:
         # The text of psycopg's error would repeat the address with its password.
         raise LocalError(
-            f"{name} is not the address of a PostgreSQL; postgresql://user:password@host:5432/name is one"
+            f"{name} is not the address of a PostgreSQL database, such as postgresql://user:password@host:5432/name"
         ) from None
     return make_conninfo(
         **{name: str(value) for name, value in parts.items() if name not in {"password", "sslpassword"}}

@@ -1,7 +1,7 @@
 """Starts PgBouncer, in transaction mode, in front of the PostgreSQL of `penstock up`.
 
-The program comes from PATH, or on Debian and Ubuntu from its package, unpacked into a cache folder without root.
-The configuration is infra/pgbouncer/pgbouncer.ini.tmpl, the one that a deployment uses as well; roles other than the
+The program comes from PATH, or on Debian and Ubuntu from its package, which is unpacked into a cache folder without
+root. The configuration is infra/pgbouncer/pgbouncer.ini.tmpl, which a deployment uses too. Roles other than the
 service's are looked up in the database (auth_query.sql beside it).
 """
 
@@ -38,7 +38,7 @@ LOOKUP_ROLE: Final = "penstock_pooler"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Where pgbouncer is, and the library path it needs (empty when installed)."""
+    """Names the path of pgbouncer and the library path that it needs, which is empty if it is installed."""
 
     path: Path
     libraries: str = ""
@@ -46,19 +46,19 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class PgBouncer:
-    """A running pooler. `process`: for tests that end it."""
+    """Represents a running pooler. Tests end its `process`."""
 
     port: int
     password: str
     process: subprocess.Popen[bytes]
 
     def dsn(self, database: str = DATABASE) -> str:
-        """For clients that prepare no statements: psycopg with prepare_threshold=None."""
+        """Returns an address for clients that prepare no statements, such as psycopg with prepare_threshold=None."""
         return f"postgresql://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
 
 
 def find_pgbouncer(account: SystemAccount) -> Program:
-    """The installed program, or the unpacked one. Raises LocalError with the reason if neither works."""
+    """Returns the installed program, or the unpacked one. Raises LocalError with the reason if neither works."""
     for place in (shutil.which("pgbouncer"), "/usr/sbin/pgbouncer"):
         if place and Path(place).exists():
             return Program(Path(place))
@@ -67,7 +67,7 @@ def find_pgbouncer(account: SystemAccount) -> Program:
 
 
 def account_cache(account: SystemAccount) -> Path:
-    """The cache folder. Raises LocalError when the server's user cannot enter it."""
+    """Returns the cache folder. Raises LocalError if the server's user cannot enter it."""
     cache = cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     if not account.can_enter(cache):
@@ -84,10 +84,11 @@ def running_pgbouncer(
     port: int = 0,
     query_wait_seconds: int = 3,
 ) -> Iterator[PgBouncer]:
-    """A pooler in `state`/pgbouncer for one database, or for all with `database="*"`; stopped at the end.
+    """Runs a pooler in `state`/pgbouncer for one database, or for all with `database="*"`. It is stopped at the end.
 
-    `port`: 0 for any free one. `query_wait_seconds`: how long a client waits for a server connection before PgBouncer
-    closes its connection. With "*", only the service's role can use databases that have no look-up function.
+    A `port` of 0 means any free one. `query_wait_seconds` says how long a client waits for a server connection before
+    PgBouncer closes the client's connection. With "*", only the service's role can use databases that have no look-up
+    function.
     """
     program = find_pgbouncer(server.account)
     home = server.account.make_private_folder(state / "pgbouncer")
@@ -106,7 +107,7 @@ def running_pgbouncer(
 
 
 def install_lookup(server: Postgres, database: str) -> None:
-    """Make the role and the function that find the secrets of other roles in this database."""
+    """Creates the role and the function that find the secrets of other roles in this database."""
     with psycopg.connect(server.superuser_dsn(database), autocommit=True) as connection:
         connection.execute(_configuration_file("auth_query.sql").read_bytes())
         alter = sql.SQL("alter role {} password {}")
@@ -115,7 +116,8 @@ def install_lookup(server: Postgres, database: str) -> None:
 
 
 def _lookup_password(server: Postgres) -> str:
-    """The look-up role's password, which is made once for each server and stored beside the server's other password."""
+    """Returns the look-up role's password. It is created once for each server and stored beside the server's other
+    password."""
     path = server.data.with_name("password.pooler")
     if not path.exists():
         server.account.write(path, secrets.token_urlsafe(18))
@@ -123,7 +125,8 @@ def _lookup_password(server: Postgres) -> str:
 
 
 def _configuration_file(name: str) -> Path:
-    """A file of infra/pgbouncer: beside this one when installed, in infra/ in the checkout."""
+    """Returns the path of a file of infra/pgbouncer. It is beside this module if installed, and in infra/ in the
+    checkout."""
     installed = Path(__file__).with_name(name)
     return installed if installed.exists() else Path(__file__).parents[4] / "infra/pgbouncer" / name
 
@@ -134,7 +137,7 @@ def _configure(home: Path, server: Postgres, database: str, port: int, limits: d
     users = account.write(home / "users.txt", "".join(f'"{name}" "{word}"\n' for name, word in known.items()))
     host = str(server.socket_directory).replace("'", "''")
     address = f"host='{host}' port={server.port} auth_user={LOOKUP_ROLE}"
-    # safe_substitute leaves `$1` in the template unchanged: it is a parameter of a query.
+    # safe_substitute leaves `$1` in the template unchanged, because it is a parameter of a query.
     text = Template(_configuration_file("pgbouncer.ini.tmpl").read_text()).safe_substitute(
         databases=f"{database} = {address}",
         listen_host="127.0.0.1",
@@ -177,7 +180,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _stop_leftover(home: Path) -> None:
-    """End the pooler that a killed service left behind: its configured server address may no longer be valid."""
+    """Ends the pooler that a killed service left behind, because its configured server address may no longer be
+    valid."""
     pid_file = home / "pid"
     if not pid_file.exists():
         return

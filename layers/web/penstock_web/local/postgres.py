@@ -1,8 +1,8 @@
-"""Starts, adopts and stops the PostgreSQL server of `penstock up`, in its data folder.
+"""Starts, adopts and stops the PostgreSQL server of `penstock up` in its data folder.
 
-Nothing of an installed server is touched: own data folder, own port on 127.0.0.1, own socket folder. The data is
-as safe as on any server: fsync and synchronous_commit are on. A server that still runs in the folder (because the
-service was killed) is taken over as it is.
+The server does not touch an installed server: it has a separate data folder, a separate port on 127.0.0.1 and a
+separate socket folder. The data is as safe as on any server, because fsync and synchronous_commit are on. A server that
+still runs in the folder, because the service was killed, is adopted unchanged.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ DATABASE: Final = "penstock"
 _PGPASS: Final = "pgpass"
 _STOP_SECONDS: Final = 20
 _START_SECONDS: Final = 60
-# Messages of a start while processes of a server that was killed a moment ago have not ended yet.
+# A start logs these messages if processes of a server that was just killed have not ended yet.
 _STILL_ENDING_MESSAGES: Final = (
     "pre-existing shared memory block",
     'lock file "postmaster.pid" already exists',
 )
-# Longest path of a Unix socket is 107 bytes, on macOS 103; PostgreSQL adds "/.s.PGSQL.12345".
+# The longest path of a Unix socket is 107 bytes, and 103 on macOS. PostgreSQL adds "/.s.PGSQL.12345".
 _MAX_SOCKET_FOLDER_LENGTH: Final = 80
 
-# For a small machine that runs other programs too. Durable: fsync and synchronous_commit have their default, on.
+# These settings suit a small machine that runs other programs too. Data is durable, because fsync and
+# synchronous_commit have their default, on.
 SERVER_SETTINGS: Final = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_permissions": "0700",
@@ -54,9 +55,9 @@ SERVER_SETTINGS: Final = {
     "checkpoint_timeout": "15min",
     "checkpoint_completion_target": "0.9",
     "random_page_cost": "1.1",
-    # A transaction that somebody forgets does not keep vacuum from cleaning for ever.
+    # A forgotten transaction does not keep vacuum from cleaning for ever.
     "idle_in_transaction_session_timeout": "10min",
-    # Each visit of a database is two transactions, also of one at rest. PostgreSQL's default is a minute.
+    # Each visit of a database is two transactions, even for an idle one. PostgreSQL's default is a minute.
     "autovacuum_naptime": "30s",
     "jit": "off",
     "log_line_prefix": "%m [%p] ",
@@ -69,7 +70,7 @@ SERVER_SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Postgres:
-    """A running server. DSNs name the role `penstock`, which owns its database and is not a superuser."""
+    """Represents a running server. DSNs name the role `penstock`, which owns its database and is not a superuser."""
 
     data: Path
     port: int
@@ -80,29 +81,31 @@ class Postgres:
     adopted: bool
 
     def service_dsn(self, database: str = DATABASE) -> str:
-        """For the service and for applications: TCP, with the password."""
+        """Returns the address for the service and for applications, with TCP and the password."""
         return _service_dsn(self.port, self.password, database)
 
     def display_dsn(self) -> str:
-        """As `service_dsn`, for people and logs: libpq reads the password from the file that it names."""
+        """Does the same as `service_dsn` for people and logs. libpq reads the password from the file that it names."""
         where = urlencode({"passfile": self.data.parent / _PGPASS}, quote_via=quote)
         return f"postgresql://{ROLE}@127.0.0.1:{self.port}/{DATABASE}?{where}"
 
     def socket_dsn(self, database: str = DATABASE) -> str:
-        """For the service's own connections: a call through the socket costs less processor time than through TCP."""
+        """Returns the address for the service's connections. A call through the socket costs less processor time than
+        through TCP."""
         # libpq does not read + as a space.
         where = urlencode({"host": self.socket_directory, "port": self.port}, quote_via=quote)
         return f"postgresql://{ROLE}:{self.password}@/{database}?{where}"
 
     def superuser_dsn(self, database: str = "postgres") -> str:
-        """For administration: the socket, whose folder only the server's user and root can enter."""
+        """Returns the address for administration: the socket, whose folder only the server's user and root can
+        enter."""
         return make_conninfo(
             host=str(self.socket_directory), port=self.port, user="postgres", dbname=database
         )
 
 
 def service_dsn(state: Path) -> str | None:
-    """The address at which the database of a state folder was last started; None without files that we can read."""
+    """Returns the last address of the database of a state folder, or None without readable files."""
     try:
         home = state / "postgres"
         port, password = (home / "port").read_text(), (home / "password").read_text()
@@ -122,10 +125,10 @@ def running_postgres(
     source: Source = "any",
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Postgres]:
-    """A server in `state`/postgres, stopped at the end. `settings` go before our own. Raises LocalError."""
+    """Runs a server in `state`/postgres and stops it at the end. `settings` override ours. Raises LocalError."""
     home, binaries = _prepare(state, account, source)
     try:
-        # Within `try`, because a signal may arrive while the server starts.
+        # This is within `try`, because a signal may arrive while the server starts.
         yield _run(home, binaries, account, settings or {})
     finally:
         command: list[str | Path] = [binaries.path("pg_ctl"), "stop", "-D", home / "data", "-m", "fast"]
@@ -135,7 +138,7 @@ def running_postgres(
 def start(
     state: Path, account: SystemAccount, source: Source = "any", settings: Mapping[str, str] | None = None
 ) -> Postgres:
-    """Start or adopt the server of a state folder and leave it running."""
+    """Starts or adopts the server of a state folder and leaves it running."""
     home, binaries = _prepare(state, account, source)
     return _run(home, binaries, account, settings or {})
 
@@ -170,7 +173,8 @@ def _binaries_for(data: Path, source: Source) -> Binaries:
 
 
 def _initialise(binaries: Binaries, account: SystemAccount, home: Path) -> None:
-    """Make the cluster beside its place and move it there: an interrupted attempt leaves nothing half done."""
+    """Creates the cluster beside its final place and then moves it, so that an interrupted attempt leaves no partial
+    cluster."""
     unfinished = home / "data.new"
     shutil.rmtree(unfinished, ignore_errors=True)
     account.write(home / "password", secrets.token_urlsafe(18))
@@ -221,7 +225,8 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
             port = next(ports)
         elif any(words in log_text for words in _STILL_ENDING_MESSAGES):
             time.sleep(0.1)
-            if server := _adopt(binaries, account, home):  # it did not end: it was recovering from a crash
+            # The server did not end, because it was recovering from a crash.
+            if server := _adopt(binaries, account, home):
                 return server
         else:
             break
@@ -229,10 +234,11 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
 
 
 def forget_other_process(pid_file: Path) -> None:
-    """Remove the file of a server that was killed if another program has its process id now.
+    """Removes the file of a killed server if another program has its process id now.
 
-    PostgreSQL would not start beside it. So it is in a container that was killed and starts again: process ids begin
-    anew. The lock of the state folder says that no other `penstock up` has started a server here. Linux only.
+    PostgreSQL would otherwise not start. This happens in a container that was killed and starts again, because process
+    ids begin again. The lock of the state folder shows that no other `penstock up` has started a server here. Linux
+    only.
     """
     with suppress(OSError, ValueError):
         pid = int(pid_file.read_text().split("\n", 1)[0])
@@ -241,7 +247,7 @@ def forget_other_process(pid_file: Path) -> None:
 
 
 def _try_to_start(binaries: Binaries, account: SystemAccount, home: Path, log: Path) -> str | None:
-    """None if the server started, else the text that this attempt wrote to the log."""
+    """Returns None if the server started, or else the text that this attempt wrote to the log."""
     already = log.stat().st_size
     command: list[str | Path] = [binaries.path("pg_ctl"), "start", "-D", home / "data", "-l", log]
     if account.run([*command, "-w", "-s", "-t", str(_START_SECONDS)], log=log).returncode == 0:
@@ -264,7 +270,8 @@ def _server(
 
 
 def _socket_directory(account: SystemAccount, home: Path) -> Path:
-    """A folder with a short path: beside the data, or else a temporary one, remembered for the next start."""
+    """Returns a folder with a short path: beside the data, or else a temporary one, which is remembered for the next
+    start."""
     if len(str(home)) <= _MAX_SOCKET_FOLDER_LENGTH:
         return account.make_private_folder(home / "socket")
     link = home / "socket"
@@ -275,7 +282,7 @@ def _socket_directory(account: SystemAccount, home: Path) -> Path:
 
 
 def _ports(home: Path) -> Iterator[int]:
-    """The port of the last start, so that addresses stay the same; then free ones, should it be taken."""
+    """Yields the port of the last start, so that addresses stay the same, and then free ports in case it is taken."""
     remembered = home / "port"
     if remembered.exists():
         yield int(remembered.read_text())
@@ -284,7 +291,7 @@ def _ports(home: Path) -> Iterator[int]:
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that was free a moment ago."""
+    """Returns a TCP port of 127.0.0.1 that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -301,7 +308,8 @@ def _configure(
 
 
 def _make_role_and_database(server: Postgres) -> None:
-    """Make roles and database if they are missing. Every start checks: an earlier start may have been interrupted."""
+    """Creates roles and database if they are missing. Every start checks, because an earlier start may have been
+    interrupted."""
     with psycopg.connect(server.superuser_dsn(), autocommit=True) as connection:
         if not _exists(connection, "select from pg_roles where rolname = %s", ROLE):
             create = sql.SQL("create role {} login password {}")

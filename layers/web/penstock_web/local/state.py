@@ -1,4 +1,4 @@
-"""The folders of local data: one per database, which one process at a time locks.
+"""Manages the folders of local data. Each database has one, which one process at a time locks.
 
 <state>/lock            locked while `penstock up` runs
 <state>/postgres/data   the database cluster; log, port, passwords beside it
@@ -21,9 +21,9 @@ from .guardian import guard_process
 
 
 def default_state_directory() -> Path:
-    """$XDG_STATE_HOME/penstock, ~/.local/state/penstock, or for root /var/lib/penstock.
+    """Returns $XDG_STATE_HOME/penstock, ~/.local/state/penstock, or for root /var/lib/penstock.
 
-    Root's home is closed to the user that PostgreSQL runs as.
+    The user that runs PostgreSQL cannot enter root's home.
     """
     if base := os.environ.get("XDG_STATE_HOME"):
         return Path(base) / "penstock"
@@ -31,9 +31,9 @@ def default_state_directory() -> Path:
 
 
 def cache_directory() -> Path:
-    """$XDG_CACHE_HOME/penstock, ~/.cache/penstock, or for root /var/cache/penstock.
+    """Returns $XDG_CACHE_HOME/penstock, ~/.cache/penstock, or for root /var/cache/penstock.
 
-    The folder for downloaded and copied programs; it is safe to delete.
+    The folder holds downloaded and copied programs. It is safe to delete.
     """
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "penstock"
@@ -42,7 +42,8 @@ def cache_directory() -> Path:
 
 @contextmanager
 def lock_state(path: Path, account: SystemAccount) -> Iterator[Path]:
-    """The folder, made if necessary and locked until the end. Raises LocalError when another process has locked it."""
+    """Yields the folder, created if necessary and locked until the end. Raises LocalError if another process has locked
+    it."""
     path = path.absolute()
     path.mkdir(parents=True, exist_ok=True)
     if not account.can_enter(path):
@@ -58,7 +59,7 @@ def lock_state(path: Path, account: SystemAccount) -> Iterator[Path]:
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Holds the lock of a folder, in which several processes may prepare the same files; waits for the lock."""
+    """Holds the lock of a folder in which several processes may prepare the same files. Waits for the lock."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -67,9 +68,9 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def ephemeral_state(parent: Path | None = None) -> Iterator[Path]:
-    """A new folder, in `parent` or the folder of temporary files, that is removed with its contents at the end.
+    """Yields a new folder in `parent`, or in the folder of temporary files. It is removed with its contents at the end.
 
-    When this process is killed, a guardian ends the database and the pooler in the folder, and removes it.
+    If this process is killed, a guardian ends the database and the pooler in the folder, and removes the folder.
     """
     path = Path(tempfile.mkdtemp(prefix="penstock-", dir=parent))
     path.chmod(0o711)

@@ -1,6 +1,7 @@
-"""`penstock up`: starts database and pooler, migrates, runs the service, and stops all in the opposite order.
+"""Implements `penstock up`: starts database and pooler, migrates, runs the service, and stops all in the opposite
+order.
 
-What it started itself, it starts again when it dies.
+It restarts the servers that it started if they die.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """The options of `penstock up`."""
+    """Holds the options of `penstock up`."""
 
     host: str
     port: int
@@ -67,10 +68,10 @@ def up(
     on_database: Callable[[Settings], None] | None = None,
     on_answering: Callable[[Settings, str], None] | None = None,
 ) -> int:
-    """Start everything, serve until SIGTERM or Ctrl-C, stop everything. Raises LocalError.
+    """Starts everything, serves until SIGTERM or Ctrl-C, and stops everything. Raises LocalError.
 
-    `on_database` is called when the database runs and has been migrated; `on_answering` with the address when the
-    service answers, before it is said to be ready. A LocalError of either ends the start.
+    It calls `on_database` when the database runs and has been migrated. It calls `on_answering` with the address when
+    the service answers, before it reports readiness. A LocalError of either ends the start.
     """
     configure_logging(settings.log_level)
     check_addresses(settings)
@@ -81,7 +82,7 @@ def up(
     settings = with_console(settings, options)
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
-        if options.ephemeral or options.state:  # what the command says goes before what the environment says
+        if options.ephemeral or options.state:  # Options of the command override the environment.
             settings = settings.replace(database_url="", database_direct_url="")
         is_own = not settings.database_url
         settings, displayed_dsn, folder = with_database(settings, options, stack)
@@ -113,7 +114,8 @@ def _prepare_then(
     then: Callable[[], None],
     failures: list[LocalError],
 ) -> Callable[[], None]:
-    """Calls `prepare`, beside the service, which must answer meanwhile, and `then`; a failure stops the service."""
+    """Calls `prepare` beside the service, which must answer during that time, and then `then`. A failure stops the
+    service."""
     if prepare is None:
         return then
 
@@ -130,7 +132,8 @@ def _prepare_then(
 
 
 def reachable(host: str, port: int) -> str:
-    """The address at which this machine reaches a service that listens on `host`, be it all addresses."""
+    """Returns the address at which this machine reaches a service that listens on `host`, even if that is all
+    addresses."""
     with contextlib.suppress(ValueError):
         address = ip_address(host)
         if address.is_unspecified:
@@ -143,13 +146,13 @@ def reachable(host: str, port: int) -> str:
 def with_database(
     settings: Settings, options: UpOptions, stack: ExitStack
 ) -> tuple[Settings, str, Path | None]:
-    """The settings with the addresses of a running, migrated database, the address to show to the user, and the folder
-    of a database that this command made.
+    """Yields the settings with the addresses of a running, migrated database, the address to show to the user, and the
+    folder of a database that this command created.
     """
     if settings.database_url:
         if options.migrate:
             warn_of_missing_roles(migrate_or_explain(settings.direct_url, None))
-        return settings, without_password(settings.direct_url), None  # the password must not be logged
+        return settings, without_password(settings.direct_url), None  # The password must not be logged.
     place = (
         stack.enter_context(ephemeral_state())
         if options.ephemeral
@@ -173,7 +176,7 @@ def with_database(
 
 
 def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Postgres, PgBouncer | None]:
-    """The server in this folder, migrated, and its pooler, both started again when they die."""
+    """Yields the server in this folder, migrated, and its pooler. Both are started again if they die."""
     account = SystemAccount.choose()
     state = stack.enter_context(lock_state(place, account))
     server = stack.enter_context(running_postgres(state, account))
@@ -184,23 +187,24 @@ def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Po
 
 
 def warn_of_open_access(settings: Settings, host: str) -> None:
-    """Write a line to stderr when other machines may be let in without a signature."""
+    """Writes a line to stderr if other machines may be admitted without a signature."""
     if settings.queue_access != "sigv4" and not _is_loopback(host):
         sys.stderr.write(
-            f"penstock: WARNING: QUEUE_ACCESS={settings.queue_access} and the address {host}: whoever reaches it may "
-            "read, send and delete everything; QUEUE_ACCESS=sigv4 asks for keys, which `penstock keys create` makes\n"
+            f"penstock: WARNING: QUEUE_ACCESS={settings.queue_access} and the address {host}: everyone who reaches it "
+            "may read, send and delete everything; QUEUE_ACCESS=sigv4 requires keys (`penstock keys create`)\n"
         )
 
 
 def allow_loopback_webhooks(settings: Settings, options: UpOptions) -> Settings:
-    """The settings, which allow webhooks to loopback addresses if only local clients can reach the service."""
+    """Returns the settings. They allow webhooks to loopback addresses if only local clients can reach the service."""
     if settings.webhook_allow_cidrs or not _is_loopback(options.host):
         return settings
     return settings.replace(webhook_allow_cidrs="127.0.0.0/8,::1/128")
 
 
 def with_console(settings: Settings, options: UpOptions) -> Settings:
-    """The settings, with the console for everyone on this machine if only local clients can reach the service."""
+    """Returns the settings. They open the console to everyone on this machine if only local clients can reach the
+    service."""
     if settings.queue_console or settings.queue_access != "off" or not _is_loopback(options.host):
         return settings
     return settings.replace(queue_console="full")
@@ -236,7 +240,7 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
     arguments, remark = ', aws_access_key_id="x", aws_secret_access_key="x"', ""
     variables = "AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x "
     if settings.queue_access == "sigv4":
-        # Both read the key from the environment: this line does not repeat the secret.
+        # Both programs read the key from the environment, so this line does not repeat the secret.
         arguments = variables = ""
         remark = "  # with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY of --first-key or `penstock keys create`"
     print(f"penstock ready on {address}")
@@ -255,7 +259,8 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
 
 
 def _check_port(host: str, port: int) -> int:
-    """The port; of 0 one that is free. Raises LocalError for one that is taken, before the database is started."""
+    """Returns the port, or a free one for 0. Raises LocalError for a port that is taken, before the database is
+    started."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -270,7 +275,7 @@ def _check_port(host: str, port: int) -> int:
 
 @contextmanager
 def _signals_end_the_process() -> Iterator[None]:
-    """SIGTERM and SIGINT raise SystemExit, also during the start, so that every `finally` runs."""
+    """Makes SIGTERM and SIGINT raise SystemExit, even during the start, so that every `finally` runs."""
     previous = {number: signal.signal(number, _exit) for number in _SIGNALS}
     try:
         yield

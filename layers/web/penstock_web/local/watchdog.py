@@ -1,4 +1,4 @@
-"""Starts the database and the pooler of `penstock up` again when they have died."""
+"""Restarts the database and the pooler of `penstock up` when they have died."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PAUSE_SECONDS: Final = 0.5
 
 @contextmanager
 def watch_servers(state: Path, server: Postgres, pooler: PgBouncer | None) -> Iterator[None]:
-    """Looks twice a second until the end of the block, which must come before the two are stopped.
+    """Checks twice a second until the end of the block, which must come before the two are stopped.
 
-    A server that cannot be started again is tried again and again; the service answers 503 meanwhile.
+    If a server cannot be restarted, it tries again repeatedly. The service answers 503 until it succeeds.
     """
     ending = threading.Event()
     with ExitStack() as stack:
@@ -53,13 +53,13 @@ def _watch(
 
 
 def _is_running(server: Postgres) -> bool:
-    """Whether the postmaster lives. A dead one stays listed if a container's first process does not reap it."""
+    """Returns whether the postmaster lives. A dead one stays listed if a container's first process does not reap it."""
     try:
         postmaster = int((server.data / "postmaster.pid").read_text().split("\n")[0])
         os.kill(postmaster, 0)
         status = Path(f"/proc/{postmaster}/stat")
         return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
-    except PermissionError:  # another user's process, so it lives
+    except PermissionError:  # It is another user's process, so it lives.
         return True
     except (OSError, ValueError):
         return False

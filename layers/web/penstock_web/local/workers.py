@@ -1,8 +1,8 @@
-"""Several service processes on one port: started, watched and stopped together.
+"""Starts, watches and stops several service processes on one port.
 
 Each worker listens with SO_REUSEPORT. It reports through a pipe that it is ready, and ends when its standard input is
-closed, so it ends with its parent, even if the parent is killed. The workers of uvicorn, gunicorn and circus would go
-on (docs/decisions/0015-libraries-beside-the-hot-path.md).
+closed. It therefore ends with its parent, even if the parent is killed. The workers of uvicorn, gunicorn and circus
+would continue (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from penstock_web.system_account import LocalError
 
 _log = logging.getLogger(__name__)
 
-# Pause before a worker is started again, for a worker that cannot start.
+# This is the pause before a restart, for a worker that cannot start.
 _RESTART_PAUSE_SECONDS: Final = 0.5
 _EXTRA_SECONDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """The address on which all processes listen, and the folder of their metrics (None: no shared metrics)."""
+    """Holds the address on which all processes listen, and the folder of their metrics (None: no shared metrics)."""
 
     host: str
     port: int
@@ -42,7 +42,7 @@ class WorkerOptions:
 
 
 def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: Callable[[], None]) -> None:
-    """Keep `count` workers running until a signal raises SystemExit here; then stop them all."""
+    """Keeps `count` workers running until a signal raises SystemExit here, and then stops them all."""
     with metrics_folder() as folder:
         options = WorkerOptions(host, port, folder)
         workers: list[subprocess.Popen[bytes]] = []
@@ -59,7 +59,8 @@ def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: 
 
 @contextmanager
 def metrics_folder() -> Iterator[Path]:
-    """A folder for the metrics of the processes of a port: in memory, if there is a file system for that."""
+    """Yields a folder for the metrics of the processes of a port. It is in memory if there is a file system for
+    that."""
     memory = Path("/dev/shm")  # noqa: S108 - the folder in it is new and private
     parent = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="penstock-metrics-", dir=parent) as name:
@@ -67,7 +68,7 @@ def metrics_folder() -> Iterator[Path]:
 
 
 def run_worker(settings: Settings, options: WorkerOptions, ready_fd: int) -> int:
-    """Runs one worker in its own process until it is stopped; returns the exit code."""
+    """Runs one worker in a separate process until it is stopped. Returns the exit code."""
     from penstock_web.server import serve  # noqa: PLC0415
 
     configure_logging(settings.log_level)
@@ -89,7 +90,7 @@ def _end_with_parent() -> None:
 
 
 def _start(settings: Settings, options: WorkerOptions) -> subprocess.Popen[bytes]:
-    """Start a worker and wait until it is ready or has failed."""
+    """Starts a worker and waits until it is ready or has failed."""
     ready, ready_fd = os.pipe()
     command = [
         sys.executable,
@@ -108,10 +109,10 @@ def _start(settings: Settings, options: WorkerOptions) -> subprocess.Popen[bytes
         stdin=subprocess.PIPE,
         pass_fds=[ready_fd],
         env={**os.environ, **_variables(settings)},
-        start_new_session=True,  # only the parent gets Ctrl-C; it stops the workers
+        start_new_session=True,  # Only the parent gets Ctrl-C, and it stops the workers.
     )
     os.close(ready_fd)
-    is_ready = os.read(ready, 1) != b""  # empty if the worker ended
+    is_ready = os.read(ready, 1) != b""  # The line is empty if the worker ended.
     os.close(ready)
     if not is_ready:
         worker.wait()

@@ -1,4 +1,5 @@
-"""penstock.yaml, the desired state: read, compared with a running service, applied, and exported from one.
+"""Implements penstock.yaml, the desired state: reads it, compares it with a running service, applies it, and exports
+it.
 
     model.py        the parts of the file
     source.py       YAML, with the lines of errors

@@ -1,4 +1,4 @@
-"""Whether the service would take each value of the file, before the first change is made."""
+"""Checks whether the service would accept each value of the file, before the first change is made."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .model import Document, Manifest, ManifestMapping, ManifestQueue, ManifestT
 from .plan import text
 
 Place = tuple[str, ...]
-"""Keys and numbers from the top of the file."""
+"""Holds keys and numbers from the top of the file."""
 Part = tuple[Place, Callable[[], object]]
 Mistake = Callable[[Place, str], Exception]
 
 
 def check(manifest: Manifest, mistake: Mistake) -> None:
-    """Raises the error that `mistake` makes for the first refused value, from its place and the reason."""
+    """Raises the error that `mistake` builds for the first refused value, from its place and the reason."""
     for place, run in _parts(manifest):
         try:
             run()
@@ -96,4 +96,4 @@ def _check_schedule(name: str, schedule: Document) -> None:
 
 def _check_user_policy(policy: str | Document) -> None:
     if isinstance(policy, str) and policy not in BUILT_IN:
-        raise LocalError(f"a policy is {', '.join(BUILT_IN)} or a document, not {policy!r}")
+        raise LocalError(f"a policy must be {', '.join(BUILT_IN)} or a document, not {policy!r}")

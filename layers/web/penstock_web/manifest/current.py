@@ -1,4 +1,4 @@
-"""What an endpoint has, as the file would say it."""
+"""Reads the state of an endpoint in the form of the file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ QUEUE_DEFAULTS: Final[Mapping[str, str]] = {
     "history": "true",
     "paused": "false",
 }
-"""Values of a queue that was made without them; VisibilityTimeout depends on a setting."""
+"""Holds the values of a queue that was created without them. VisibilityTimeout depends on a setting."""
 TOPIC_DEFAULTS: Final = {
     "DisplayName": "",
     "ContentBasedDeduplication": "false",
@@ -60,12 +60,13 @@ class Rest(Protocol):
     """Calls Penstock's REST API (penstock_web/cli/commands/client.py)."""
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Mapping[str, object]:
-        """The JSON object of the answer."""
+        """Returns the JSON object of the answer."""
 
 
 @dataclass(slots=True)
 class Current:
-    """The current state. `messages`: of each queue. The ids are how REST and SNS name things that the file does not."""
+    """Holds the current state. `messages` is the number for each queue. REST and SNS name some objects by ids that the
+    file lacks."""
 
     manifest: Manifest = field(default_factory=Manifest)
     messages: dict[str, int] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class Current:
 
 
 class Binding(msgspec.Struct):
-    """Of the REST API's answer."""
+    """Represents a binding in the REST API's answer."""
 
     id: int
     pattern: str
@@ -85,10 +86,10 @@ class Binding(msgspec.Struct):
 def read_endpoint(
     endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, strict: bool = True
 ) -> Current:
-    """Queues, topics and, where `rest` is given, event bindings and schedules.
+    """Reads queues and topics, and, if `rest` is given, event bindings and schedules.
 
-    `warn` gets a line for each thing that the file cannot say. Unless `strict`, also for what the service cannot tell,
-    such as one without SNS. Raises LocalError.
+    `warn` gets a line for each object that the file cannot express. Unless `strict`, it also gets a line for each
+    object that the service cannot report, such as topics without SNS. Raises LocalError.
     """
 
     tell = _Reader(warn, strict)
@@ -116,7 +117,7 @@ def read_endpoint(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads what a service may not tell. Unless `strict`, that is nothing then, and a line says so."""
+    """Reads what a service may not report. Unless `strict`, the result is then empty and a warning says so."""
 
     warn: Warn
     strict: bool
@@ -195,7 +196,7 @@ def _read_subscriptions(
 
 
 class CurrentMapping(msgspec.Struct):
-    """What the file says of a mapping, and its id, of the REST API's answer."""
+    """Holds the file's form of a mapping, and its id in the REST API's answer."""
 
     id: str
     queue: str
@@ -218,7 +219,7 @@ def _read_mappings(found: Current, rest: Rest, names: References) -> None:
         for shown in msgspec.convert(page["mappings"], list[CurrentMapping]):
             mapped = found.manifest.queues.get(shown.queue)
             if mapped is None:
-                continue  # its queue was deleted since
+                continue  # Its queue was deleted since.
             function = names.function(shown.function)
             found.mapping_ids[shown.queue, function] = shown.id
             row = ManifestMapping(
@@ -231,7 +232,7 @@ def _read_mappings(found: Current, rest: Rest, names: References) -> None:
 
 
 class CurrentSchedule(msgspec.Struct):
-    """What the file says of a schedule, of the REST API's answer."""
+    """Holds the file's form of a schedule in the REST API's answer."""
 
     name: str
     expression: str
@@ -266,7 +267,7 @@ SCHEDULE_DEFAULTS: Final[Document] = {
 def _read_schedules(found: Current, rest: Rest, warn: Warn) -> None:
     for shown in msgspec.convert(rest.call("GET", "/schedules")["schedules"], list[CurrentSchedule]):
         if "arn" in shown.target or (shown.cron is None and shown.fire_at is None):
-            warn(f"left out: the schedule {shown.name}, which was made through EventBridge Scheduler")
+            warn(f"left out: the schedule {shown.name}, which was created through EventBridge Scheduler")
             continue
         values: Document = msgspec.to_builtins(shown)
         found.manifest.schedules[shown.name] = {
@@ -292,7 +293,7 @@ def _json(text: str | None) -> Document:
 
 
 def portable(found: Manifest, endpoint: ManifestEndpoint) -> Manifest:
-    """For a file: without defaults, and with `${account}` and `${region}` in policies."""
+    """Returns values for a file: without defaults, and with `${account}` and `${region}` in policies."""
     names = endpoint.references
     for queue in found.queues.values():
         queue.attributes = without(queue.attributes, QUEUE_DEFAULTS)
@@ -312,12 +313,12 @@ def portable(found: Manifest, endpoint: ManifestEndpoint) -> Manifest:
 
 
 def without(values: Mapping[str, Value], usual: Mapping[str, str]) -> dict[str, Value]:
-    """The values that are not the usual ones; numbers and truth values as YAML writes them."""
+    """Returns the values that differ from the usual ones. Numbers and truth values are in YAML's notation."""
     return {key: _plain(value) for key, value in values.items() if usual.get(key) != value}
 
 
 def _plain(value: Value) -> Value:
-    """`30` for "30"; a text that would not come back as it is stays one."""
+    """Returns `30` for "30". A text that would not be read back unchanged stays a text."""
     if value in ("true", "false"):
         return value == "true"
     if isinstance(value, str) and value.isascii() and value.isdigit() and str(int(value)) == value:

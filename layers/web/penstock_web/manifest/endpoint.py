@@ -1,4 +1,4 @@
-"""An endpoint of SQS and SNS, Penstock's or another, through boto3 with the credentials of the environment."""
+"""Calls an endpoint of SQS and SNS, Penstock's or another, through boto3 with the credentials of the environment."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ T = TypeVar("T")
 _CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 3, "mode": "standard"})
 _REFUSED: Final = (BotoCoreError, ClientError)
 _KEY_HINT: Final = (
-    "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY have no key: `penstock keys create` makes one"
+    "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set: `penstock keys create` creates a key"
 )
 
 
 class ManifestEndpoint:
-    """Reads and writes queues and topics. Each method raises LocalError, in a line, when a request fails."""
+    """Reads and writes queues and topics. Each method raises LocalError with one line if a request fails."""
 
     def __init__(self, url: str | None, region: str) -> None:
-        """`url`: None for AWS. Without credentials in the environment any will do, as with QUEUE_ACCESS=off."""
+        """`url` is None for AWS. Without credentials in the environment any will do, as with QUEUE_ACCESS=off."""
         known = any(name in os.environ for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
         keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any"} if url and not known else {}
         self._hint = _KEY_HINT if keys else ""
@@ -39,7 +39,8 @@ class ManifestEndpoint:
         self.references = References(self._account(), region)
 
     def _account(self) -> str:
-        """Of the caller; where the service has no STS, that of a queue; else the first one."""
+        """Returns the caller's account. If the service has no STS, it returns a queue's account, or else the first
+        account."""
         try:
             return str(self._sts.get_caller_identity()["Account"])
         except _REFUSED:
@@ -55,7 +56,7 @@ class ManifestEndpoint:
 
     # --- queues ------------------------------------------------------------------------------------------------------
     def queue_names(self) -> list[str]:
-        """Of all pages."""
+        """Returns the names of all pages."""
         if not self._urls:
             pages = self._sqs.get_paginator("list_queues").paginate(PaginationConfig={"PageSize": 1_000})
             urls = self._said(
@@ -66,7 +67,7 @@ class ManifestEndpoint:
         return sorted(self._urls)
 
     def queue_attributes(self, name: str) -> dict[str, str]:
-        """All that it tells."""
+        """Returns every attribute that the endpoint reports."""
         url = self._urls[name]
         answer = self._said(
             lambda: self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]), f"queue {name}"
@@ -74,14 +75,14 @@ class ManifestEndpoint:
         return dict(answer.get("Attributes", {}))
 
     def queue_tags(self, name: str) -> dict[str, str]:
-        """Its tags."""
+        """Returns the tags of the queue."""
         url = self._urls[name]
         return dict(
             self._said(lambda: self._sqs.list_queue_tags(QueueUrl=url), f"queue {name}").get("Tags", {})
         )
 
     def create_queue(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """Makes it; `.fifo` at the end of the name makes it FIFO."""
+        """Creates a queue. A name that ends in `.fifo` makes it FIFO."""
         fifo = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
         made = self._said(
             lambda: self._sqs.create_queue(
@@ -92,13 +93,13 @@ class ManifestEndpoint:
         self._urls[name] = made["QueueUrl"]
 
     def set_queue(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Changes attributes; "" removes a policy."""
+        """Changes attributes. "" removes a policy."""
         url = self._urls[name]
         call = self._sqs.set_queue_attributes
         self._said(lambda: call(QueueUrl=url, Attributes=dict(attributes)), f"queue {name}")
 
     def tag_queue(self, name: str, tags: Mapping[str, str], gone: list[str]) -> None:
-        """Sets tags, and removes those in `gone`."""
+        """Sets tags, and removes the tags in `gone`."""
         url = self._urls[name]
         if tags:
             self._said(lambda: self._sqs.tag_queue(QueueUrl=url, Tags=dict(tags)), f"queue {name}")
@@ -106,13 +107,13 @@ class ManifestEndpoint:
             self._said(lambda: self._sqs.untag_queue(QueueUrl=url, TagKeys=gone), f"queue {name}")
 
     def delete_queue(self, name: str) -> None:
-        """With its messages."""
+        """Deletes the queue with its messages."""
         url = self._urls.pop(name)
         self._said(lambda: self._sqs.delete_queue(QueueUrl=url), f"queue {name}")
 
     # --- topics ------------------------------------------------------------------------------------------------------
     def topic_arns(self) -> list[str]:
-        """Of this account, of all pages."""
+        """Returns the ARNs of this account, of all pages."""
         pages = self._sns.get_paginator("list_topics").paginate()
         return self._said(
             lambda: sorted(topic["TopicArn"] for page in pages for topic in page.get("Topics", [])),
@@ -120,17 +121,17 @@ class ManifestEndpoint:
         )
 
     def topic_attributes(self, arn: str) -> dict[str, str]:
-        """All that it tells."""
+        """Returns every attribute that the endpoint reports."""
         answer = self._said(lambda: self._sns.get_topic_attributes(TopicArn=arn), arn)
         return dict(answer.get("Attributes", {}))
 
     def topic_tags(self, arn: str) -> dict[str, str]:
-        """Its tags."""
+        """Returns the tags of the topic."""
         answer = self._said(lambda: self._sns.list_tags_for_resource(ResourceArn=arn), arn)
         return {tag["Key"]: tag["Value"] for tag in answer.get("Tags", [])}
 
     def create_topic(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """Makes it; `.fifo` at the end of the name makes it FIFO."""
+        """Creates a topic. A name that ends in `.fifo` makes it FIFO."""
         fifo = {"FifoTopic": "true"} if name.endswith(".fifo") else {}
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
         self._said(
@@ -144,7 +145,7 @@ class ManifestEndpoint:
         self._said(lambda: call(TopicArn=arn, AttributeName=name, AttributeValue=value), arn)
 
     def tag_topic(self, arn: str, tags: Mapping[str, str], gone: list[str]) -> None:
-        """Sets tags, and removes those in `gone`."""
+        """Sets tags, and removes the tags in `gone`."""
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
         if listed:
             self._said(lambda: self._sns.tag_resource(ResourceArn=arn, Tags=listed), arn)
@@ -152,11 +153,11 @@ class ManifestEndpoint:
             self._said(lambda: self._sns.untag_resource(ResourceArn=arn, TagKeys=gone), arn)
 
     def delete_topic(self, arn: str) -> None:
-        """With its subscriptions."""
+        """Deletes the topic with its subscriptions."""
         self._said(lambda: self._sns.delete_topic(TopicArn=arn), arn)
 
     def subscriptions(self, topic_arn: str) -> Iterator[tuple[str, str, str]]:
-        """ARN (or PendingConfirmation), protocol and endpoint of each."""
+        """Yields ARN (or PendingConfirmation), protocol and endpoint of each."""
         pages = self._sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
         found = self._said(
             lambda: [row for page in pages for row in page.get("Subscriptions", [])], topic_arn
@@ -165,12 +166,12 @@ class ManifestEndpoint:
             yield row["SubscriptionArn"], row["Protocol"], row["Endpoint"]
 
     def subscription_attributes(self, arn: str) -> dict[str, str]:
-        """All that it tells."""
+        """Returns every attribute that the endpoint reports."""
         answer = self._said(lambda: self._sns.get_subscription_attributes(SubscriptionArn=arn), arn)
         return dict(answer.get("Attributes", {}))
 
     def subscribe(self, topic_arn: str, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> None:
-        """Makes it."""
+        """Creates the subscription."""
         call = self._sns.subscribe
         self._said(
             lambda: call(
@@ -185,7 +186,7 @@ class ManifestEndpoint:
         self._said(lambda: call(SubscriptionArn=arn, AttributeName=name, AttributeValue=value), arn)
 
     def unsubscribe(self, arn: str) -> None:
-        """Ends it."""
+        """Ends the subscription."""
         self._said(lambda: self._sns.unsubscribe(SubscriptionArn=arn), arn)
 
 

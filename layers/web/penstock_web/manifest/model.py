@@ -1,4 +1,4 @@
-"""The parts of penstock.yaml. The service keeps members that are left out; `null` removes a member.
+"""Defines the parts of penstock.yaml. The service keeps members that are left out. `null` removes a member.
 
 Limits and defaults of values are those of SQS, SNS and /v1/schedules, which check them.
 """
@@ -15,18 +15,19 @@ from penstock.management.schedules.types import NewSchedule
 
 Value = str | int | bool
 Document = dict[str, object]
-"""A JSON object, such as an access policy or a filter policy."""
+"""Represents a JSON object, such as an access policy or a filter policy."""
 
 
 class DeadLetterTarget(Struct, forbid_unknown_fields=True):
-    """Where messages go that are received too often: a queue of the file or the service, or an ARN."""
+    """Names the destination of messages with too many receives: a queue of the file or the service, or an ARN."""
 
     queue: str
     max_receives: Annotated[int, Meta(ge=1, le=1_000)]
 
 
 class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Routed events that a queue gets: a pattern such as `orders.*`, and a filter policy on their bodies."""
+    """Describes the routed events that a queue gets, by a pattern such as `orders.*` and a filter policy on their
+    bodies."""
 
     pattern: str
     filter: Document | None = None
@@ -58,7 +59,7 @@ class ManifestQueue(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The subscriber of a topic: a queue, or a URL of http or https, which has to confirm."""
+    """Describes the subscriber of a topic: a queue, or a URL of http or https, which has to confirm."""
 
     queue: str | None = None
     url: str | None = None
@@ -68,18 +69,18 @@ class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=Tru
     dead_letters: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError unless there is one destination."""
+        """Raises ValueError unless there is exactly one destination."""
         if (self.queue is None) == (self.url is None):
             raise ValueError("a subscription has either a queue or a url")
 
     @property
     def destination(self) -> str:
-        """What tells it from the topic's other subscriptions."""
+        """Returns the value that distinguishes it from the topic's other subscriptions."""
         return self.queue or self.url or ""
 
 
 class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A topic. `attributes` have the names of SNS."""
+    """Describes a topic. `attributes` have the names of SNS."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
     policy: Document | UnsetType | None = UNSET
@@ -88,13 +89,13 @@ class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestUser(Struct, forbid_unknown_fields=True):
-    """A user with policies: `read`, `operate`, `admin`, or documents. Keys are made by `penstock keys create`."""
+    """Describes a user with policies: `read`, `operate`, `admin`, or documents. `penstock keys create` creates keys."""
 
     policies: list[str | Document]
 
 
 class Manifest(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The file. A schedule is what `POST /v1/schedules` takes, without its name."""
+    """Represents the file. A schedule is the body of `POST /v1/schedules` without its name."""
 
     queues: dict[str, ManifestQueue] = field(default_factory=dict)
     topics: dict[str, ManifestTopic] = field(default_factory=dict)
@@ -111,13 +112,13 @@ SECTIONS: Final = {
 
 
 def build_schema(kind: object) -> Document:
-    """The JSON Schema of a part."""
+    """Returns the JSON Schema of a part."""
     schema: Document = json.schema(kind, schema_hook=_any_value)
     return schema
 
 
 def json_schema() -> Document:
-    """The file's JSON Schema (draft 2020-12), for editors."""
+    """Returns the file's JSON Schema (draft 2020-12) for editors."""
     _, parts = json.schema_components(
         (Manifest, NewSchedule), schema_hook=_any_value, ref_template="#/$defs/{name}"
     )
@@ -132,6 +133,6 @@ def json_schema() -> Document:
 
 
 def _any_value(kind: object) -> Document:
-    """`object` and JSON that is passed on as it is."""
+    """Returns the schema of `object` and of JSON that is passed on unchanged."""
     del kind
     return {"description": "any JSON value"}

@@ -1,4 +1,4 @@
-"""The changes that lead from the current to the desired state, in an order in which each can be made."""
+"""Computes the changes that lead from the current to the desired state, in a possible order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Step = tuple["Phase", Callable[[], object]]
 
 
 class Phase(IntEnum):
-    """Changes run after the ones that they may need, and after the removal of anything that may need them."""
+    """Orders the changes: a change follows the ones that it may need, and the removal of objects that may need it."""
 
     QUEUES = 0
     REFERENCES = 1
@@ -52,7 +52,8 @@ class Phase(IntEnum):
 
 @dataclass(slots=True)
 class Change:
-    """A line of the plan. `sign`: + made, ~ changed, - deleted. `differences`: what it was, and what it will be."""
+    """Represents a line of the plan. `sign` is + for created, ~ for changed, - for deleted. `differences` has old and
+    new values."""
 
     sign: str
     what: str
@@ -61,7 +62,7 @@ class Change:
     remark: str = ""
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """Yields the lines for people."""
         yield f"{self.sign} {self.what}{self.remark}"
         for name, (old, new) in self.differences.items():
             yield (
@@ -71,7 +72,7 @@ class Change:
             )
 
     def document(self) -> Document:
-        """For programs."""
+        """Returns the document for programs."""
         kind, _, name = self.what.partition(" ")
         values = {key: {"from": old, "to": new} for key, (old, new) in self.differences.items()}
         return {
@@ -83,7 +84,8 @@ class Change:
 
 
 def make(changes: Iterable[Change]) -> None:
-    """Makes the changes. Raises LocalError at the first that fails; those before it stay; `apply` again goes on."""
+    """Makes the changes. Raises LocalError at the first failure. Earlier changes stay, and another `apply`
+    continues."""
     steps = [step for change in changes for step in change.steps]
     for _, run in sorted(steps, key=lambda step: step[0]):
         run()
@@ -91,7 +93,7 @@ def make(changes: Iterable[Change]) -> None:
 
 @dataclass(slots=True)
 class Planner:
-    """Compares; changes nothing."""
+    """Compares the states and changes nothing."""
 
     wanted: Manifest
     found: Current
@@ -100,7 +102,7 @@ class Planner:
     prune: bool = False
 
     def changes(self) -> Iterator[Change]:
-        """All of them. Raises LocalError for a name that neither the file nor the service has."""
+        """Yields all changes. Raises LocalError for a name that neither the file nor the service has."""
         self._check_names()
         there = self.found.manifest
         for name, queue in self.wanted.queues.items():
@@ -143,7 +145,7 @@ class Planner:
             yield Change("~", f"queue {name}", self._queue_steps(name, changed, wanted, new=False), changed)
 
     def _of_queue(self, queue: ManifestQueue) -> Document:
-        """Its values by name, those that are given."""
+        """Returns its given values by name."""
         names = self.endpoint.references
         redrive, sources = queue.dead_letters, queue.dead_letters_from
         return {
@@ -183,7 +185,7 @@ class Planner:
     def _queue_attributes(
         self, changed: Differences
     ) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-        """Attributes of SQS, those that name other queues, and Penstock's own."""
+        """Returns attributes of SQS, attributes that name other queues, and Penstock's additional ones."""
         arn, attributes, references, extensions = self.endpoint.references.queue_arn, {}, {}, {}
         for key, (_, value) in changed.items():
             if key in EXTENSIONS:
@@ -273,7 +275,7 @@ class Planner:
         names, endpoint = self.endpoint.references, self.endpoint
         arn = self.found.subscription_arns.get((topic, wanted.destination), "")
         if there and not arn.startswith("arn:"):
-            return  # it waits for its confirmation: what it will be like is not known
+            return  # The subscription awaits its confirmation, so its attributes are not known.
         changed = differences(_of_subscription(wanted), _of_subscription(there) if there else {})
         if there is None:
             changed = {
@@ -356,19 +358,19 @@ class Planner:
 
 
 def differences(wanted: Mapping[str, object], there: Mapping[str, object]) -> Differences:
-    """The values that are wanted and are not so, each with the present one."""
+    """Returns the wanted values that differ, each with the present one."""
     return {key: (there.get(key), value) for key, value in wanted.items() if there.get(key) != value}
 
 
 def text(value: Value) -> str:
-    """As SQS and SNS write it."""
+    """Returns the value in the notation of SQS and SNS."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _subscription_attributes(
     wanted: ManifestSubscription, changed: Differences, names: References, *, new: bool
 ) -> dict[str, str]:
-    """The changed ones, as SNS names them. An empty filter policy removes one."""
+    """Returns the changed attributes with SNS's names. An empty filter policy removes one."""
     attributes: dict[str, str] = {}
     if "filter_on" in changed:
         attributes["FilterPolicyScope"] = "MessageBody" if wanted.filter_on == "body" else "MessageAttributes"

@@ -1,4 +1,5 @@
-"""Queues by name in the file are ARNs at an endpoint, and so are `${region}` and `${account}` in policies."""
+"""Converts between names of queues in the file and ARNs at an endpoint, and resolves `${region}` and `${account}` in
+policies."""
 
 from __future__ import annotations
 
@@ -12,26 +13,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Of one account and region."""
+    """Resolves references of one account and region."""
 
     account: str
     region: str
 
     def queue_arn(self, name: str) -> str:
-        """An ARN stays one."""
+        """Returns an ARN unchanged, and the ARN of a name."""
         return name if name.startswith("arn:") else f"arn:aws:sqs:{self.region}:{self.account}:{name}"
 
     def topic_arn(self, name: str) -> str:
-        """Of a topic of this account."""
+        """Returns the ARN of a topic of this account."""
         return f"arn:aws:sns:{self.region}:{self.account}:{name}"
 
     def name(self, arn: str) -> str:
-        """The name, of a queue of this account and region; else the ARN."""
+        """Returns the name of a queue of this account and region, or else the ARN."""
         start = f"arn:aws:sqs:{self.region}:{self.account}:"
         return arn.removeprefix(start)
 
     def function(self, text: str) -> str:
-        """The name, of a function of this account and region, however it is written; else the ARN, or the URL.
+        """Returns the name of a function of this account and region in any notation, or else the ARN or the URL.
 
         Raises InvalidParameterValueException.
         """
@@ -39,11 +40,11 @@ class References:
         return parse_target(text, self.account, self.region).removeprefix(start)
 
     def filled(self, document: T) -> T:
-        """With account and region in place of `${account}` and `${region}`."""
+        """Returns the text with account and region in place of `${account}` and `${region}`."""
         return _replace(document, (("${account}", self.account), ("${region}", self.region)), {})
 
     def portable(self, document: T) -> T:
-        """The opposite of filled, in ARNs and where a principal is this account."""
+        """Reverses `filled`, in ARNs and in principals that are this account."""
         pairs = (
             (f":{self.region}:{self.account}:", ":${region}:${account}:"),
             (f":iam::{self.account}:", ":iam::${account}:"),

@@ -1,4 +1,4 @@
-"""Reads and checks the YAML of the file. An error says in which line, and what a misspelled word may have been."""
+"""Reads and checks the YAML of the file. An error names the line and suggests a correction of a misspelled word."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's plain values; a time stays the text that it is."""
+    """Reads YAML's plain values. A time stays a text."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -30,7 +30,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read_file(path: Path) -> Manifest:
-    """The file, checked as far as that goes without a service. Raises LocalError with path and line."""
+    """Returns the file, checked as far as possible without a service. Raises LocalError with path and line."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -39,7 +39,7 @@ def read_file(path: Path) -> Manifest:
 
 
 def read_text(text: str, name: str) -> Manifest:
-    """As read_file; errors contain `name`."""
+    """Does the same as read_file. Errors contain `name`."""
     try:
         root = yaml.compose(text, _Loader)
         _check_keys(root, name)
@@ -51,14 +51,14 @@ def read_text(text: str, name: str) -> Manifest:
     if root is None:
         return Manifest()
     if not isinstance(data, dict):
-        raise LocalError(f"{name}:1: the file begins with queues:, topics:, schedules: or users:")
+        raise LocalError(f"{name}:1: the file must begin with queues:, topics:, schedules: or users:")
     place = _Place(name, root)
     sections: Document = {}
     for section, entries in data.items():
         if section not in SECTIONS:
-            raise place.error([section], f"there is no section {section!r}", section, list(SECTIONS))
+            raise place.error([section], f"the section {section!r} does not exist", section, list(SECTIONS))
         if not isinstance(entries or {}, dict):
-            raise place.error([section], f"{section} are names, each with what it should be")
+            raise place.error([section], f"{section} must be names, each with its desired state")
         sections[section] = {
             str(key): _convert_entry(place, section, key, {} if value is None else value)
             for key, value in (entries or {}).items()
@@ -69,7 +69,7 @@ def read_text(text: str, name: str) -> Manifest:
 
 
 def _convert_entry(place: _Place, section: str, key: str, value: object) -> object:
-    """The entry as it came, after it was seen to be one."""
+    """Returns the entry unchanged, after a check of its form."""
     kind = SECTIONS[section]
     try:
         msgspec.convert(value, kind)
@@ -79,13 +79,15 @@ def _convert_entry(place: _Place, section: str, key: str, value: object) -> obje
         unknown = re.search(r"unknown field `(.*?)`", said)
         if unknown:
             path = [section, key, *steps, unknown[1]]
-            raise place.error(path, f"there is no {unknown[1]!r} here", unknown[1], _fields(kind)) from None
+            raise place.error(
+                path, f"{unknown[1]!r} is not allowed here", unknown[1], _fields(kind)
+            ) from None
         raise place.error([section, key, *steps], said[:1].lower() + said[1:]) from None
     return value
 
 
 def _fields(kind: object) -> list[str]:
-    """The names that an entry of this kind may have, at any depth."""
+    """Returns the names that an entry of this kind may have, at any depth."""
     schema = build_schema(kind)
     definitions = schema.get("$defs")
     parts = [schema, *(definitions.values() if isinstance(definitions, dict) else ())]
@@ -102,16 +104,16 @@ class _Place:
     def error(
         self, path: Sequence[str], text: str, word: str | None = None, known: Sequence[str] = ()
     ) -> LocalError:
-        """`path`: keys and numbers from the top; missing parts are left out. `known`: words to suggest."""
+        """`path` has keys and numbers from the top. Missing parts are left out. `known` has words to suggest."""
         close = get_close_matches(word, known, 1) if word else []
         hint = (
-            f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}" if known else ""
+            f"; did you mean {close[0]!r}?" if close else f"; allowed are {', '.join(known)}" if known else ""
         )
         where = f" ({'.'.join(map(str, path[:2]))})" if len(path) > 1 else ""
         return LocalError(f"{self._name}:{self._line(path)}: {text}{hint}{where}")
 
     def refused(self, path: Sequence[str], text: str) -> LocalError:
-        """For a value at `path`, or one of its members, if `text` names it."""
+        """Returns the error for a value at `path`, or for one of its members if `text` names it."""
         node = self._find(path)[0]
         keys = [str(key.value) for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
         named = [key for key in keys if re.search(rf"\b{re.escape(key)}\b", text)]
@@ -121,7 +123,7 @@ class _Place:
         return self._find(path)[1]
 
     def _find(self, path: Sequence[str]) -> tuple[yaml.Node, int]:
-        """The part, or the last above it that is in the file, and its line."""
+        """Returns the part, or its last ancestor in the file, with its line."""
         node, line = self._root, self._root.start_mark.line
         for step in path:
             if isinstance(node, yaml.MappingNode):
@@ -138,13 +140,13 @@ class _Place:
 
 
 def _check_keys(node: yaml.Node | None, name: str) -> None:
-    """Raises LocalError where a name stands twice: YAML's reader would take the last one."""
+    """Raises LocalError if a name appears twice. YAML's reader would take the last one."""
     if isinstance(node, yaml.MappingNode):
         seen: dict[str, int] = {}
         for key, value in node.value:
             line = key.start_mark.line + 1
             if key.value in seen:
-                raise LocalError(f"{name}:{line}: {key.value!r} is in line {seen[key.value]}, too")
+                raise LocalError(f"{name}:{line}: {key.value!r} is also in line {seen[key.value]}")
             seen[str(key.value)] = line
             _check_keys(value, name)
     elif isinstance(node, yaml.SequenceNode):
@@ -153,5 +155,5 @@ def _check_keys(node: yaml.Node | None, name: str) -> None:
 
 
 def write_manifest(manifest: Manifest) -> str:
-    """The file's text."""
+    """Returns the file's text."""
     return yaml.safe_dump(msgspec.to_builtins(manifest), sort_keys=False, allow_unicode=True, width=100)

@@ -1,4 +1,4 @@
-"""Users and their policies, which are in the database and not at the endpoint."""
+"""Manages users and their policies, which are in the database and not at the endpoint."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .plan import Change, Phase, Step
 
 
 class UserStore:
-    """Of one account."""
+    """Manages the users of one account."""
 
     def __init__(self, database: Database, account: str) -> None:
         self._database = database
         self._account = account
 
     def read(self) -> dict[str, ManifestUser]:
-        """All of them."""
+        """Returns all of them."""
         rows = self._database.call(LIST_USERS, ())
         return {
             row.name: ManifestUser([_document(policy) for policy in row.policies])
@@ -30,7 +30,7 @@ class UserStore:
         }
 
     def changes(self, wanted: dict[str, ManifestUser], *, prune: bool) -> Iterator[Change]:
-        """That lead to these users; a user that goes takes the keys along."""
+        """Yields the changes that lead to these users. A removed user loses its keys."""
         there = self.read()
         for name, user in wanted.items():
             old = there.get(name)

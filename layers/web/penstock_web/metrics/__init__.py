@@ -1,4 +1,4 @@
-"""GET /metrics: counters of a process and measurements of the database, for Prometheus.
+"""Serves GET /metrics: counters of a process and measurements of the database, for Prometheus.
 
     families.py      the table of metrics: the type, labels and buckets of each
     memory.py        the numbers of a process, which the processes that share its port can read
@@ -11,6 +11,6 @@
     negotiation.py   which of them a scraper takes
     page.py          the route
 
-Counting costs a request some tenths of a microsecond: numbers are slots of one array, found by one look-up in a
-dictionary. They are formatted only when a client requests /metrics.
+Counting costs a request less than a microsecond: numbers are slots of one array, found by one look-up in a dictionary.
+They are formatted only when a client requests /metrics.
 """

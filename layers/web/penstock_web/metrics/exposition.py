@@ -1,8 +1,8 @@
-"""Prometheus's text format, version 0.0.4 ("Exposition formats", prometheus.io), and OpenMetrics 1.0.0
+"""Writes Prometheus's text format, version 0.0.4 ("Exposition formats", prometheus.io), and OpenMetrics 1.0.0
 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec).
 
-prometheus_client is not used: a scrape of 1,000 busy queues has 56,000 lines, for which it takes 1.6 s of CPU in its
-multiprocess mode, and this module 0.07 s (docs/decisions/0015-libraries-beside-the-hot-path.md).
+The module does not use prometheus_client. A scrape of 1,000 busy queues has 56,000 lines. prometheus_client takes 1.6 s
+of CPU for it in its multiprocess mode, and this module 0.07 s (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from collections import defaultdict
@@ -39,22 +39,23 @@ class Exemplars:
 
 
 Series = tuple[str, Sequence[float]]
-"""Formatted labels, without braces, and the numbers of the series."""
+"""Holds formatted labels, without braces, and the numbers of the series."""
 FamilySeries = tuple[Family, Sequence[Series]]
-"""A metric and its series."""
+"""Holds a metric and its series."""
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 class Form(NamedTuple):
-    """How a scrape is written. `is_openmetrics`: as OpenMetrics. `exemplars`: of OpenMetrics; None: without."""
+    """Describes the form of a scrape. `is_openmetrics` selects OpenMetrics. `exemplars` may be None, which leaves them
+    out."""
 
     is_openmetrics: bool = False
     exemplars: Exemplars | None = None
 
     @property
     def content_type(self) -> str:
-        """The media type of the answer."""
+        """Returns the media type of the answer."""
         return (
             "application/openmetrics-text; version=1.0.0; charset=utf-8"
             if self.is_openmetrics
@@ -63,7 +64,7 @@ class Form(NamedTuple):
 
     @property
     def end(self) -> str:
-        """The text after all families: OpenMetrics shows that the answer is whole."""
+        """Returns the text after all families. In OpenMetrics it shows that the answer is complete."""
         return "# EOF\n" if self.is_openmetrics else ""
 
 
@@ -71,19 +72,19 @@ TEXT: Final = Form()
 
 
 def format_labels(names: Sequence[str], values: Sequence[str]) -> str:
-    """`name="value",…`; backslashes, quotes and line ends of values are escaped."""
+    """Returns `name="value",…` with backslashes, quotes and line ends of values escaped."""
     return ",".join(
         f'{name}="{escape_label_value(value)}"' for name, value in zip(names, values, strict=True)
     )
 
 
 def escape_label_value(value: str) -> str:
-    """The value of a label, with backslashes, quotes and line ends escaped."""
+    """Returns the value of a label with backslashes, quotes and line ends escaped."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def block_series(blocks: Mapping[Key, Sequence[float]]) -> Iterator[FamilySeries]:
-    """The series of each family of the blocks."""
+    """Yields the series of each family of the blocks."""
     for kind, block in BLOCKS.items():
         found = sorted((key[1:], numbers) for key, numbers in blocks.items() if key[0] == kind)
         written = [(format_labels(block.labels, values), numbers) for values, numbers in found]
@@ -95,7 +96,7 @@ def block_series(blocks: Mapping[Key, Sequence[float]]) -> Iterator[FamilySeries
 
 
 def format_family(family: Family, series: Iterable[Series], form: Form = TEXT) -> str:
-    """The HELP and TYPE lines of a family, and a line for each number."""
+    """Returns the HELP and TYPE lines of a family, and a line for each number."""
     lines = []
     for text, numbers in series:
         if family.kind == "histogram":
@@ -107,7 +108,7 @@ def format_family(family: Family, series: Iterable[Series], form: Form = TEXT) -
 
 
 def format_head(family: Family, form: Form) -> str:
-    """The lines about a metric. In OpenMetrics the name of a counter has no `_total`, and a unit has a line."""
+    """Returns the lines about a metric. In OpenMetrics the name of a counter has no `_total`, and a unit has a line."""
     name = family.name
     if not form.is_openmetrics:
         return f"# HELP {name} {family.help}\n# TYPE {name} {family.kind}\n"
@@ -117,12 +118,12 @@ def format_head(family: Family, form: Form) -> str:
 
 
 def format_histogram(family: Family, text: str, numbers: Sequence[float], form: Form = TEXT) -> list[str]:
-    """The lines of a histogram: cumulative buckets, sum and count."""
+    """Returns the lines of a histogram: cumulative buckets, sum and count."""
     head = f"{family.name}_bucket{{{text}," if text else f"{family.name}_bucket{{"
     exemplars = form.exemplars.of(family.name, text) if form.exemplars is not None else {}
     lines = []
     count = 0
-    # OpenMetrics, "Considerations: Canonical Numbers": whole numbers of buckets have a decimal point.
+    # In OpenMetrics, whole numbers of buckets have a decimal point ("Considerations: Canonical Numbers").
     bounds = map(repr if form.is_openmetrics else format_number, family.buckets)
     for position, (bound, inside) in enumerate(zip((*bounds, "+Inf"), numbers[1:], strict=True)):
         count += int(inside)
@@ -134,5 +135,5 @@ def format_histogram(family: Family, text: str, numbers: Sequence[float], form: 
 
 
 def format_number(value: float) -> str:
-    """A number as text; a whole number has no decimal point."""
+    """Returns a number as text. A whole number has no decimal point."""
     return str(int(value)) if value == int(value) else repr(float(value))

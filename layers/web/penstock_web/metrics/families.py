@@ -1,7 +1,7 @@
-"""The table of metrics. A test compares it with docs/metrics.md.
+"""Lists the metrics. A test compares the list with docs/metrics.md.
 
 Names are those of the specification after `penstock_`, or follow its style and Prometheus's conventions ("Metric and
-label naming", prometheus.io). A block is a group of families with the same labels, which are allocated and counted
+label naming", prometheus.io). A block is a group of families with the same labels. They are allocated and counted
 together.
 """
 
@@ -23,8 +23,8 @@ RUN_SECONDS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
 
 
 class Family(NamedTuple):
-    """A metric. `buckets`: upper bounds of a histogram, without `+Inf`. `takes_maximum`: the value of several
-    processes on one port is their greatest, not their sum."""
+    """Describes a metric. `buckets` has the upper bounds of a histogram, without `+Inf`. With `takes_maximum`, the
+    value of several processes on one port is their greatest and not their sum."""
 
     name: str
     kind: Kind
@@ -34,19 +34,20 @@ class Family(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """How many numbers a series has: one; a histogram has the sum, then a count for each bucket and for `+Inf`."""
+        """Returns how many numbers a series has: one, or for a histogram the sum, then a count for each bucket and for
+        `+Inf`."""
         return len(self.buckets) + 2 if self.kind == "histogram" else 1
 
 
 class Block(NamedTuple):
-    """Families that are counted together and have these labels."""
+    """Holds families that are counted together and have these labels."""
 
     labels: tuple[str, ...]
     families: tuple[Family, ...]
 
     @property
     def slots(self) -> int:
-        """How many numbers a series has in all families together."""
+        """Returns how many numbers a series has in all families together."""
         return sum(family.slots for family in self.families)
 
 
@@ -65,17 +66,18 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_http_request_duration_seconds",
                 "histogram",
-                "From a request's head to its answer; long polls include their wait.",
+                "Time from a request's head to its answer; long polls include their wait.",
                 REQUEST_SECONDS,
             ),
         ),
     ),
-    "active": Block((), (Family("penstock_http_requests_active", "gauge", "Requests under way, waiting ones too."),)),
+    "active": Block((), (Family("penstock_http_requests_active", "gauge", "Requests under way or waiting."),)),
     "connections": Block(
         (),
         (
-            Family("penstock_http_connections_open", "gauge", "Connections of clients, idle ones too."),
-            Family("penstock_http_connections_refused_total", "counter", "Too many in all, or from one address."),
+            Family("penstock_http_connections_open", "gauge", "Connections of clients, including idle ones."),
+            Family("penstock_http_connections_refused_total", "counter",
+                   "Refused connections: too many in all, or from one address."),
         ),
     ),
     "refusals": Block(
@@ -88,12 +90,12 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_queue_messages_sent_total",
                 "counter",
-                "Messages that requests stored; duplicates not counted.",
+                "Messages that requests stored, without duplicates.",
             ),
             Family(
                 "penstock_queue_message_send_duration_seconds",
                 "histogram",
-                "A send request's time for its database call, waiting for a merged call included.",
+                "A send request's time for its database call, including the wait for a merged call.",
                 DATABASE_SECONDS,
             ),
         ),
@@ -102,13 +104,14 @@ BLOCKS: Final[dict[str, Block]] = {
         ("queue",),
         (
             Family("penstock_queue_messages_received_total", "counter", "Messages delivered to consumers."),
-            Family("penstock_queue_messages_redelivered_total", "counter", "Of these, those delivered before."),
+            Family("penstock_queue_messages_redelivered_total", "counter",
+                   "Delivered messages that were delivered before."),
             Family("penstock_queue_empty_receives_total", "counter", "Receive requests that ended without a message."),
             Family(
                 "penstock_queue_message_receive_duration_seconds",
                 "histogram",
-                "A look for messages: its database call, waiting for a merged call included, long polls not; 0 for "
-                "what a send handed over.",
+                "Time to look for messages: database call and wait for a merged call, without long polls; 0 for "
+                "messages that a send handed over.",
                 DATABASE_SECONDS,
             ),
             Family(
@@ -126,7 +129,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_queue_message_delete_duration_seconds",
                 "histogram",
-                "A delete request's time for its database call, waiting for a merged call included.",
+                "A delete request's time for its database call, including the wait for a merged call.",
                 DATABASE_SECONDS,
             ),
         ),
@@ -135,24 +138,25 @@ BLOCKS: Final[dict[str, Block]] = {
         ("queue",),
         (
             Family("penstock_mapping_invocations_total", "counter", "Invocations by mappings of the queue."),
-            Family("penstock_mapping_failed_invocations_total", "counter", "Of these, those that failed as a whole."),
+            Family("penstock_mapping_failed_invocations_total", "counter", "Invocations that failed as a whole."),
             Family(
-                "penstock_mapping_polled_messages_total", "counter", "Messages received for them (PolledEventCount)."
+                "penstock_mapping_polled_messages_total", "counter",
+                "Messages received for mappings (PolledEventCount)."
             ),
             Family(
                 "penstock_mapping_filtered_messages_total",
                 "counter",
-                "Of these, those that a filter left out (FilteredOutEventCount).",
+                "Polled messages that a filter left out (FilteredOutEventCount).",
             ),
             Family(
                 "penstock_mapping_invoked_messages_total",
                 "counter",
-                "Messages that a function was invoked with (InvokedEventCount).",
+                "Messages passed to a function (InvokedEventCount).",
             ),
             Family(
                 "penstock_mapping_failed_messages_total",
                 "counter",
-                "Of these, those that it did not handle (FailedInvokeEventCount).",
+                "Messages that a function did not handle (FailedInvokeEventCount).",
             ),
             Family(
                 "penstock_mapping_deleted_messages_total",
@@ -162,13 +166,13 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_mapping_invocation_duration_seconds",
                 "histogram",
-                "From an invocation to its answer.",
+                "Time from an invocation to its answer.",
                 INVOCATION_SECONDS,
             ),
             Family(
                 "penstock_mapping_oldest_message_age_seconds",
                 "histogram",
-                "Age of the oldest message of a batch when the function is invoked.",
+                "Age of the oldest message of a batch at the invocation of the function.",
                 AGE_SECONDS,
             ),
         ),
@@ -198,12 +202,12 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_queue_delivery_attempts_total",
                 "counter",
-                "Attempts to deliver, by whether they succeeded.",
+                "Attempts to deliver, by their success.",
             ),
             Family(
                 "penstock_queue_delivery_attempt_duration_seconds",
                 "histogram",
-                "An attempt to deliver, from connecting to its answer.",
+                "Time of an attempt to deliver, from connecting to its answer.",
                 ATTEMPT_SECONDS,
             ),
         ),
@@ -214,7 +218,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_queue_delivery_exhausted_total",
                 "counter",
-                "Deliveries given up after their last attempt, moved to a dead-letter queue or not.",
+                "Deliveries given up after their last attempt, even if moved to a dead-letter queue.",
             ),
         ),
     ),
@@ -224,7 +228,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_schedule_fire_lag_seconds",
                 "histogram",
-                "How late schedules fired; those with a flexible window or jitter are not counted.",
+                "How late schedules fired, except those with a flexible window or jitter.",
                 LATENESS_SECONDS,
             ),
         ),
@@ -232,11 +236,11 @@ BLOCKS: Final[dict[str, Block]] = {
     "runs": Block(
         ("worker", "outcome"),
         (
-            Family("penstock_worker_runs_total", "counter", "Runs of background workers, by how they ended."),
+            Family("penstock_worker_runs_total", "counter", "Runs of background workers, by their result."),
             Family(
                 "penstock_worker_run_duration_seconds",
                 "histogram",
-                "Length of runs; deliver and fire stay while busy.",
+                "Length of runs; deliver and fire continue while busy.",
                 RUN_SECONDS,
             ),
         ),
@@ -259,7 +263,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_worker_last_run_failed",
                 "gauge",
-                "1 while the last run ended with an error, else 0; of several processes the greatest.",
+                "1 if the last run ended with an error, else 0; for several processes the greatest.",
                 (),
                 True,
             ),
@@ -267,14 +271,14 @@ BLOCKS: Final[dict[str, Block]] = {
     ),
     "work": Block(
         ("worker", "what"),
-        (Family("penstock_worker_work_total", "counter", "What workers did, by their own counts."),),
+        (Family("penstock_worker_work_total", "counter", "Work done by workers, by their counts."),),
     ),
     "pool": Block(
         (),
         (
             Family("penstock_db_pool_size", "gauge", "Database connections of the pool, idle and active."),
-            Family("penstock_db_pool_idle", "gauge", "Of these, the idle ones."),
-            Family("penstock_db_pool_active", "gauge", "Of these, those in use."),
+            Family("penstock_db_pool_idle", "gauge", "Idle connections of the pool."),
+            Family("penstock_db_pool_active", "gauge", "Active connections of the pool."),
             Family("penstock_db_pool_waiting", "gauge", "Calls that wait for a connection now."),
         ),
     ),
@@ -283,7 +287,7 @@ BLOCKS: Final[dict[str, Block]] = {
         (
             Family("penstock_db_pool_acquire_timeouts_total", "counter", "Calls that got no connection in time."),
             Family("penstock_db_pool_waits_total", "counter", "Calls that had to wait for a connection."),
-            Family("penstock_db_pool_wait_seconds_total", "counter", "How long they waited."),
+            Family("penstock_db_pool_wait_seconds_total", "counter", "Time that calls waited for a connection."),
         ),
     ),
     "build": Block(
@@ -295,7 +299,7 @@ BLOCKS: Final[dict[str, Block]] = {
 QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]] = (
     (Family("penstock_queue_depth", "gauge", "Messages that can be received now."), lambda row: row.visible),
     (
-        Family("penstock_queue_in_flight", "gauge", "Messages received and not acknowledged yet."),
+        Family("penstock_queue_in_flight", "gauge", "Messages received and not yet acknowledged."),
         lambda row: row.in_flight,
     ),
     (
@@ -318,19 +322,19 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
         Family(
             "penstock_queue_messages_dead_lettered_total",
             "counter",
-            "Messages that left for the dead-letter queue.",
+            "Messages moved to the dead-letter queue.",
         ),
         lambda row: row.dead_lettered,
     ),
 )
-"""Gauges with the label `queue`, each with its value in a row of `queue.read_measurements`."""
+"""Lists gauges with the label `queue`, each with its value in a row of `queue.read_measurements`."""
 
 READINGS: Final[dict[str, tuple[Family, str]]] = {
     "dead_rows": (
-        Family("penstock_db_dead_tuples", "gauge", "Dead rows of tables, as PostgreSQL estimates them."),
+        Family("penstock_db_dead_tuples", "gauge", "Dead rows of tables, in PostgreSQL's estimate."),
         "table",
     ),
-    "live_rows": (Family("penstock_db_live_tuples", "gauge", "Rows of tables, as PostgreSQL estimates them."), "table"),
+    "live_rows": (Family("penstock_db_live_tuples", "gauge", "Rows of tables, in PostgreSQL's estimate."), "table"),
     "oldest_xmin": (
         Family(
             "penstock_db_oldest_xmin_age_transactions",
@@ -344,14 +348,14 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         "",
     ),
     "schedules_overdue": (
-        Family("penstock_schedule_overdue_seconds", "gauge", "How long the schedule that waits longest has been due."),
+        Family("penstock_schedule_overdue_seconds", "gauge", "Time since the longest waiting schedule was due."),
         "",
     ),
     "metrics_job_succeeded": (
         Family(
             "penstock_metrics_job_last_success_timestamp_seconds",
             "gauge",
-            "When a run of the metrics job last ended without an error; missing before one has.",
+            "When a run of the metrics job last ended without an error; missing before the first.",
         ),
         "",
     ),
@@ -359,7 +363,7 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         Family(
             "penstock_metrics_job_failed_runs",
             "gauge",
-            "Runs of the metrics job that have ended with an error since.",
+            "Failed runs of the metrics job since then.",
         ),
         "",
     ),
@@ -369,53 +373,55 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
     ),
     "metrics_job_seconds": (
         Family(
-            "penstock_metrics_job_last_run_duration_seconds", "gauge", "How long the metrics job's last run took."
+            "penstock_metrics_job_last_run_duration_seconds", "gauge", "Length of the metrics job's last run."
         ),
         "",
     ),
     "deliveries_pending": (Family("penstock_delivery_pending", "gauge", "Deliveries that wait."), ""),
     "deliveries_overdue": (
-        Family("penstock_delivery_overdue_seconds", "gauge", "How long the delivery that waits longest has been due."),
+        Family("penstock_delivery_overdue_seconds", "gauge", "Time since the longest waiting delivery was due."),
         "",
     ),
 }  # fmt: skip
-"""Gauges of the installation by their names in `queue.reading`, each with the name of its label, or ""."""
+"""Maps the installation's gauges in `queue.reading` to the names of their labels, or ""."""
 
 DATABASE_UP: Final = Family(
-    "penstock_db_up", "gauge", "Whether the measurements could be read: the database answers."
+    "penstock_db_up", "gauge", "Whether the measurements could be read from the database."
 )
 MEASUREMENT_AGE: Final = Family(
     "penstock_queue_measurement_age_seconds",
     "gauge",
-    "Age of the oldest of the gauges of queues; large: no worker measures.",
+    "Age of the oldest queue gauge; a large age means that no worker measures.",
 )
 QUEUES_MEASURED: Final = Family(
-    "penstock_queues_measured", "gauge", "Queues that are measured and named; others are in _other."
+    "penstock_queues_measured", "gauge", "Queues that are measured and named; the others are in _other."
 )
 
-VERDICT: Final = Family("penstock_queue_verdict", "gauge", "Always 1: how the queue is, by its last minutes.")
+VERDICT: Final = Family(
+    "penstock_queue_verdict", "gauge", "Always 1: the state of the queue by its last minutes."
+)
 UNTIL_EMPTY: Final = Family(
     "penstock_queue_until_empty_seconds",
     "gauge",
-    "Until the backlog will be gone; missing without a backlog, and if it does not shrink at the current rates.",
+    "Time until the backlog is gone; missing without a backlog, or if it does not shrink at the current rates.",
 )
 SINCE_RECEIVE: Final = Family(
     "penstock_queue_since_receive_seconds",
     "gauge",
-    "Since the last receive that returned a message; missing when none is known.",
+    "Time since the last receive that returned a message; missing if none is known.",
 )
 DEAD_LETTER_QUEUE: Final = Family(
-    "penstock_queue_is_dead_letter_queue", "gauge", "1 for queues that others name as theirs."
+    "penstock_queue_is_dead_letter_queue", "gauge", "1 for dead-letter queues of other queues."
 )
 UNTIL_RETENTION: Final = Family(
     "penstock_queue_until_retention_seconds",
     "gauge",
-    "Until messages are deleted unread, as the metrics job foresees; missing when that is not within days.",
+    "Time until messages are deleted unread, in the metrics job's forecast; missing if it is not within days.",
 )
 NEVER_CATCHES_UP: Final = Family(
     "penstock_queue_never_catches_up",
     "gauge",
-    "1 for queues whose best hour drains less than arrives on average, as the metrics job has found.",
+    "1 if the best hour of the queue drains less than arrives on average, according to the metrics job.",
 )
 QUEUE_VERDICTS: Final[dict[Family, tuple[str, ...]]] = {
     VERDICT: ("queue", "verdict"),
@@ -425,4 +431,4 @@ QUEUE_VERDICTS: Final[dict[Family, tuple[str, ...]]] = {
     UNTIL_RETENTION: ("queue",),
     NEVER_CATCHES_UP: ("queue",),
 }
-"""The families of named queues, and the labels of each."""
+"""Lists the families of named queues, and the labels of each."""

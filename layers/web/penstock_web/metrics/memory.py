@@ -1,9 +1,9 @@
-"""The numbers of one process, in memory that the other processes on its port can read.
+"""Keeps the numbers of one process in memory that the other processes on its port can read.
 
-Processes that share a port (`up --workers`) cannot be scraped one by one: the kernel gives a connection to any of them.
-Each process has its numbers in a file of a common folder, and the process that receives a scrape adds up all files. A
-process that ends leaves its file, so that its counters still count. Its gauges no longer count: a living process locks
-its file, and the reader of the files checks the lock.
+Processes that share a port (`up --workers`) cannot be scraped one by one, because the kernel gives a connection to any
+of them. Each process has its numbers in a file of a common folder, and the process that receives a scrape adds up all
+files. A process that ends leaves its file, so that its counters still count. Its gauges no longer count: a living
+process locks its file, and the reader of the files checks the lock.
 
     NAME.numbers   doubles; only numbers, so a reader needs no lock
     NAME.keys      a line of JSON for each block: [first slot, kind, labels...]; the last line for a slot is valid
@@ -24,10 +24,11 @@ from typing import Any, Final, cast
 from .families import BLOCKS, Family
 
 Key = tuple[str, ...]
-"""A kind of BLOCKS, then the values of its labels."""
+"""Holds a kind of BLOCKS, and then the values of its labels."""
 SLOT_BYTES: Final = 8
 SPARE_SLOTS: Final = 32_768
-"""For all blocks except those of queues: 2,000 combinations of method, action and status. Unused slots take no RAM."""
+"""Counts the slots for all blocks except those of queues: 2,000 combinations of method, action and status. Unused slots
+take no RAM."""
 
 
 class CounterMemoryFull(Exception):  # noqa: N818 - of a table
@@ -35,10 +36,10 @@ class CounterMemoryFull(Exception):  # noqa: N818 - of a table
 
 
 class CounterMemory:
-    """Slots for numbers, and the blocks that own them.
+    """Holds slots for numbers, and the blocks that own them.
 
-    `folder`: the folder that the processes of a port share; None: this process is the only one. Only one thread writes
-    a slot: the event loop's thread those of requests, a worker's thread those of the worker.
+    `folder` is shared by the processes of a port. None means that this process is the only one. Only one thread writes
+    a slot: the event loop's thread writes those of requests, and a worker's thread those of the worker.
     """
 
     def __init__(self, slots: int, folder: Path | None = None) -> None:
@@ -54,7 +55,7 @@ class CounterMemory:
             descriptor, name = tempfile.mkstemp(".numbers", "", folder)
             self._own_name = name
             os.ftruncate(descriptor, slots * SLOT_BYTES)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # until the process ends
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # It is held until the process ends.
             self._descriptor = descriptor
             pages = mmap.mmap(descriptor, slots * SLOT_BYTES)
             self._key_file = _find_keys(Path(name)).open("a")
@@ -63,7 +64,7 @@ class CounterMemory:
         self.numbers = cast("array[float]", memoryview(pages).cast("d"))
 
     def allocate(self, kind: str, *labels: str) -> int:
-        """The first slot of a new block, all zeros. Thread-safe. Raises CounterMemoryFull."""
+        """Returns the first slot of a new block, which is all zeros. Thread-safe. Raises CounterMemoryFull."""
         with self._lock:
             start = self._free[kind].pop() if self._free[kind] else self._reserve(BLOCKS[kind].slots)
             self.keys[start] = (kind, *labels)
@@ -92,16 +93,16 @@ class CounterMemory:
             self._key_file.flush()
 
     def close(self) -> None:
-        """Releases the lock: from now on other processes regard this one as ended."""
+        """Releases the lock. From now on other processes regard this one as ended."""
         if self._own_name is not None:
             self._key_file.close()
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # the mapping keeps the file open
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # The mapping keeps the file open.
             os.close(self._descriptor)
             self._own_name = None
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def total(self) -> dict[Key, list[float]]:
-        """Every block, added up over all processes of the port."""
+        """Returns every block, added up over all processes of the port."""
         blocks = {key: self._block(start, key) for start, key in list(self.keys.items())}
         for path in self._other_files():
             add_process(blocks, path)
@@ -121,7 +122,7 @@ def _find_keys(numbers: Path) -> Path:
 
 
 def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
-    """Adds the numbers of another process; those of one that has ended without its gauges."""
+    """Adds the numbers of another process. A process that has ended adds no gauges."""
     # A process that starts has no file of keys yet.
     with suppress(FileNotFoundError), path.open("rb") as file:
         alive = is_alive(file)
@@ -138,7 +139,7 @@ def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
 
 
 def is_alive(file: Any) -> bool:
-    """Whether the process that made the file holds its lock."""
+    """Returns whether the process that created the file holds its lock."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -148,7 +149,7 @@ def is_alive(file: Any) -> bool:
 
 
 def add_block(blocks: dict[Key, list[float]], key: Key, numbers: list[float], alive: bool) -> None:
-    """Adds a block of another process to `blocks`. `alive`: whether that process runs."""
+    """Adds a block of another process to `blocks`. `alive` says whether that process runs."""
     known = blocks.setdefault(key, [0.0] * len(numbers))
     position = 0
     for family in BLOCKS[key[0]].families:
@@ -158,7 +159,8 @@ def add_block(blocks: dict[Key, list[float]], key: Key, numbers: list[float], al
 
 
 def combine(family: Family, known: float, number: float, alive: bool) -> float:
-    """The combined value of one number of two processes. `alive`: whether the process with `number` runs."""
+    """Returns the combined value of one number of two processes. `alive` says whether the process with `number`
+    runs."""
     if family.kind == "gauge" and not alive:
         return known
     return max(known, number) if family.takes_maximum else known + number

@@ -31,9 +31,9 @@ SLOTS_PER_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives"
 
 
 class Meter:
-    """Counts requests, worker runs and connections of a process, and knows whether the database is away.
+    """Counts requests, worker runs and connections of a process, and knows whether the database is unavailable.
 
-    `folder`: where the processes that share a port have their numbers; None: this process is the only one.
+    `folder` has the numbers of the processes that share a port. None means that this process is the only one.
     """
 
     def __init__(self, settings: Settings, folder: Path | None = None) -> None:
@@ -51,7 +51,8 @@ class Meter:
         self._flushes = self._start("flushes")
         self._start("exhausted")
         self._start("fires")
-        for outcome in ("failed", "exhausted"):  # from 0 on, so that an alert sees the first failure
+        # The counter exists from 0 on, so that an alert sees the first failure.
+        for outcome in ("failed", "exhausted"):
             self._start("work", "fire", outcome)
         for outcome in ("success", "failure"):
             self._start("attempts", outcome)
@@ -81,7 +82,7 @@ class Meter:
         self._numbers[self._active] -= 1
 
     def count_response(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Counts a response. `path`: an action or the template of a route, of which there is a limited number."""
+        """Counts a response. `path` is an action or the template of a route, so their number is limited."""
         slots = self._requests.get((method, path, status)) or self._new_request(method, path, status)
         if slots is None:
             return
@@ -98,9 +99,9 @@ class Meter:
         named = method if method in METHODS else OTHER_METHOD
         try:
             slots = self._start("requests", named, path, str(status)), self._start("durations", named, path)
-        except CounterMemoryFull:  # not expected; a request must not fail because of it
+        except CounterMemoryFull:  # This is not expected, and must not make a request fail.
             return None
-        if named is not OTHER_METHOD:  # a client can invent any number of methods
+        if named is not OTHER_METHOD:  # A client can invent any number of methods.
             self._requests[method, path, status] = slots
         return slots
 
@@ -110,16 +111,16 @@ class Meter:
             self._numbers[self._start("refusals", error.query_code)] += 1
 
     def count_dropped_lines(self, lines: int) -> None:
-        """Counts lines of the access log that were lost."""
+        """Counts lost lines of the access log."""
         self._numbers[self._start("access_log")] += lines
 
     def count_flush(self, messages: int) -> None:
-        """Counts a database call that stored so many messages."""
+        """Counts a database call that stored this many messages."""
         self._histogram(self._flushes, FLUSH_MESSAGES, messages)
 
     # --- workers -----------------------------------------------------------------------------------------------------
     def count_run(self, worker: str, failed: bool, seconds: float) -> None:
-        """Counts a run of a worker that ended."""
+        """Counts a worker's run that ended."""
         start = self._start("runs", worker, "failure" if failed else "success")
         self._numbers[start] += 1
         self._histogram(start + 1, RUN_SECONDS, seconds)
@@ -129,7 +130,7 @@ class Meter:
             self.count_success(worker)
 
     def count_success(self, worker: str) -> None:
-        """Notes that a worker has now done all that there is to do."""
+        """Notes that a worker has now done all its work."""
         self._set("successes", worker, value=time())
         self._set("last_runs", worker, value=0)
 
@@ -153,7 +154,7 @@ class Meter:
         self._histogram(self._start("fires"), LATENESS_SECONDS, max(0.0, late_seconds))
 
     def set_pool_gauges(self, stats: Mapping[str, int], timeouts: int) -> None:
-        """Sets the numbers of the connection pool. `stats`: those of psycopg_pool."""
+        """Sets the numbers of the connection pool. `stats` are those of psycopg_pool."""
         size, idle = stats.get("pool_size", 0), stats.get("pool_available", 0)
         waiting = stats.get("requests_waiting", 0)
         self._set("pool", value=(size, idle, size - idle, waiting))
@@ -178,7 +179,7 @@ class Meter:
 
 
 class WorkerObserver(Observer):
-    """Counts a worker's work in a meter. Made in the event loop; only the worker's thread calls it."""
+    """Counts a worker's work in a meter. It is created in the event loop, and only the worker's thread calls it."""
 
     def __init__(self, meter: Meter, worker: str) -> None:
         self._meter = meter

@@ -1,4 +1,5 @@
-"""What a scraper takes: OpenMetrics or Prometheus's text, compressed or not (RFC 9110, 12.4.2, 12.5.1 and 12.5.3)."""
+"""Reads what a scraper accepts: OpenMetrics or Prometheus's text, compressed or not (RFC 9110, 12.4.2, 12.5.1 and
+12.5.3)."""
 
 from typing import Final, NamedTuple
 
@@ -8,7 +9,7 @@ PLAIN: Final = ("text/plain", "text/*", "*/*")
 
 
 class Choice(NamedTuple):
-    """An entry of a header: its value and parameters in lower case, and how much it is wanted, from 0 to 1."""
+    """Represents an entry of a header: its value and parameters in lower case, and its quality, from 0 to 1."""
 
     value: str
     parameters: dict[str, str]
@@ -16,7 +17,7 @@ class Choice(NamedTuple):
 
 
 def choices(header: str) -> list[Choice]:
-    """The entries of Accept or Accept-Encoding. One whose quality cannot be read is not wanted."""
+    """Returns the entries of Accept or Accept-Encoding. An entry with an unreadable quality counts as unwanted."""
     found = []
     for entry in header.lower().split(","):
         value, *rest = (part.strip() for part in entry.split(";"))
@@ -32,7 +33,7 @@ def choices(header: str) -> list[Choice]:
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Whether OpenMetrics 1.0.0 is named, and nothing else wanted more."""
+    """Returns whether the header names OpenMetrics 1.0.0 and prefers nothing else."""
     found = choices(accept)
     named = [
         choice.quality
@@ -44,6 +45,6 @@ def wants_openmetrics(accept: str) -> bool:
 
 
 def takes_gzip(accept_encoding: str) -> bool:
-    """Whether gzip is named, or anything is taken."""
+    """Returns whether the header names gzip, or accepts anything."""
     qualities = {choice.value: choice.quality for choice in choices(accept_encoding)}
     return qualities.get("gzip", qualities.get("*", 0.0)) > 0

@@ -1,6 +1,6 @@
-"""GET /metrics, in Prometheus's text format or as OpenMetrics. `metrics.scraping` decides who may read it.
+"""Serves GET /metrics, in Prometheus's text format or as OpenMetrics. `metrics.scraping` decides who may read it.
 
-The response contains the names of queues, but nothing of their messages. Each of several processes on one port answers
+The response contains the names of queues, but no data of their messages. Each of several processes on one port answers
 with the metrics of all of them.
 """
 
@@ -24,15 +24,15 @@ from .readings import Reading, Readings, reading_series
 from .verdicts import VerdictReadings
 
 PUBLISH_SECONDS: Final = 1.0
-"""How often a process publishes its pool's numbers, for a scrape that another process of the port answers."""
+"""A process publishes its pool's numbers at this interval, for a scrape that another process of the port answers."""
 GZIP_LEVEL: Final = 1
-"""The quickest: it makes 0.2 MB of the 4.6 MB of 1,000 busy queues, in 0.01 s."""
+"""This level is the quickest: it makes 0.2 MB of the 4.6 MB of 1,000 busy queues, in 0.01 s."""
 ROUNDS_BETWEEN_REMOVALS: Final = 60
-"""Rounds of PUBLISH_SECONDS after which deleted queues are removed from a full table again."""
+"""After this many rounds of PUBLISH_SECONDS, deleted queues are removed from a full table again."""
 
 
 def metric_texts(meter: Meter, reading: Reading | None, form: Form = TEXT) -> Iterator[str]:
-    """The text of each family, and the end."""
+    """Yields the text of each family, and the end."""
     for family, series in block_series(meter.memory.total()):
         yield format_family(family, series, form)
     for family, series in reading_series(reading, meter.queues.label):
@@ -52,9 +52,10 @@ def metrics_router(
     admit: Callable[[Request], Awaitable[None]],
     refresh: Callable[[], Awaitable[None]] | None = None,
 ) -> APIRouter:
-    """A router with the route /metrics.
+    """Returns a router with the route /metrics.
 
-    `admit` raises an error for a caller without the right to read it; `refresh`: as Readings.
+    `admit` raises an error for a caller without the right to read it. `refresh` has the meaning that it has in
+    Readings.
     """
     router = APIRouter(tags=["health"])
     verdicts = VerdictReadings(pool.call, settings.queue_in_flight_limit)
@@ -62,7 +63,7 @@ def metrics_router(
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:
-        """Metrics for Prometheus, also as OpenMetrics and compressed, if the request says so."""
+        """Returns metrics for Prometheus, as OpenMetrics and compressed if the request says so."""
         await admit(request)
         is_openmetrics = wants_openmetrics(request.headers.get("accept", ""))
         form = Form(is_openmetrics, meter.exemplars if is_openmetrics else None)
@@ -71,12 +72,12 @@ def metrics_router(
         parts: list[str] = []
         for text in metric_texts(meter, reading, form):
             parts.append(text)
-            await asyncio.sleep(0)  # lets other requests run between two families
+            await asyncio.sleep(0)  # Other requests run between two families.
         headers = {"vary": "Accept, Accept-Encoding"}
         body = "".join(parts).encode()
         if takes_gzip(request.headers.get("accept-encoding", "")):
             headers["content-encoding"] = "gzip"
-            # In a thread, which does not hold up requests: zlib lets the interpreter's lock go.
+            # This runs in a thread, which does not delay requests, because zlib releases the interpreter's lock.
             body = await asyncio.to_thread(gzip.compress, body, GZIP_LEVEL)
         return Response(body, headers=headers, media_type=form.content_type)
 
@@ -99,5 +100,5 @@ async def remove_deleted_queues(meter: Meter, pool: Pool) -> None:
     try:
         deleted = await pool.call(DELETED_QUEUES, [list(meter.queues.arns)])
     except AwsError:
-        return  # the database does not answer; the next attempt is in a minute
+        return  # The database does not answer. The next attempt is in a minute.
     meter.queues.remove_queues(row.arn for row in deleted)

@@ -1,7 +1,7 @@
-"""Counts messages and database calls by queue, from what operations report.
+"""Counts messages and database calls by queue, from the reports of operations.
 
-A limited number of queues have separate blocks; the others share one, `_other`. When the table is full, deleted
-queues are removed: their counts are added to `_other`, so the sum over all queues never falls.
+A limited number of queues have separate blocks. The others share one, `_other`. If the table is full, deleted queues
+are removed and their counts are added to `_other`, so the sum over all queues never falls.
 """
 
 from bisect import bisect_left
@@ -15,7 +15,8 @@ from .families import AGE_SECONDS, DATABASE_SECONDS, INVOCATION_SECONDS
 from .memory import CounterMemory
 
 OTHER: Final = "_other"
-# Positions in the blocks of `families`: a counter is one slot; a histogram its sum, then its buckets and the rest.
+# These are positions in the blocks of `families`. A counter is one slot. A histogram has its sum, then its buckets and
+# the rest.
 SEND_SUM: Final = 1
 SEND_TIMES: Final = SEND_SUM + 1
 REDELIVERED, EMPTY, RECEIVE_SUM = 1, 2, 3
@@ -29,10 +30,10 @@ OLDEST_SUM: Final = INVOCATION_SUM + len(INVOCATION_SECONDS) + 2
 
 
 class QueueCounts:
-    """Counters by queue.
+    """Holds the counters by queue.
 
-    `counters`: what counts a report of an operation, whose last database call took so many seconds.
-    `own_account`: the account and region whose queues have their name as label; other queues have their ARN.
+    `counters` maps reports of an operation to functions that count them, with the seconds of the last database call.
+    `own_account` is the account and region whose queues have their name as label. Other queues have their ARN.
     """
 
     def __init__(self, memory: CounterMemory, most_queues: int, own_account: tuple[str, str]) -> None:
@@ -42,7 +43,7 @@ class QueueCounts:
         self._prefix = f"arn:aws:sqs:{own_account[1]}:{own_account[0]}:"
         self.arns: set[str] = set()
         self.overflowed = False
-        """Whether a queue was counted as `_other` since the last `remove_queues`."""
+        """Says whether a queue was counted as `_other` since the last `remove_queues`."""
         self._blocks: dict[str, dict[str, int]] = {"sends": {}, "receives": {}, "deletes": {}, "mappings": {}}
         self._other = {kind: memory.allocate(kind, OTHER) for kind in self._blocks}
         self._sends, self._receives, self._deletes, _ = self._blocks.values()
@@ -55,7 +56,7 @@ class QueueCounts:
         }
 
     def count_receive_call(self, queue: ResolvedQueue, seconds: float) -> None:
-        """Counts a call that looked for messages. A receive that waits makes several."""
+        """Counts a call that looked for messages. A receive that waits makes several calls."""
         start = self._receives.get(queue.arn)
         if start is None:
             start = self._allocate("receives", queue.arn)
@@ -73,7 +74,8 @@ class QueueCounts:
     def count_invocation(
         self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float
     ) -> None:
-        """Counts an invocation with so many messages, of which so many failed. `oldest_seconds`: age of its oldest."""
+        """Counts an invocation with its numbers of messages and of failed messages. `oldest_seconds` is the age of its
+        oldest message."""
         start, numbers = self._start("mappings", arn), self._numbers
         numbers[start] += 1.0
         numbers[start + FAILED_INVOCATIONS] += failed == messages
@@ -87,7 +89,7 @@ class QueueCounts:
             numbers[start + at + 1 + bisect_left(bounds, value)] += 1.0
 
     def count_handled(self, arn: str, messages: int) -> None:
-        """Counts messages that were deleted since a function has handled them."""
+        """Counts messages that were deleted because a function handled them."""
         self._numbers[self._start("mappings", arn) + HANDLED] += messages
 
     # --- the table ---------------------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ class QueueCounts:
         return start
 
     def label(self, arn: str) -> str:
-        """The label of a queue."""
+        """Returns the label of a queue."""
         return arn.removeprefix(self._prefix)
 
     def remove_queues(self, deleted_arns: Iterable[str]) -> None:
@@ -142,7 +144,7 @@ class QueueCounts:
                 numbers[start + REDELIVERED] += 1.0
             else:
                 age = (row.first_received_at_ms - row.sent_at_ms) / 1000
-                if age < 0:  # the clock went back
+                if age < 0:  # The clock went back.
                     age = 0.0
                 numbers[start + AGE_SUM] += age
                 numbers[start + AGES + bisect_left(AGE_SECONDS, age)] += 1.0
@@ -165,6 +167,6 @@ class QueueCounts:
         self._add_sent(transaction.sent)
 
     def _add_sent(self, messages: Iterable[Sent]) -> None:
-        """Counts messages whose database call is not one of a single queue."""
+        """Counts messages whose database call is about several queues."""
         for sent in messages:
             self._numbers[self._start("sends", sent.queue_arn)] += sent.count

@@ -1,4 +1,4 @@
-"""Reads for a scrape what the worker `measure` stored: at most once a second, however often /metrics is requested."""
+"""Reads for a scrape what the worker `measure` stored, at most once a second, however often /metrics is requested."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -22,7 +22,8 @@ FRESH_SECONDS: Final = 1.0
 
 
 class Reading(NamedTuple):
-    """Rows of `queue.read_measurements` and `queue.read_installation`, and verdicts on the queues that have a row."""
+    """Holds rows of `queue.read_measurements` and `queue.read_installation`, and verdicts on the queues that have a
+    row."""
 
     queues: list[MeasurementRow]
     installation: list[InstallationRow]
@@ -30,11 +31,11 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """Reads measurements. `most_queues`: how many queues have separate rows; the others are added up.
+    """Reads measurements. `most_queues` is the number of queues with separate rows. The others are added up.
 
-    `verdicts`: gives those on queues with these ARNs.
+    `verdicts` gives the verdicts on queues with these ARNs.
 
-    `refresh`: returns when the queues are measured, in a process whose worker `measure` sleeps.
+    `refresh` returns when the queues are measured, in a process whose worker `measure` sleeps.
     """
 
     def __init__(
@@ -52,9 +53,9 @@ class Readings:
         self._read_at = float("-inf")
 
     async def __call__(self) -> Reading | None:
-        """A reading that is at most a second old; None when the database does not answer within 2 s.
+        """Returns a reading that is at most a second old, or None if the database does not answer within 2 s.
 
-        The task that reads goes on in that case, and ends by itself.
+        In that case the task that reads continues, and ends by itself.
         """
         loop = asyncio.get_running_loop()
         if self._read_task is None or (
@@ -78,7 +79,7 @@ class Readings:
 
 
 def reading_series(reading: Reading | None, label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """The series of each family. `label`: gives the label of a queue with this ARN."""
+    """Yields the series of each family. `label` gives the label of a queue with this ARN."""
     yield DATABASE_UP, [("", [float(reading is not None)])]
     if reading is not None:
         yield from queue_gauge_series(reading.queues, label)
@@ -87,7 +88,7 @@ def reading_series(reading: Reading | None, label: Callable[[str], str]) -> Iter
 
 
 def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """The series of each family of queue gauges."""
+    """Yields the series of each family of queue gauges."""
     named = sorted((OTHER if row.arn is None else label(row.arn), row) for row in rows)
     labelled = [(format_labels(["queue"], [name]), row) for name, row in named]
     for family, value in QUEUE_GAUGES:
@@ -97,7 +98,7 @@ def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) 
 
 
 def installation_gauge_series(rows: list[InstallationRow]) -> Iterator[FamilySeries]:
-    """The series of each family that belongs to no queue. Names that this release does not know are left out."""
+    """Yields the series of each family that belongs to no queue. Names that this release does not know are left out."""
     for name, (family, label) in READINGS.items():
         found = sorted((row.label, row.value) for row in rows if row.name == name)
         if found:

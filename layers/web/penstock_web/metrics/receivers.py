@@ -1,4 +1,4 @@
-"""The receivers of each queue: counted here, and written to the database each ten seconds."""
+"""Counts the receivers of each queue, and writes them to the database every ten seconds."""
 
 import asyncio
 import logging
@@ -17,12 +17,12 @@ from penstock.reports import ReceivedBy
 
 WRITE_SECONDS: Final = 10.0
 EMPTY_WRITES: Final = 6
-"""Receivers without a message are written each sixth time only."""
+"""Receivers without a message are written only every sixth time."""
 MOST_RECEIVERS: Final = 10_000
-"""Of a process, between two writes; those beyond are not noted."""
+"""A process notes at most this many receivers between two writes."""
 LONGEST_AGENT: Final = 200
 
-# botocore lists the features that a client has used as m/ and letters, in an order that differs between processes.
+# botocore lists the features that a client has used as m/ and letters. Their order differs between processes.
 _FEATURES: Final = re.compile(r"(?<=\bm/)[\w,+-]+")
 
 _log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ Write = Callable[..., Awaitable[list[Row]]]
 
 
 class Noted:
-    """A receiver of a queue, since the last write."""
+    """Represents a receiver of a queue since the last write."""
 
     __slots__ = ("address", "agent", "caller", "last_at", "queue_arn", "received")
 
@@ -47,13 +47,13 @@ class Noted:
 
 
 class Receivers:
-    """The receivers that this process has seen since it last wrote."""
+    """Holds the receivers that this process has seen since it last wrote."""
 
     def __init__(self) -> None:
         self._noted: dict[tuple[object, ...], Noted] = {}
 
     def note(self, report: ReceivedBy, _seconds: float) -> None:
-        """A receive has ended. Clients that these values do not tell apart count as one receiver."""
+        """Notes the end of a receive. Clients with equal values count as one receiver."""
         http = report.client.http
         headers = http.headers
         key = (
@@ -71,7 +71,7 @@ class Receivers:
         noted.received += report.count
 
     async def keep(self, write: Write) -> None:
-        """Writes what was noted, for ever: each ten seconds, or each minute while no message comes."""
+        """Writes the notes for ever: every ten seconds, or every minute while no message arrives."""
         left = EMPTY_WRITES
         while True:
             await asyncio.sleep(WRITE_SECONDS)
@@ -81,7 +81,7 @@ class Receivers:
                 await self.flush(write)
 
     async def flush(self, write: Write) -> None:
-        """Writes the counts. Counts that cannot be written are dropped: they are no record."""
+        """Writes the counts. Counts that cannot be written are dropped, because they are not a record."""
         noted, self._noted = [*self._noted.values()], {}
         if not noted:
             return

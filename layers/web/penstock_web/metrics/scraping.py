@@ -1,4 +1,4 @@
-"""Decides who may read /metrics, which names the queues of all accounts: by QUEUE_ACCESS, or with QUEUE_METRICS_TOKEN.
+"""Decides who may read /metrics, which names the queues of all accounts, by QUEUE_ACCESS or with QUEUE_METRICS_TOKEN.
 
 off       everyone; with a token set, who sends it
 presence  who sends any credentials; with a token set, who sends it
@@ -16,7 +16,7 @@ from penstock.management.rights import require
 from penstock_web.routing.runner import OperationRunner
 
 RIGHT: Final = require("penstock:GetMetrics")
-"""Of /metrics, which tells of all accounts."""
+"""Names the right of /metrics, which reports about all accounts."""
 
 
 async def admit_scraper(request: Request) -> None:
@@ -32,7 +32,7 @@ async def admit_scraper(request: Request) -> None:
 
 
 def sends_token(request: Request, token: str) -> bool:
-    """Whether the request has `Authorization: Bearer` with this token."""
+    """Returns whether the request has `Authorization: Bearer` with this token."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(
         given.strip().encode("latin-1"), token.encode("utf-8", "surrogateescape")
@@ -40,6 +40,6 @@ def sends_token(request: Request, token: str) -> bool:
 
 
 def refuse(request: Request) -> Operation[None]:
-    """Raises the error for a wrong token, or none. An operation, since its errors are counted."""
+    """Raises the error for a wrong or missing token. It is an operation, because its errors are counted."""
     yield from ()
     raise InvalidClientTokenId if "authorization" in request.headers else MissingAuthenticationToken

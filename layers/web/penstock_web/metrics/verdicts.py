@@ -1,4 +1,4 @@
-"""Gives verdicts on the queues that /metrics names, from their last minutes, at most every ten seconds."""
+"""Gives verdicts on the queues in /metrics from their last minutes, at most every ten seconds."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ FRESH_SECONDS: Final = 10.0
 
 
 class Judged(NamedTuple):
-    """A queue, the verdict on it, and what it was given by."""
+    """Holds a queue, its verdict, and the facts behind the verdict."""
 
     arn: str
     verdict: Verdict
@@ -41,7 +41,7 @@ class Judged(NamedTuple):
 
 
 class VerdictReadings:
-    """Reads minutes and gives verdicts. `in_flight_limit`: the setting QUEUE_IN_FLIGHT_LIMIT."""
+    """Reads minutes and gives verdicts. `in_flight_limit` is the setting QUEUE_IN_FLIGHT_LIMIT."""
 
     def __init__(self, call: ExecuteStatement, in_flight_limit: int) -> None:
         self._call = call
@@ -51,7 +51,8 @@ class VerdictReadings:
         self._last: list[Judged] = []
 
     async def __call__(self, arns: Sequence[str]) -> list[Judged]:
-        """Verdicts that are at most ten seconds old; older ones while these take longer than a second."""
+        """Returns verdicts that are at most ten seconds old. If new ones take longer than a second, it returns older
+        ones."""
         loop = asyncio.get_running_loop()
         if self._task is None or (self._task.done() and loop.time() - self._started_at > FRESH_SECONDS):
             self._task = loop.create_task(self._read(arns))
@@ -87,12 +88,13 @@ class VerdictReadings:
             facts, group_by_queue(rows), self._in_flight_limit, TARGET_LAG_SECONDS
         ):
             found[arn] = Judged(arn, verdict, known[arn])
-            await asyncio.sleep(0)  # lets requests run between two queues
+            await asyncio.sleep(0)  # Other requests run between two queues.
         return found
 
 
 def verdict_series(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """The series of each family. `label`: gives the label of a queue with this ARN. Unknown values have no line."""
+    """Yields the series of each family. `label` gives the label of a queue with this ARN. Unknown values have no
+    line."""
     named = sorted((label(judged.arn), judged) for judged in verdicts)
     lines = [(format_labels(["queue"], [name]), judged.verdict, judged) for name, judged in named]
     yield (

@@ -1,1 +1,1 @@
-"""The container between its HTTP server and its database: the driver of operations, receives, deadlines."""
+"""Connects the container's HTTP server with its database: the driver of operations, receives and deadlines."""

@@ -16,11 +16,11 @@ SWEEP_SECONDS = 0.25
 STOPPED_SECONDS = 1.0
 """A sweep that comes later than this shows that the process did not run: it was stopped, or had no processor."""
 UNKNOWN_ACTION = "(unread)"
-"""The label of a request in metrics until its action is known."""
+"""Labels a request in metrics until its action is known."""
 
 
 class EndReason(Enum):
-    """Why a request was ended early."""
+    """Says why a request was ended early."""
 
     TIMED_OUT = "the request took too long"
     DISCONNECTED = "the client closed the connection"
@@ -28,14 +28,15 @@ class EndReason(Enum):
 
 
 class PendingRequest(Protocol):
-    """A request under way, as `Deadlines` and operations see it."""
+    """Describes a request under way for `Deadlines` and operations."""
 
     @property
     def may_wait(self) -> bool:
-        """Whether it may wait for messages: not while it has memory of long requests, which others need."""
+        """Returns whether it may wait for messages. It may not while it has memory of long requests, which others
+        need."""
 
     def pause(self) -> None:
-        """Stops counting the time: a wait begins, during which the client may disconnect."""
+        """Stops counting the time because a wait begins, during which the client may disconnect."""
 
     def resume(self) -> None:
         """Counts the time from zero because the wait is over."""
@@ -57,14 +58,14 @@ class DisconnectWatch:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, on_disconnect: Callable[[], None]) -> None:
-        """Begins, unless it has begun before. `on_disconnect` is called once, until the watch is closed."""
+        """Begins, unless it has begun before. It calls `on_disconnect` once, until the watch is closed."""
         if self._task is None:
             self._on_done = lambda task: None if task.cancelled() else on_disconnect()
             self._task = asyncio.get_running_loop().create_task(wait_for_disconnect(self._receive))
             self._task.add_done_callback(self._on_done)
 
     def close(self) -> None:
-        """Ends the watch, and forgets the request, which refers to the watch."""
+        """Ends the watch and forgets the request, which refers to the watch."""
         task, self._task = self._task, None
         if task is not None:
             task.remove_done_callback(self._on_done)
@@ -73,7 +74,7 @@ class DisconnectWatch:
 
 
 class AsgiTask:
-    """A request under way that an ASGI application answers in a task."""
+    """Represents a request under way that an ASGI application answers in a task."""
 
     __slots__ = (
         "_deadlines", "_task", "_watch", "end_reason", "may_wait",
@@ -99,7 +100,7 @@ class AsgiTask:
         self._deadlines.add(self)
 
     def close(self) -> None:
-        """Forgets the request, which is answered; from now on nothing cancels it."""
+        """Forgets the answered request. From now on nothing cancels it."""
         self._deadlines.due.pop(self, None)
         self._watch.close()
 
@@ -124,10 +125,11 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
         self._sweep_at = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.due: dict[PendingRequest, float] = {}  # soonest first, since all requests have equally long
+        # The earliest deadline is first, because all requests have the same time.
+        self.due: dict[PendingRequest, float] = {}
 
     def start_request(self, receive: Receive) -> AsgiTask:
-        """Begins a request in the current task. `receive`: the ASGI callable, which reports a disconnect."""
+        """Begins a request in the current task. `receive` is the ASGI callable, which reports a disconnect."""
         request = AsgiTask(self, receive)
         self.add(request)
         return request

@@ -35,16 +35,17 @@ from .receive_run import Receiver, ReceiveRun
 
 T = TypeVar("T")
 QUESTIONS_AT_ONCE = 2
-"""To other servers, beside the work of the event loop; they are rare (`effects.Ask`)."""
+"""Limits the concurrent questions to other servers, beside the work of the event loop. They are rare
+(`effects.Ask`)."""
 RowT = TypeVar("RowT", bound=Row)
 ResultFuture: TypeAlias = asyncio.Future[Any]
-"""The result of one effect; only its operation knows the type."""
+"""Holds the result of one effect. Only its operation knows the type."""
 
 
 class Resources:
-    """The resources that all requests of a process share. `observe` wraps each operation, to record its effects.
+    """Holds the resources that all requests of a process share. `observe` wraps each operation to record its effects.
 
-    `refresh_gauges`: returns when the queues are measured, before a scrape. `access_log`: None where none is written.
+    `refresh_gauges` returns when the queues are measured, before a scrape. `access_log` is None if no log is written.
     """
 
     def __init__(
@@ -64,10 +65,12 @@ class Resources:
         self.observe = observe
         self.refresh_gauges = refresh_gauges
         self.access_log = access_log
-        self.computations = ThreadPoolExecutor(1, "compute")  # more would share the interpreter's lock
+        self.computations = ThreadPoolExecutor(
+            1, "compute"
+        )  # More threads would share the interpreter's lock.
         self.questions = ThreadPoolExecutor(QUESTIONS_AT_ONCE, "ask")
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
-        # Called at once for an effect without a result, with the duration of the last database call.
+        # The driver calls these at once for an effect without a result, with the duration of the last database call.
         self.reactions: dict[type[Effect[None]], Callable[[Any, float], object]] = {
             Wake: lambda wake, _: long_polls.wake(wake.queue_arn, wake.count, wake.woken)
         }
@@ -76,14 +79,14 @@ class Resources:
         self.reactions.update(meter.queues.counters.items())
 
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:
-        """The rows of a call that is not merged with others."""
+        """Returns the rows of a call that is not merged with others."""
         statement, arguments = build_call(effect)
         # The text of TRANSACT is so long that preparing it is worthwhile.
         call = self.pool.call_pipelined if statement is TRANSACT else self.pool.call
         return await call(statement, arguments)
 
     async def pause(self, effect: Pause, request: PendingRequest | None) -> bool:
-        """Sleeps. False if the process is shutting down, and at once for a request that may not wait.
+        """Sleeps. Returns False if the process is shutting down, and at once for a request that may not wait.
 
         It does not count as time of the request.
         """
@@ -98,9 +101,9 @@ class Resources:
 
 
 class OperationRun(Generic[T]):
-    """One operation under way, without a task: it continues in the callbacks of its effects' futures.
+    """Runs one operation without a task: it continues in the callbacks of its effects' futures.
 
-    `on_end` is called once: the operation has its `result`, failed with `error`, or was cancelled (`is_cancelled`).
+    It calls `on_end` once: the operation has its `result`, failed with `error`, or was cancelled (`is_cancelled`).
     """
 
     __slots__ = (
@@ -119,17 +122,17 @@ class OperationRun(Generic[T]):
         self._resources = resources
         self._on_end: Callable[[OperationRun[T]], None] | None = on_end
         self._request = request
-        self._call_seconds = self._started_at = 0.0  # of the last effect
+        self._call_seconds = self._started_at = 0.0  # It belongs to the last effect.
         self._effect: Effect[Any] | None = None
         self._future: ResultFuture | None = None
-        self._last_result: object = None  # of the last effect
+        self._last_result: object = None  # It belongs to the last effect.
         self.result: T
         self.error: BaseException | None = None
         self.is_cancelled = False
-        self._is_abandoned = False  # a receive that was cancelled after its future had its result
+        self._is_abandoned = False  # The receive was cancelled after its future had its result.
 
     def go_on(self, done: ResultFuture | None = None) -> None:
-        """Goes on when the last effect is done (None: begins), as far as that goes without waiting."""
+        """Continues after the last effect (None: begins) as far as possible without waiting."""
         self._future = result = None
         try:
             if done is not None:
@@ -176,12 +179,12 @@ class OperationRun(Generic[T]):
         raise TypeError(effect)
 
     def _return_messages(self, rows: Any) -> None:
-        """Makes messages visible again that came for a receive when it was cancelled."""
+        """Makes messages visible again that arrived for a receive when it was cancelled."""
         _, *messages = rows
         self._resources.batcher.return_messages(cast("Receive[Row]", self._effect).queue, messages)
 
     def discard(self) -> None:
-        """Drops the result of an operation that has ended: messages that it has just received go back."""
+        """Drops the result of an ended operation. Messages that it has just received go back."""
         has_result = self._on_end is None and self.error is None and not self.is_cancelled
         if has_result and isinstance(self._effect, Receive):
             self._return_messages(self._last_result)
@@ -189,8 +192,8 @@ class OperationRun(Generic[T]):
     def cancel(self, *, disconnected: bool) -> None:
         """Ends the operation early, unless it has ended.
 
-        A change continues for a client that has `disconnected`: the database may have made it already.
-        Messages that arrive for a receive that was cancelled go to other requests.
+        A change continues for a client that has `disconnected`, because the database may have made it already. Messages
+        that arrive for a cancelled receive go to other requests.
         """
         if self._future is None or (disconnected and isinstance(self._effect, (BatchCall, Transact))):
             return
@@ -211,7 +214,7 @@ class OperationRun(Generic[T]):
 async def run_operation(
     operation: Operation[T], resources: Resources, request: PendingRequest | None = None
 ) -> T:
-    """The operation's result. Raises the operation's errors, ServiceUnavailable and InternalFailure.
+    """Returns the operation's result. Raises the operation's errors, ServiceUnavailable and InternalFailure.
 
     With a `request`, a wait does not count as time of the request, and ends when the client disconnects.
     """

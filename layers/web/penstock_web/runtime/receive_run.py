@@ -1,4 +1,4 @@
-"""One receive of the container: a call, and while the queue is empty a wait and the next call."""
+"""Runs one receive of the container: a call, and, while the queue is empty, a wait and the next call."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,13 +18,13 @@ from .deadlines import PendingRequest
 
 ReceivedFuture: TypeAlias = asyncio.Future[Sequence[ReceivedRow]]
 
-# The header of a queue that is known to be empty, for a request that says how long to wait.
+# This is the header of a queue that is known to be empty, for a request that has a wait time.
 EMPTY_RECEIVE = ReceivedRow._make((None, 0, *[None] * (len(ReceivedRow._fields) - 2)))
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """What all receives of a process share. `call_alone`: makes a call that is not merged with others."""
+    """Holds what all receives of a process share. `call_alone` makes a call that is not merged with others."""
 
     batcher: Batcher
     long_polls: LongPollDispatcher
@@ -33,12 +33,12 @@ class Receiver:
 
 
 class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
-    """One receive under way: a future of its rows, a header and then messages.
+    """Represents one receive under way, as a future of its rows: a header and then messages.
 
-    Cancelling it gives messages that come later to others. `request`: its time does not count during a wait, in which
-    its client may disconnect. `ticket`: the order in which requests wait, which it keeps after an empty call.
-    `missed_wakeups`: the dispatcher's count from before the last call. `woken`: why the last wait ended.
-    `started_at`: when the last call began; None after a wait.
+    Cancelling it gives later messages to others. The time of `request` does not count during a wait, in which its
+    client may disconnect. `ticket` is the order in which requests wait, and stays the same after an empty call.
+    `missed_wakeups` is the dispatcher's count from before the last call. `woken` says why the last wait ended.
+    `started_at` is the time when the last call began, or None after a wait.
     """
 
     __slots__ = (
@@ -60,9 +60,9 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
         self._pending: ReceivedFuture | WaitFuture | None = None
 
     def start(self) -> None:
-        """Makes the first call; none where the queue is known to be empty (`can_skip_receive`).
+        """Makes the first call, unless the queue is known to be empty (`can_skip_receive`).
 
-        Raises ServiceUnavailable when too many calls wait already.
+        Raises ServiceUnavailable if too many calls wait already.
         """
         receive, long_polls = self._receive, self._receiver.long_polls
         self._missed_wakeups = long_polls.missed_wakeups
@@ -73,7 +73,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self._call()
 
     def cancel(self, msg: Any = None) -> bool:
-        """Cancels what is under way; another receive takes over what this one was woken for."""
+        """Cancels the current call or wait. Another receive takes over if this one was woken."""
         if not super().cancel(msg):
             return False
         if self._pending is not None:
@@ -106,7 +106,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
         if self._started_at is not None and header.error is None:
             seconds = perf_counter() - self._started_at
             self._receiver.counts.count_receive_call(self._receive.queue, seconds)
-        if self.done():  # the client has gone
+        if self.done():  # The client has disconnected.
             self._receiver.batcher.return_messages(self._receive.queue, rows[1:])
         elif len(rows) == 1 and header.error is None:
             self._wait(header)
@@ -115,10 +115,11 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.set_result(rows)
 
     def _wake_others(self, messages: int) -> None:
-        """Wakes two receives that wait, where there may be messages for them: so a burst soon reaches all.
+        """Wakes two waiting receives if there may be messages for them, so that a burst soon reaches all.
 
-        On a FIFO queue: when this one got as many as it asked for. With fewer it got all that could be received; with
-        as many, the messages that it left were locked for a moment, and other receives may have skipped them.
+        On a FIFO queue it does so if this receive got as many messages as it requested. With fewer it got all that
+        could be received. With as many, the messages that it left were locked for a moment, and other receives may have
+        skipped them.
         """
         receive = self._receive
         if messages == receive.count if receive.queue.is_fifo else self._woken == Woken.FOR_MORE:
@@ -153,7 +154,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.cancel()
             return
         woken = pending.result()
-        if isinstance(woken, list):  # another call has received them
+        if isinstance(woken, list):  # Another call has received them.
             self._woken = Woken.FOR_ONE
             self._on_rows(cast("ReceivedFuture", pending))
         elif self.done():

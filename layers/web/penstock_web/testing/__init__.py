@@ -1,1 +1,2 @@
-"""The test server of the pytest fixtures (`penstock.testing`), a separate process with its own PostgreSQL."""
+"""Implements the test server of the pytest fixtures (`penstock.testing`), a separate process with a separate
+PostgreSQL."""

@@ -1,6 +1,6 @@
-"""`python -m penstock_web.testing FOLDER SOCKET`: becomes the test server that listens on this open socket.
+"""Becomes the test server that listens on this open socket: `python -m penstock_web.testing FOLDER SOCKET`.
 
-`penstock.testing.servers` calls it. The caller's process goes on at once; the server has no parent process.
+`penstock.testing.servers` starts it. The caller's process continues at once. The server has no parent process.
 """
 
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def main(folder: Path, socket: int) -> None:
-    """Detach from the caller, then run. The imports of the service come after that."""
+    """Detaches from the caller, and then runs. The service is imported after that."""
     if os.fork():
         os._exit(0)
     os.setsid()

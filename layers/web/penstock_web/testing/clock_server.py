@@ -1,7 +1,7 @@
-"""A service whose database has a time that moves: standard input says by how many seconds, a line each.
+"""Runs a service whose database has a movable time. Each line of standard input is a number of seconds.
 
-`penstock.testing.clock` starts it, with the addresses of the shared test server. It writes its own address, and after
-each move the database's time, to standard output, and ends with its standard input.
+`penstock.testing.clock` starts it with the addresses of the shared test server. It writes its address, and after each
+move the database's time, to standard output. It ends with its standard input.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ select pg_notify(%s, w.name) from (select unnest(%s::text[]) union all select q.
 
 
 def run(superuser: str, service: str) -> None:
-    """Serve on a new database until standard input ends, then drop it. The addresses are those of the server."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which end this process
+    """Serves on a new database until standard input ends, and then drops the database. The addresses are those of the
+    server."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which end this process.
     with new_database(superuser, service) as (connection, address):
         settings = test_settings(address)
         configure_logging(settings.log_level)
@@ -56,7 +57,7 @@ def run(superuser: str, service: str) -> None:
 
 @contextmanager
 def new_database(superuser: str, service: str) -> Iterator[tuple[psycopg.Connection[Row], str]]:
-    """A migrated database with the clock: a superuser's connection, and the address for the service."""
+    """Yields a migrated database with the clock: a superuser's connection, and the address for the service."""
     name = f"clock_{os.getpid()}"
     identifier = sql.Identifier(name)
     with psycopg.connect(superuser, autocommit=True) as administrator:
@@ -73,7 +74,7 @@ def new_database(superuser: str, service: str) -> Iterator[tuple[psycopg.Connect
 
 
 def follow(connection: psycopg.Connection[Row]) -> None:
-    """Move the clock as standard input says; at its end this process gets SIGTERM."""
+    """Moves the clock as standard input says. At its end this process gets SIGTERM."""
     for line in sys.stdin:
         moved = connection.execute(
             "update penstock_clock.advanced set by = by + make_interval(secs => %s)"
@@ -81,17 +82,17 @@ def follow(connection: psycopg.Connection[Row]) -> None:
             (float(line),),
         ).fetchone()
         remove_expired(connection)
-        # Workers and the long polls of every queue wait for a time: they check again.
+        # Workers and the long polls of every queue wait for a time, so they check again.
         connection.execute(_WAKE, (CHANNEL, list(WORKERS)))
         answer(moved[0].isoformat() if moved else "")
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def remove_expired(connection: psycopg.Connection[Row]) -> None:
-    """Do now what the workers would do a moment later: delete what is past its retention.
+    """Does now what the workers would do a moment later: deletes messages that are past their retention.
 
-    Calls skip what another transaction has locked, such as a worker that deletes these messages and has not committed.
-    Workers and receives begin by reading queue.queues, so they have locked nothing meanwhile.
+    The calls skip rows that another transaction has locked, such as a worker that deletes these messages and has not
+    committed. Workers and receives begin by reading queue.queues, so they hold no locks during this time.
     """
     for row in connection.execute("select q.queue_id from queue.queues q").fetchall():
         with connection.transaction():
@@ -100,7 +101,7 @@ def remove_expired(connection: psycopg.Connection[Row]) -> None:
 
 
 def answer(line: str) -> None:
-    """Write a line to the test process."""
+    """Writes a line to the test process."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

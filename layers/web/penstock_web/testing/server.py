@@ -1,4 +1,4 @@
-"""The test server: a new PostgreSQL and the service, until the last test process has ended."""
+"""Runs the test server: a new PostgreSQL and the service, until the last test process has ended."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ DATABASE_SETTINGS: Final = {
     "max_connections": "500",
     "max_wal_size": "256MB",
 }
-# Nothing of the environment: runs with different environments share this server.
+# The environment is not used, because runs with different environments share this server.
 SETTINGS: Final = {
     "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8,::1/128",
     "LOG_LEVEL": "warning",
 }
-# Ends the database and removes its folder when this process has ended, also when it was killed.
+# Ends the database and removes its folder when this process has ended, even if it was killed.
 _CLEANER: Final = """
 cat >/dev/null
 if read -r pid <"$0/postgres/data/postmaster.pid"; then kill -QUIT "$pid"; fi
@@ -44,7 +44,7 @@ rm -rf "$0"
 
 
 def run(folder: Path, socket_number: int) -> None:
-    """Serve until the last connection to this socket is closed, which listens in `folder`, or until SIGTERM."""
+    """Serves until the last connection to this socket, which listens in `folder`, is closed, or until SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     users = ServerUsers(folder, socket.socket(fileno=socket_number))
     with running_database() as database:
@@ -57,13 +57,13 @@ def run(folder: Path, socket_number: int) -> None:
 
 
 def test_settings(dsn: str) -> Settings:
-    """The settings of a service for tests on the database with this address."""
+    """Returns the settings of a service for tests on the database with this address."""
     return Settings.read({**SETTINGS, "DATABASE_URL": dsn, "DATABASE_DIRECT_URL": dsn})
 
 
 @contextmanager
 def running_database() -> Iterator[Postgres]:
-    """A new PostgreSQL, of which nothing is left at the end."""
+    """Yields a new PostgreSQL, which leaves nothing at the end."""
     with ephemeral_state() as state:
         cleaner = subprocess.Popen(
             ["/bin/sh", "-c", _CLEANER, state],

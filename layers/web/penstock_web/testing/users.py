@@ -1,4 +1,5 @@
-"""The users of the test server: each connection to its socket is a user, and the server ends with the last one."""
+"""Counts the users of the test server. Each connection to its socket is a user, and the server ends with the last
+one."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from penstock.testing.servers import lock_folder
 
 
 class ServerUsers:
-    """Answers each user with the server's address and its own number, and waits for the last one to leave."""
+    """Answers each user with the server's address and the user's number, and waits for the last one to leave."""
 
     def __init__(self, folder: Path, listener: socket.socket) -> None:
         self._folder = folder
@@ -23,7 +24,7 @@ class ServerUsers:
         self._numbers = count()
 
     def serve(self, endpoint_url: str, databases: dict[str, str]) -> None:
-        """Begin, in a thread; when the last user leaves, this process gets SIGTERM."""
+        """Begins in a thread. When the last user leaves, this process gets SIGTERM."""
         answer: dict[str, object] = {"endpoint_url": endpoint_url, "databases": databases}
         threading.Thread(target=self._serve, args=(answer,), daemon=True).start()
 
@@ -45,13 +46,13 @@ class ServerUsers:
         connection, _ = self._listener.accept()
         try:
             connection.sendall(json.dumps({**answer, "user": next(self._numbers)}).encode() + b"\n")
-        except ConnectionError:  # killed while it waited
+        except ConnectionError:  # The user was killed while it waited.
             connection.close()
         else:
             selector.register(connection, selectors.EVENT_READ)
 
     def _close_unused(self) -> bool:
-        """Close the socket unless a user has connected meanwhile, which takes the lock."""
+        """Closes the socket unless a user has connected in between, who takes the lock."""
         with lock_folder(self._folder), selectors.DefaultSelector() as waiting:
             waiting.register(self._listener, selectors.EVENT_READ)
             if waiting.select(0):

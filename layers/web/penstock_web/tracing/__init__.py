@@ -1,1 +1,2 @@
-"""Traces of the container, for a collector of OpenTelemetry (docs/tracing.md). Imported only with OTLP_ENABLED."""
+"""Records traces of the container for a collector of OpenTelemetry (docs/tracing.md). It is imported only with
+OTLP_ENABLED."""

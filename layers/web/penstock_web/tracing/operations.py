@@ -2,8 +2,8 @@
 
 The name and the attributes are those of OpenTelemetry's semantic conventions for messaging (AWS SQS) and for database
 calls. No argument of a database call is recorded. A call that several requests share is a span of each of them. Such a
-span begins when the request yields the effect, so it includes the wait for the calls before; that of a receive includes
-its wait for messages.
+span begins when the request yields the effect, so it includes the wait for earlier calls. The span of a receive
+includes its wait for messages.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,14 +42,14 @@ from .tracing import RecordedSpan, Tracing, span_context
 T = TypeVar("T")
 
 MAX_LINKS: Final = 32
-"""Of a receive: SQS returns at most ten messages, but the REST API up to 1,000."""
+"""Limits the links of a receive. SQS returns at most ten messages, but the REST API up to 1,000."""
 
 ENTRIES: Final[dict[str, Callable[..., SendEntry | ReceiptHandle | VisibilityEntry]]] = {
     SEND_MESSAGES.name: SendEntry,
     DELETE_MESSAGES.name: ReceiptHandle,
     CHANGE_VISIBILITIES.name: VisibilityEntry,
 }
-"""What entries of calls are, which have a message's id."""
+"""Lists the kinds of entries that have a message's id."""
 
 _system = msgspec.json.Decoder(dict[str, str])
 
@@ -61,7 +61,7 @@ class OperationRecorder:
         self._tracing = tracing
 
     def __call__(self, operation: Operation[T]) -> Operation[T]:
-        """The same operation, which also records spans if its request is recorded."""
+        """Returns the same operation, which also records spans if its request is recorded."""
         span = REQUEST_SPAN.get()
         return operation if span is None else self._record(operation, span)
 
@@ -72,7 +72,7 @@ class OperationRecorder:
                 call = self._begin(effect, request)
                 try:
                     answer = yield effect
-                except GeneratorExit:  # the call failed, or the client disconnected
+                except GeneratorExit:  # The call failed, or the client disconnected.
                     if call is not None:
                         call.end("unanswered")
                     raise
@@ -97,7 +97,7 @@ class OperationRecorder:
 
 
 def call_attributes(effect: DatabaseEffect[Row]) -> dict[str, str | int]:
-    """Attributes of OpenTelemetry's semantic conventions for PostgreSQL. A batch has more than one entry."""
+    """Returns attributes of OpenTelemetry's semantic conventions for PostgreSQL. A batch has more than one entry."""
     name = effect.statement.name
     attributes: dict[str, str | int] = {
         "db.system.name": "postgresql",
@@ -111,7 +111,8 @@ def call_attributes(effect: DatabaseEffect[Row]) -> dict[str, str | int]:
 
 
 def record_report(report: Report, request: RecordedSpan) -> None:
-    """Names the request's span after what it sent, received or settled. That of a transaction keeps its route."""
+    """Names the request's span after its report: sent, received or settled messages. The span of a transaction keeps
+    its route."""
     match report:
         case Sent(queue_arn=arn, count=count):
             set_operation(request, "send", "send", resource_name(arn), count)
@@ -137,7 +138,7 @@ def set_operation(
 ) -> None:
     """Names the span `{operation name} {destination}` and sets the attributes that the conventions require.
 
-    The number of messages becomes an attribute at the end, once it is known whether the action is one of batches.
+    The number of messages becomes an attribute at the end, when it is known whether the action is about batches.
     """
     attributes: dict[str, str | int] = {
         "messaging.system": "aws_sqs",
@@ -161,13 +162,13 @@ def record_message_id(effect: Effect[object], rows: object, request: RecordedSpa
     text = None if message_id is None else str(UUID(bytes=message_id))
     if effect.statement in (SEND_MESSAGES, PUBLISH_MESSAGES):
         (row,) = cast("list[SentRow | PublishedRow]", rows)
-        text = row.message_id or text  # that of an earlier message with the same deduplication id
+        text = row.message_id or text  # It is the id of an earlier message with the same deduplication id.
     if text is not None:
         request.set("messaging.message.id", text)
 
 
 def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> None:
-    """Links a span that sends to the contexts that its messages bring with them (AWSTraceHeader of the client)."""
+    """Links a span that sends to the contexts in its messages (AWSTraceHeader of the client)."""
     for system in systems[:MAX_LINKS]:
         creator = creation_context(system)
         if creator is not None and creator.span_id != request.context.span_id:
@@ -175,7 +176,7 @@ def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> Non
 
 
 def link_senders(request: RecordedSpan, messages: Sequence[ReceivedRow]) -> None:
-    """Links to the spans that sent the messages, where those are known."""
+    """Links to the spans that sent the messages, if they are known."""
     for message in messages[:MAX_LINKS]:
         sender = creation_context(message.system)
         if sender is not None:
@@ -183,11 +184,11 @@ def link_senders(request: RecordedSpan, messages: Sequence[ReceivedRow]) -> None
 
 
 def creation_context(system: str | bytes | None) -> TraceContext | None:
-    """The context that a message's system attributes name."""
+    """Returns the context that a message's system attributes name."""
     header = None if system is None else _system.decode(system).get("AWSTraceHeader")
     return None if header is None else parse_trace_header(header)
 
 
 def resource_name(arn: str) -> str:
-    """The name in the ARN of a queue or a topic."""
+    """Returns the name in the ARN of a queue or a topic."""
     return arn.rpartition(":")[2]

@@ -1,4 +1,5 @@
-"""Records a span for each sampled request: the fast path asks for it, and an ASGI application around all the others.
+"""Records a span for each sampled request. The fast path calls it directly, and an ASGI application wraps all other
+requests.
 
 headers ──► caller's trace, or a new one ──► recorded? ──no──► the request, as if there were no traces
                                                 └───yes──► span ──► the request ──► status ──► end
@@ -20,13 +21,13 @@ from penstock_web.http.request_notes import KEY, RequestNotes
 from .tracing import RecordedSpan, Tracing
 
 REQUEST_SPAN: ContextVar[RecordedSpan | None] = ContextVar("penstock_span", default=None)
-"""The request that this task answers, if it is recorded."""
+"""Holds the request that this task answers, if it is recorded."""
 
 REQUEST_ID: Final = b"x-amzn-requestid"
 # Frequent requests of probes and scrapers are recorded only if their caller sends a trace.
 PROBE_PATHS: Final = frozenset(("/livez", "/readyz", "/metrics"))
 SYSTEMS: Final = {"sqs": "aws_sqs", "sns": "aws.sns"}
-"""`messaging.system`, by service."""
+"""Maps services to `messaging.system`."""
 OPERATIONS: Final = {
     "SendMessage": ("send", "send"),
     "Publish": ("send", "send"),
@@ -34,16 +35,17 @@ OPERATIONS: Final = {
     "DeleteMessage": ("delete", "settle"),
     "ChangeMessageVisibility": ("change_visibility", "settle"),
 }
-"""Name and type of the operations on messages, by action."""
+"""Maps actions to the name and type of the operation on messages."""
 _HOST = re.compile(r"([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{1,5}))?").fullmatch
 MAX_STATE_BYTES: Final = 512
-"""Of tracestate: the W3C specification asks implementations to propagate at least 512 characters."""
+"""Limits tracestate. The W3C specification asks implementations to propagate at least 512 characters."""
 
 
 class CallerTrace(NamedTuple):
-    """The caller's trace from the request's headers.
+    """Holds the caller's trace from the request's headers.
 
-    `by_w3c`: the header was traceparent. `decided`: the caller has decided whether the trace is sampled.
+    `by_w3c` says that the header was traceparent. `decided` says that the caller has decided whether the trace is
+    sampled.
     """
 
     context: TraceContext
@@ -73,21 +75,21 @@ class SpanOfRequest:
         REQUEST_SPAN.reset(span)
 
     def end(self, method: str, response: HttpResponse | None) -> None:
-        """Ends the span of an action. No response: the client has disconnected."""
+        """Ends the span of an action. Without a response, the client has disconnected."""
         if response is None:
             self.end_request(method, 0, b"")
         else:
             self.end_request(method, response.status, dict(response.headers).get(REQUEST_ID, b""))
 
     def end_request(self, method: str, status: int, request_id: bytes, route: str | None = None) -> None:
-        """Ends the span of any request. `status`: 0 where no response was sent."""
+        """Ends the span of any request. `status` is 0 if no response was sent."""
         if self._span is not None and self.notes is not None:
             describe_action(self._span, self.notes)
             end_span(self._span, method, status, request_id, route)
 
 
 class OpenTelemetryTracer:
-    """Begins the traces of requests; implements that of `http.request_notes`."""
+    """Begins the traces of requests. It implements the RequestTracer of `http.request_notes`."""
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
@@ -97,8 +99,8 @@ class OpenTelemetryTracer:
     ) -> SpanOfRequest | None:
         """The trace of a request. None: it is not recorded, and what it sends has no trace from it.
 
-        Where the caller does not record, its messages get a trace header that is not sampled; X-Amzn-Trace-Id is passed
-        on unchanged.
+        If the caller does not record, its messages get a trace header that is not sampled. X-Amzn-Trace-Id is passed on
+        unchanged.
         """
         caller = read_caller_trace(headers)
         if caller is None:
@@ -113,7 +115,7 @@ class OpenTelemetryTracer:
 
 
 class TracedApplication:
-    """An ASGI application whose requests become spans."""
+    """Wraps an ASGI application, whose requests become spans."""
 
     def __init__(self, application: ASGIApp, tracer: OpenTelemetryTracer) -> None:
         self._application = application
@@ -127,7 +129,7 @@ class TracedApplication:
         peer, _ = scope.get("client") or ("", 0)
         trace = self._tracer.begin(scope["method"], scope["path"], scope["headers"], peer)
         if trace is None:
-            # The task began in the context of the request before, if that was answered on the same connection.
+            # The task began in the context of the previous request, if that was answered on the same connection.
             CURRENT_TRACE.set(None)
             REQUEST_SPAN.set(None)
             await self._application(scope, receive, send)
@@ -152,7 +154,7 @@ class ResponseRecorder:
         self.request_id = b""
 
     async def send(self, message: Message) -> None:
-        """An ASGI `send`."""
+        """Implements an ASGI `send`."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.request_id = dict(message.get("headers", ())).get(REQUEST_ID, b"")
@@ -160,7 +162,8 @@ class ResponseRecorder:
 
 
 def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | None:
-    """The caller's span, from traceparent, else from X-Amzn-Trace-Id. Two traceparent headers are both ignored."""
+    """Returns the caller's span from traceparent, or else from X-Amzn-Trace-Id. Two traceparent headers are both
+    ignored."""
     parents, states, amazons = [], [], []
     for name, value in headers:
         if name == b"traceparent":
@@ -182,7 +185,8 @@ def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | N
 
 
 def initial_span_name(method: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
-    """The span's name until the operation is known: the action, else the method. There would be too many paths."""
+    """Returns the span's name until the operation is known: the action, or else the method. There would be too many
+    paths."""
     for name, value in headers:
         if name == b"x-amz-target":
             return value[:128].decode("latin-1").rpartition(".")[2]
@@ -192,7 +196,8 @@ def initial_span_name(method: str, headers: Sequence[tuple[bytes, bytes]]) -> st
 def request_attributes(
     method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
 ) -> dict[str, str | int]:
-    """Attributes of OpenTelemetry's HTTP server conventions. No query string: it may hold a message or a signature."""
+    """Returns attributes of OpenTelemetry's HTTP server conventions. The query string is left out, because it may hold
+    a message or a signature."""
     attributes: dict[str, str | int] = {
         "http.request.method": method,
         "url.path": path,
@@ -209,7 +214,7 @@ def request_attributes(
 
 
 def describe_action(span: RecordedSpan, notes: RequestNotes) -> None:
-    """Adds what the request of an action says, and names its span if it has reported nothing."""
+    """Adds the members of an action's request, and names its span if the action has reported nothing."""
     action = notes.action
     if notes.error:
         span.set("error.type", notes.error)
@@ -226,12 +231,12 @@ def describe_action(span: RecordedSpan, notes: RequestNotes) -> None:
 
 
 def is_of_batches(action: AnyAction) -> bool:
-    """Whether an action is about any number of messages: then their number is told, also where it is one."""
+    """Returns whether an action is about any number of messages. Their number is then recorded, even if it is one."""
     return action.name == "ReceiveMessage" or action.name.endswith("Batch")
 
 
 def name_action(span: RecordedSpan, action: AnyAction, destination: str) -> None:
-    """An action about messages that failed is `{operation name} {destination}`, too; others go by their own names."""
+    """Names an action about messages that failed `{operation name} {destination}`. Other actions keep their names."""
     name, kind = OPERATIONS.get(action.name.removesuffix("Batch"), (action.name, ""))
     span.is_named = True
     span.set("messaging.system", SYSTEMS[action.service])
@@ -244,7 +249,7 @@ def name_action(span: RecordedSpan, action: AnyAction, destination: str) -> None
 
 
 def end_span(span: RecordedSpan, method: str, status: int, request_id: bytes, route: str | None) -> None:
-    """Ends the span, with the route and the status.
+    """Ends the span with the route and the status.
 
     A 4xx is no error of a server (semantic conventions, "HTTP server spans").
     """
@@ -260,7 +265,8 @@ def end_span(span: RecordedSpan, method: str, status: int, request_id: bytes, ro
 
 
 def find_route(scope: Scope) -> str | None:
-    """The full template of the route, such as `/v1/queues/{name}`; the route has only the path below its prefix."""
+    """Returns the full template of the route, such as `/v1/queues/{name}`. The route has only the path below its
+    prefix."""
     below = getattr(scope.get("route"), "path", None)
     if below is None:
         return None

@@ -1,8 +1,8 @@
-"""A bounded queue of ended spans, and a thread that sends them to the collector.
+"""Holds a bounded queue of ended spans, and a thread that sends them to the collector.
 
-Ending a span only appends it to the queue: a request never waits for the collector. A span that does not fit is dropped
-and counted. OpenTelemetry's own BatchSpanProcessor does not report how many spans it dropped, and its shutdown waits
-30 s for a collector that hangs (docs/decisions/0015-libraries-beside-the-hot-path.md).
+Ending a span only appends it to the queue, so a request never waits for the collector. A span that does not fit is
+dropped and counted. OpenTelemetry's BatchSpanProcessor does not report how many spans it dropped, and its shutdown
+waits 30 s for a collector that hangs (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import logging
@@ -16,9 +16,9 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 MAX_QUEUED_SPANS: Final = 4_096
-"""Spans in the queue; some 8 MB."""
+"""Limits the spans in the queue, which take about 8 MB."""
 BATCH_SPANS: Final = 256
-"""Spans in one request to the collector. Encoding them delays the process by about 5 ms, in small steps."""
+"""Limits the spans in one request to the collector. Encoding them delays the process by about 5 ms, in small steps."""
 PAUSE_SECONDS: Final = 0.25
 LOG_INTERVAL_SECONDS: Final = 60.0
 """Dropped spans are logged at most once in this time."""
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class SpanQueue(SpanProcessor):
-    """Sends spans to the collector through `exporter`. `dropped`: spans that were lost so far."""
+    """Sends spans to the collector through `exporter`. `dropped` counts the lost spans."""
 
     def __init__(self, exporter: SpanExporter, most_spans: int = MAX_QUEUED_SPANS) -> None:
         self._exporter = exporter
@@ -43,7 +43,7 @@ class SpanQueue(SpanProcessor):
         self._thread.start()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Does nothing: only ended spans are queued."""
+        """Does nothing, because only ended spans are queued."""
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queues the span, or drops it."""

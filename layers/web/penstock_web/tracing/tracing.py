@@ -1,7 +1,7 @@
-"""Records spans with OpenTelemetry. A trace that begins here is sampled at random, others as their caller decided.
+"""Records spans with OpenTelemetry. A trace that begins here is sampled at random. For other traces the caller decides.
 
-The decision is made before a span is created: a request that is not recorded costs reading its headers and a random
-number, where OpenTelemetry's own sampler would cost a span.
+The decision is made before a span is created. A request that is not recorded costs reading its headers and a random
+number. OpenTelemetry's sampler would cost a span.
 """
 
 import random
@@ -26,7 +26,7 @@ from penstock.trace_context import TraceContext, Value
 from .span_queue import SpanQueue
 
 EXPORT_SECONDS: Final = 5.0
-"""For one request to the collector, retries included; then its spans are dropped."""
+"""Limits the time of one request to the collector, including retries. After it the spans are dropped."""
 DEFAULT_NAME: Final = "penstock"
 SDK_RESOURCE: Final = Resource(
     {
@@ -36,13 +36,13 @@ SDK_RESOURCE: Final = Resource(
     }
 )
 FLUSH_SECONDS: Final = 2.0
-"""For the spans that are still queued when the process ends."""
+"""Limits the time for queued spans when the process ends."""
 
 
 class RecordedSpan:
-    """A span under way; it implements `penstock.trace_context.Span`.
+    """Represents a span under way. It implements `penstock.trace_context.Span`.
 
-    `is_named`: it has its final name. `messages`: how many it is about; None: none are known.
+    `is_named` says that it has its final name. `messages` is their number, or None if it is unknown.
     """
 
     __slots__ = ("context", "is_named", "messages", "span")
@@ -59,7 +59,7 @@ class RecordedSpan:
         self.span.set_attribute(name, value)
 
     def end(self, error: str | None = None) -> None:
-        """Ends the span; `error`: the kind of error, which becomes `error.type`."""
+        """Ends the span. `error` is the kind of error, which becomes `error.type`."""
         if error is not None:
             self.span.set_attribute("error.type", error)
             self.span.set_status(Status(StatusCode.ERROR))
@@ -67,29 +67,30 @@ class RecordedSpan:
 
 
 class Tracing:
-    """The tracer of a process; it implements `penstock.trace_context.Tracer`. Thread-safe."""
+    """Represents the tracer of a process. It implements `penstock.trace_context.Tracer`. Thread-safe."""
 
     def __init__(self, settings: Settings, exporter: SpanExporter) -> None:
         self._rate = settings.otlp_sample_rate
         self._span_queue = SpanQueue(exporter)
-        # The provider's own shutdown hook would wait for the collector; `close` is called instead.
+        # The provider's shutdown hook would wait for the collector, so `close` is called instead.
         self._provider = TracerProvider(ALWAYS_ON, build_resource(settings), shutdown_on_exit=False)
         self._provider.add_span_processor(self._span_queue)
         self._tracer = self._provider.get_tracer("penstock", __version__)
 
     @property
     def dropped(self) -> int:
-        """Spans that were lost because the queue was full or the collector did not accept them."""
+        """Returns the number of spans that were lost because the queue was full or the collector did not accept
+        them."""
         return self._span_queue.dropped
 
     def should_record(self) -> bool:
-        """Whether a trace that begins here is recorded."""
+        """Returns whether a trace that begins here is recorded."""
         return random.random() < self._rate  # noqa: S311 - a sample, not a secret
 
     def start_request_span(
         self, name: str, attributes: Mapping[str, Value], parent: TraceContext | None, state: str
     ) -> RecordedSpan:
-        """The span of a request that the service answers. `state`: the caller's tracestate."""
+        """Returns the span of a request that the service answers. `state` is the caller's tracestate."""
         return self._start(
             name, SpanKind.SERVER, attributes, None if parent is None else remote_parent(parent, state)
         )
@@ -97,17 +98,19 @@ class Tracing:
     def start_call_span(
         self, parent: RecordedSpan, name: str, attributes: Mapping[str, Value]
     ) -> RecordedSpan:
-        """The span of a database call, within the span `parent`."""
+        """Returns the span of a database call, within the span `parent`."""
         return self._start(
             name, SpanKind.CLIENT, attributes, trace.set_span_in_context(parent.span, Context())
         )
 
     def root(self, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
-        """The span of an activity that begins a trace and sends messages. None: the trace is not sampled."""
+        """Returns the span of an activity that begins a trace and sends messages. None means that the trace is not
+        sampled."""
         return self._start(name, SpanKind.PRODUCER, attributes, None) if self.should_record() else None
 
     def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
-        """The span of a request to another server, in the trace of the message that caused it, linked to its span."""
+        """Returns the span of a request to another server. It is in the trace of the message that caused it, and linked
+        to that message's span."""
         if not cause.sampled:
             return None
         parent = remote_parent(cause)
@@ -131,9 +134,10 @@ class Tracing:
 
 
 def build_resource(settings: Settings) -> Resource:
-    """The resource of spans: from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES (read by the SDK), else our values.
+    """Returns the resource of spans, from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES (read by the SDK), or else our
+    values.
 
-    OTLP_SERVICE_NAME counts before both, unless it has its default. `service.instance.id` is random, as the semantic
+    OTLP_SERVICE_NAME overrides both, unless it has its default. `service.instance.id` is random, as the semantic
     conventions recommend ("Service").
     """
     ours = Resource(
@@ -150,12 +154,12 @@ def build_resource(settings: Settings) -> Resource:
 
 
 def remote_parent(context: TraceContext, state: str = "") -> Context:
-    """An OpenTelemetry context whose current span is another process's."""
+    """Returns an OpenTelemetry context whose current span is another process's."""
     return trace.set_span_in_context(trace.NonRecordingSpan(span_context(context, state)), Context())
 
 
 def span_context(context: TraceContext, state: str = "") -> trace.SpanContext:
-    """The span context of another process's span. An invalid tracestate is ignored, as W3C requires."""
+    """Returns the span context of another process's span. An invalid tracestate is ignored, as W3C requires."""
     return trace.SpanContext(
         int(context.trace_id, 16),
         int(context.span_id, 16),
@@ -166,7 +170,7 @@ def span_context(context: TraceContext, state: str = "") -> trace.SpanContext:
 
 
 def open_tracing(settings: Settings) -> Tracing:
-    """Tracing for the collector at OTLP_ENDPOINT, which need not be running yet."""
+    """Returns the tracing for the collector at OTLP_ENDPOINT, which need not be running yet."""
     exporter = OTLPSpanExporter(
         endpoint=settings.otlp_endpoint,
         insecure=not settings.otlp_endpoint.startswith("https://"),

@@ -222,10 +222,10 @@ def test_users_are_in_the_database(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("queues:\n  a:\n    atributes: {}\n", ":3: there is no 'atributes' here; did you mean 'attributes'? ("),
-        ("queue:\n  orders:\n", ":1: there is no section 'queue'; did you mean 'queues'?"),
+        ("queues:\n  a:\n    atributes: {}\n", ":3: 'atributes' is not allowed here; did you mean 'attributes'? ("),
+        ("queue:\n  orders:\n", ":1: the section 'queue' does not exist; did you mean 'queues'?"),
         ("queues:\n  b:\n    dead_letters: {queue: a, max_receives: x}\n", ":3: expected `int`, got `str` (queues.b)"),
-        ("queues:\n  a:\n  a:\n", ":3: 'a' is in line 2, too"),
+        ("queues:\n  a:\n  a:\n", ":3: 'a' is also in line 2"),
         ("queues:\n  a: [\n", ":3: "),
         ("topics:\n  t:\n    subscriptions: [{raw: true}]\n", ":3: a subscription has either"),
         ("queues: {a: {attributes: {DelaySeconds: 1000}}}", ":1: Invalid value for the parameter DelaySeconds ("),
@@ -238,7 +238,7 @@ def test_users_are_in_the_database(
         ("queues: {a: {mappings: [{function: 'a b'}]}}", ":1: a b is not the name"),
         ("schedules:\n  s:\n    cron: '* * *'\n    target: {queue: a, message: 1}\n", ":3: "),
         ("topics:\n  t:\n    subscriptions:\n      - queue: a\n        filter: {a: 1}\n", ":5: "),
-        ("users:\n  u:\n    policies:\n      - read\n      - reader\n", ":5: a policy is "),
+        ("users:\n  u:\n    policies:\n      - read\n      - reader\n", ":5: a policy must be "),
     ],
 )  # fmt: skip
 def test_mistakes_are_found_before_anything_is_asked(
