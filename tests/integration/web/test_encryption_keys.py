@@ -91,7 +91,10 @@ def test_a_start_with_another_key(
     assert command(OURS, "keys", "create", "--new-encryption-key")[0] == 0
     capsys.readouterr()
     start(settings, OURS)
-    assert f"created under another QUEUE_ENCRYPTION_KEY: {made[0]}; the service refuses their users" in capsys.readouterr().err
+    assert (
+        f"created under another QUEUE_ENCRYPTION_KEY: {made[0]}; the service refuses their users"
+        in capsys.readouterr().err
+    )
     assert command(OURS, "keys", "revoke", made[0])[0] == 0
     start(settings, OURS)
     assert capsys.readouterr().err == ""

@@ -97,7 +97,7 @@ async def _listen_once(
 async def _check(
     connection: LimitedAsyncConnection, handler: NotificationHandler, activity: Activity
 ) -> None:
-    """Asks what is due. Raises OperationalError when the server does not answer any more."""
+    """Asks what is due. Raises OperationalError if the server does not answer any more."""
     cursor = await connection.execute(DUE_WORK.text)
     (work,) = DUE_WORK.make_rows(await cursor.fetchall())
     for name in work.due:

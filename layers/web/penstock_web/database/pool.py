@@ -110,7 +110,7 @@ class Pool:
         self._call_seconds = call_seconds
         # These calls are under way on pooled connections, with the times when they began.
         self._calls: dict[LimitedAsyncConnection, float] = {}
-        self._renewed_at = 0.0  # no older connection is used
+        self._renewed_at = 0.0  # Older connections are not used.
         self._timeout_seconds = timeout_seconds
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
         self.timeouts = 0

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-# PgBouncer leaves SIGQUIT as it was inherited: ignored, where a shell started all this in the background.
+# PgBouncer inherits the handling of SIGQUIT. A shell that starts all this in the background ignores the signal.
 _SIGNALS: Final = {"postgres/data/postmaster.pid": signal.SIGQUIT, "pgbouncer/pid": signal.SIGKILL}
 _LONGEST_END_SECONDS: Final = 20.0
 
@@ -64,9 +64,10 @@ def _runs_in(folder: Path, pid: int) -> bool:
 
 
 def command_line(pid: int) -> str:
-    """The command of a process, empty if it does not run. Slim container images have no ps, macOS has no /proc."""
+    """Returns the command of a process, empty if it does not run. Slim container images have no ps, and macOS has no
+    /proc."""
     if Path("/proc/self/cmdline").exists():
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # The process has ended.
             return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
         return ""
     command = ["ps", "-ww", "-o", "args=", "-p", str(pid)]

@@ -34,7 +34,8 @@ class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestMapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A function that the queue triggers: its name or ARN, or a URL. The rest is what `POST /v1/mappings` takes."""
+    """Describes a function that the queue triggers, by its name or ARN, or a URL. The rest is the body of `POST
+    /v1/mappings`."""
 
     function: Function
     enabled: bool = True
@@ -47,7 +48,8 @@ class ManifestMapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestQueue(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A queue. `attributes` have the names of SQS, or are `archive`, `archive_seconds`, `history` and `paused`."""
+    """Describes a queue. `attributes` have the names of SQS, or are `archive`, `archive_seconds`, `history` and
+    `paused`."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
     dead_letters: DeadLetterTarget | UnsetType | None = UNSET

@@ -19,7 +19,7 @@ DURATIONS: Final = "penstock_http_request_duration_seconds"
 
 
 class Exemplars:
-    """Exemplars of the durations of requests. Used in the event loop only."""
+    """Holds exemplars of the durations of requests. It is used only in the event loop."""
 
     def __init__(self) -> None:
         self._texts: defaultdict[str, dict[int, str]] = defaultdict(dict)
@@ -27,14 +27,14 @@ class Exemplars:
     def add(self, labels: str, bucket: int, seconds: float) -> None:
         """Keeps the trace of the current request, if it is recorded, in place of the bucket's last one.
 
-        `labels`: those of the series, formatted. `bucket`: its position.
+        `labels` are the formatted labels of the series. `bucket` is its position.
         """
         trace = CURRENT_TRACE.get()
         if trace is not None and trace.sampled:
             self._texts[labels][bucket] = f' # {{trace_id="{trace.trace_id}"}} {seconds!r} {time():.3f}'
 
     def of(self, name: str, labels: str) -> dict[int, str]:
-        """The texts after the samples of a series of a metric, by the position of the bucket."""
+        """Returns the texts after the samples of a series of a metric, by the position of the bucket."""
         return self._texts.get(labels, {}) if name == DURATIONS else {}
 
 

@@ -55,7 +55,8 @@ class CallerTrace(NamedTuple):
 
 
 class SpanOfRequest:
-    """The trace of one request: with a span, which is recorded, or the caller's, of which nothing is recorded here."""
+    """Represents the trace of one request: with a recorded span, or the caller's trace, of which nothing is recorded
+    here."""
 
     __slots__ = ("_context", "_span", "_tokens", "notes")
 
@@ -97,7 +98,8 @@ class OpenTelemetryTracer:
     def begin(
         self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
     ) -> SpanOfRequest | None:
-        """The trace of a request. None: it is not recorded, and what it sends has no trace from it.
+        """Returns the trace of a request. None means that it is not recorded, and that its messages have no trace from
+        it.
 
         If the caller does not record, its messages get a trace header that is not sampled. X-Amzn-Trace-Id is passed on
         unchanged.
