@@ -53,7 +53,7 @@ def count_tenths(times: dict[str, list[float]]) -> dict[str, dict[str, int]]:
 
 
 def runs() -> list[dict[str, Any]]:
-    """All of them."""
+    """Returns all of them."""
     return [json.loads(line) for line in RUNS.read_text().splitlines()]
 
 

@@ -44,7 +44,7 @@ def commands(words: str) -> dict[int, str]:
         if process.name.isdigit():
             try:
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:  # it has ended
+            except OSError:  # The process has ended.
                 continue
             if words in command:
                 found[int(process.name)] = command
