@@ -24,7 +24,7 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
         """Returns a new connection. The pool uses it too. Raises psycopg's errors or SettingError."""
         if needs_token(options):
-            try:  # in a thread: credentials of AWS may come from an address of the machine, or of another
+            try:  # It runs in a thread, because credentials of AWS may come from an address of this or another machine.
                 options = await asyncio.to_thread(add_token, options)
             except TokenError as error:
                 raise psycopg.OperationalError(str(error)) from error

@@ -94,7 +94,7 @@ def right_key(database: Database, tried: str, folder: Path | None) -> str:
             "Where the key was changed, write the new one there"
         )
     if kept and list_keys_at_rest(database, kept).is_installations:
-        return f"The right one is in {path}, and is used where QUEUE_ENCRYPTION_KEY is not set"
+        return f"The right one is in {path}, and is used if QUEUE_ENCRYPTION_KEY is not set"
     return (
         "Set the key that the service had (`penstock up` keeps it in the file encryption_key "
         "of its data folder), or create a key for each client under this one: "
