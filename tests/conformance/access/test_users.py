@@ -96,7 +96,7 @@ def test_a_user_of_one_queue(owner: Sqs, user: MakeUser) -> None:
     caller.send(url, "hello")
     denied(caller, "send_message", QueueUrl=other, MessageBody="x")
     denied(caller, "receive_message", QueueUrl=url)
-    # Sources of the text: tests/unit/access/test_denial.py.
+    # Sources of the text: tests/unit/access/test_hosts.py.
     assert caller.refusal("send_message", QueueUrl=other, MessageBody="x").message == (
         f"User: arn:aws:iam::{OWNER}:user/{name} is not authorized to perform: sqs:sendmessage on resource: "
         f"{owner.arn(other)} "

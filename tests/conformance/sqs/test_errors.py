@@ -101,7 +101,7 @@ TABLE = (
 
 # Rows that no action answers, and why. InvalidAction and the like come before there is an action: REQUESTS below.
 ELSEWHERE = {
-    "RequestThrottled": "tests/conformance/access/test_request_rate.py",
+    "RequestThrottled": "tests/conformance/access/test_quotas.py",
 }
 
 

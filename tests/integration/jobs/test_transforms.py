@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
 from zoneinfo import ZoneInfo
 
+import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock_metrics.database.copy_lines import LATENCY_COLUMNS, CopyPiece, lines, pieces
+from penstock_metrics.database.forecasts import refresh_forecasts
+from penstock_metrics.database.read import SourceDatabase as Source
+from penstock_metrics.database.write import join_pieces
 from penstock_metrics.span import HOUR, DaySpan, micros, moment
 from penstock_metrics.transforms import events
 from penstock_metrics.transforms.columns import COUNTS, select_messages, with_whole_queues
 from penstock_metrics.transforms.windows import calendar, in_windows
 from tests.integration.jobs.conftest import rows_of
+from tests.support.database import Database
 from tests.support.jobs.reference import at, message, messages
+from tests.support.sql.metric_rows import add_forecast, new_queue
 
 pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 KEY = ("window_seconds", "queue_id", "group_id", "starts_us", "ends_us")
@@ -162,3 +171,117 @@ def test_live_messages_count_in_the_window_of_the_run_only(spark: SparkSession) 
         (1, "g", 60, 1, 1, 0),
         (2, "", 60, 0, 0, 0),
     ]
+
+
+# --- copy lines ------------------------------------------------------------------------------------------------------
+# Lines of COPY, and the pieces that they are replaced in.
+
+
+def test_what_copy_reads(spark: SparkSession) -> None:
+    """Text format of COPY: tab, newline, carriage return and backslash are escaped, null is \\N."""
+    rows = spark.createDataFrame(
+        [(60, 7, "a\tb\nc\\N\rd", at(0), None, [3, -(2**31)], 0.25)],
+        "window_seconds int, queue_id int, group_id string, starts_us bigint, waiting bigint,"
+        " sketch_buckets array<int>, gini double",
+    )
+    found = rows.transform(lines(rows.columns))
+    line = "60\t7\ta\\tb\\nc\\\\N\\rd\t2025-11-24 16:00:00.000000+00\t\\N\t{3,-2147483648}\t0.25"
+    assert rows_of(found, "piece", "line") == [(f"60 {at(0)}", line)]
+
+
+def test_pieces_cover_the_windows_once() -> None:
+    """Of a day of 25 hours; days of Kolkata begin within an hour of UTC."""
+    for zone in (ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata")):
+        start, end = datetime(2026, 10, 25, tzinfo=zone), datetime(2026, 10, 26, tzinfo=zone)
+        span = DaySpan.of(start, end, datetime(2026, 11, 1, tzinfo=UTC), zone)
+        for seconds in (60, 3600, 86400):
+            found = [piece for _, piece in pieces(span) if piece.window_seconds == seconds]
+            low, high = span.bounds(seconds)
+            assert sum((piece.high - piece.low).total_seconds() for piece in found) * 1_000_000 == high - low
+            assert all(earlier.high <= later.low for earlier, later in pairwise(found))
+
+
+def test_adjacent_pieces_are_joined() -> None:
+    first, second, third, fourth = (datetime(2026, 3, day, tzinfo=UTC) for day in (1, 2, 3, 4))
+    apart = [
+        CopyPiece(60, second, third),
+        CopyPiece(3600, third, fourth),
+        CopyPiece(60, first, second),
+        CopyPiece(3600, first, second),
+    ]
+    assert join_pieces(apart) == [
+        CopyPiece(60, first, third),
+        CopyPiece(3600, first, second),
+        CopyPiece(3600, third, fourth),
+    ]
+
+
+def test_a_line_knows_the_name_of_its_piece(spark: SparkSession) -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    day = datetime(2025, 11, 24, tzinfo=berlin)
+    span = DaySpan.of(day, day, datetime(2026, 11, 1, tzinfo=UTC), berlin)
+    rows = spark.createDataFrame(
+        [(60, at(59)), (3600, at(60)), (86400, span.start_us)], "window_seconds int, starts_us bigint"
+    )
+    names = {name for (name,) in rows_of(rows.transform(lines(["starts_us"])), "piece")}
+    assert len(names) == 3
+    assert names <= {name for name, _ in pieces(span)}
+    assert span.end_us - span.start_us == 24 * HOUR
+
+
+def test_the_columns_are_those_of_the_percentiles() -> None:
+    assert [name for name in LATENCY_COLUMNS if name.startswith("p")] == [
+        "p50_us",
+        "p90_us",
+        "p95_us",
+        "p99_us",
+    ]
+
+
+# --- forecasts -------------------------------------------------------------------------------------------------------
+# Forecasts by Spark out of stored windows: which queues have one, and the rows that are stored.
+
+
+NOW = datetime(2026, 3, 29, 12, 30, 20, tzinfo=UTC)
+LAST = NOW.replace(second=0)
+Connection = psycopg.Connection[Any]
+
+
+def draining(connection: Connection, queue_id: int, minutes: int) -> None:
+    """Windows of a queue that loses 10 messages a minute, of which 1,000 are left at LAST."""
+    connection.execute(
+        "insert into queue.metrics_window (window_seconds, queue_id, group_id, starts_at, ends_at, arrivals,"
+        " deliveries, redeliveries, deletions, dead_lettered, purged, expired, moved, depth, waiting, received)"
+        " select s, %(queue)s, '', e - s * interval '1 s', e, 0, 0, 0, s / 6, 0, 0, 0, 0,"
+        " 1000 + 10 * extract(epoch from %(last)s - e) / 60, 0, 0"
+        " from (values (60, %(last)s), (3600, date_trunc('hour', %(last)s, 'UTC'))) t(s, last),"
+        " generate_series(last - %(minutes)s * interval '1 minute', last, s * interval '1 s') e",
+        {"queue": queue_id, "last": LAST, "minutes": minutes},
+    )
+
+
+def test_forecasts_are_replaced(spark: SparkSession, database: Database) -> None:
+    """Of a queue that drains, of one that is new; none of idle and of deleted queues. Earlier forecasts are gone."""
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        orders, bills, idle = (new_queue(connection, name) for name in ("orders", "bills", "idle"))
+        connection.execute("update queue.queues set created_at = %s", (LAST - timedelta(days=40),))
+        draining(connection, orders, 3000)
+        draining(connection, 99, 3000)
+        add_forecast(connection, idle, NOW - timedelta(hours=1))
+        backlog = spark.createDataFrame([(orders, 1000), (bills, 3)], "queue_id int, backlog bigint")
+        assert refresh_forecasts(Source(spark, database.dsn), micros(NOW), backlog) == 2
+        rows = connection.execute(
+            "select queue_id, backlog, method, reason, forecast[12], forecast_at[12], drain_seconds::int, warnings"
+            " from queue.metrics_forecast order by 1"
+        ).fetchall()
+    assert rows[0] == (
+        orders,
+        1000,
+        "trend_6h",
+        None,
+        pytest.approx(400),
+        LAST + timedelta(hours=1),
+        6000,
+        {},
+    )
+    assert rows[1] == (bills, 3, None, "no_method_beats_unchanged", None, None, None, {})

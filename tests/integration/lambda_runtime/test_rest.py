@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
 # Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
-import penstock_web.rest.application  # noqa: F401
+import penstock_web.rest.application
+import penstock_web.rest_function  # noqa: F401
+from tests.support import plain_http
+from tests.support.conformance.access_keys import SIGV4, new_key
 from tests.support.database import Database
-from tests.support.functions.server import Functions, load_handler
-from tests.support.local_lambda.events import EVENT_FORMS, Request, event_of, response_of
+from tests.support.functions.server import Functions, FunctionServer, load_handler
+from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, event_of, response_of
 
 JSON = {"content-type": "application/json"}
 
@@ -78,3 +82,43 @@ def test_a_key_is_asked_for(database: Database, form: Any) -> None:
     with Functions(database.pooled_dsn, variables) as functions:
         answer = response_of(functions.invoke("rest", event_of(form, Request("GET", "/v1/queues"))))
     assert (answer.status, json.loads(answer.body)["error"]["code"]) == (403, "unauthorized")
+
+
+# --- console function ------------------------------------------------------------------------------------------------
+# The console as the function `rest`: pages, forms and sessions by events of API Gateway and of a load balancer.
+
+
+@pytest.fixture
+def console(database: Database, form: EventForm) -> Iterator[httpx.Client]:
+    with (
+        FunctionServer(database.pooled_dsn, form, SIGV4) as deployment,
+        plain_http.Client(base_url=deployment.endpoint_url) as console,
+    ):
+        yield console
+
+
+def test_sign_in_make_a_queue_and_look(console: httpx.Client, database: Database) -> None:
+    assert console.get("/console/queues").headers["location"].startswith("/console/sign-in?")
+    key_id, secret = new_key(database, "000000000000")
+    origin = {"origin": str(console.base_url).rstrip("/")}
+    answer = console.post("/console/sign-in", data={"key": key_id, "secret": secret}, headers=origin)
+    assert answer.status_code == 303, answer.text
+    assert (
+        console.post("/console/queues", data={"name": "made"}, headers={"origin": "null"}).status_code == 403
+    )
+    assert console.post("/console/queues", data={"name": "made"}, headers=origin).status_code == 303
+    body = {"body": "gr\u00fc\u00dfe, <b>"}
+    assert console.post("/console/queues/made/send", data=body, headers=origin).status_code == 303
+    text = console.get("/console/queues/made/messages", headers={"accept-encoding": "gzip"}).text
+    assert "gr\u00fc\u00dfe, &lt;b&gt;" in text
+    assert console.get("/console/queues").status_code == console.get("/console").status_code == 200
+    style = console.get("/console/static/console.css", headers={"accept-encoding": "gzip"})
+    assert ":root" in style.text
+    assert console.get("/console/none").status_code == 404
+    for page in ("topics", "schedules", "schedules?view=calendar", "deliveries", "audit", "keys"):
+        answer = console.get(f"/console/{page}")
+        assert answer.status_code == 200, (page, answer.text)
+    assert "QUEUE_LAMBDA_MAPPINGS is off" in console.get("/console/mappings").text
+    system = console.get("/console/system").text
+    assert "<dt>connections, of at most</dt>" in system
+    assert "A function has one connection and no pool." in system

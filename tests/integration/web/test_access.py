@@ -251,3 +251,17 @@ def test_guessing_keys_costs_the_database_nothing(service: Service, keys: Comman
         assert codes[-1] == 429
         assert set(codes) == {401, 429}
         assert http.get("/v1/queues", headers=known).status_code == 200
+
+
+# --- hosts -----------------------------------------------------------------------------------------------------------
+# Health checks ask under any name: load balancers and Kubernetes have their own (docs/access.md, "Hosts").
+
+
+EVIL = {"host": "rebind.evil.example"}
+
+
+def test_health_answers_to_every_name(database: Database) -> None:
+    with running_service(database.api_dsn, QUEUE_LOCALSTACK_HEALTH="true") as service, service.http() as http:
+        for path in ("/livez", "/readyz", "/_localstack/health"):
+            assert http.get(path, headers=EVIL).status_code == 200
+        assert http.get("/v1/queues", headers=EVIL).status_code == 421

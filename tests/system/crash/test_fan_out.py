@@ -14,15 +14,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import httpx
 import psycopg
 import pytest
 
+from penstock_web.local.binaries import Source
+from penstock_web.local.postgres import Postgres, start
+from penstock_web.system_account import SystemAccount
 from tests.support import plain_http
 from tests.support.crash.installation import Installation
-from tests.support.sql.calls import create
+from tests.support.ledger import Ledger
+from tests.support.sql.calls import Counts, counts, create, maintain
+from tests.support.sql.server_crash import Round, drain, run_until_killed
 from tests.support.wait import wait_until
 
 Victim = Literal["service", "backend", "database"]
@@ -133,3 +138,34 @@ def test_1000_queues_or_none_200_times(state: Path, capsys: pytest.CaptureFixtur
     with capsys.disabled():
         sys.stdout.write("".join(f"\n{number:4} {what}" for what, number in sorted(outcomes.items())) + "\n")
     assert outcomes["killed while it published"] > 0
+
+
+# --- storage ---------------------------------------------------------------------------------------------------------
+# An acknowledged message survives kill -9 of the whole server; a deleted one stays deleted.
+
+
+ROUNDS = 3
+SOURCE = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
+
+
+@pytest.mark.parametrize("name", ["orders", "orders.fifo"])
+def test_acknowledged_messages_survive_a_crash(server: Postgres, state: Path, name: str) -> None:
+    ledger = Ledger()
+    with psycopg.connect(server.service_dsn(), autocommit=True) as db:
+        arn = create(db, name, shards=2)
+        on = "select current_setting('fsync') || current_setting('synchronous_commit')"
+        assert db.execute(on).fetchone() == ("onon",)
+    for number in range(ROUNDS):
+        run_until_killed(server.data, Round(server.service_dsn(), arn, ledger, number), deletes=20)
+        server = start(state, SystemAccount.choose(), SOURCE)
+        assert not server.adopted
+    with psycopg.connect(server.service_dsn(), autocommit=True) as db:
+        drain(db, arn, ledger)
+        maintain(db, arn)
+        assert counts(db, arn) == Counts(0, 0, 0)
+    findings = ledger.findings()
+    assert findings.violations == {}
+    assert findings.sent > ROUNDS * 20
+    # Of each round at most one call an actor had no answer: 4 batches of 10.
+    assert findings.unknown_sends <= ROUNDS * 40
+    assert findings.unknown_deletes <= ROUNDS * 40

@@ -35,7 +35,7 @@ HERE = (
 UNGUIDED = {
     "--guided": "--stack-name penstock-other --s3-bucket none --no-execute-changeset --capabilities CAPABILITY_IAM"
 }
-COMPOSE, HELM = "infra/container/compose.yaml", "tests/system/helm/test_running.py"
+COMPOSE, HELM = "infra/container/compose.yaml", "tests/system/helm/test_objects.py"
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from itertools import pairwise
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from penstock.settings import Settings
-from penstock_metrics.main import parser
+from penstock_metrics.main import instant, parser
 from penstock_metrics.output import write
 from penstock_metrics.output.datasets import DATASETS, LATENCIES, MESSAGES, WINDOWS
 from penstock_metrics.output.days import Computed, Kept, replaceable
@@ -18,6 +20,8 @@ from penstock_metrics.output.iceberg import NoCatalogError
 from penstock_metrics.output.options import exporter
 from penstock_metrics.output.place import Note, Place, Slot, file_name, parse_slot
 from penstock_metrics.output.write import KEY, WriteTask, make_key, writer
+from penstock_metrics.scope import Scope
+from penstock_metrics.span import HOUR, MINUTE, QUARTER, DaySpan, find_zone, micros, moment
 
 TODAY = date(2026, 3, 29)
 A_DAY = "messages/day=2026-03-29/queue=orders"
@@ -113,3 +117,122 @@ def test_bad_options(options: list[str], error: type[Exception], text: str) -> N
     """They end the job before it computes anything."""
     with pytest.raises(error, match=text):
         exporter(parser().parse_args(options), Settings.read({}))
+
+
+# --- scope -----------------------------------------------------------------------------------------------------------
+# From when on the windows of each queue are computed.
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NOW = datetime(2026, 3, 30, 12, tzinfo=UTC)
+
+
+def us(text: str) -> int:
+    return micros(datetime.fromisoformat(text))
+
+
+def scope(first: dict[int, int], kept: dict[int, int], zone: ZoneInfo = BERLIN) -> Scope:
+    return Scope.of(first, kept, NOW, NOW, zone)
+
+
+def test_all_windows_around_the_first_change() -> None:
+    """Its day, which is the longest; the span is that of the queue whose change is first."""
+    found = scope({1: us("2026-03-29T15:20Z"), 2: us("2026-03-30T11:59Z")}, {1: 0, 2: 0})
+    assert found.since_us == {1: us("2026-03-29T00:00+01:00"), 2: us("2026-03-30T00:00+02:00")}
+    assert found.start_us == found.span.start_us == us("2026-03-29T00:00+01:00")
+    assert found.span.end_us == us("2026-03-31T00:00+02:00")
+
+
+def test_an_hour_that_begins_before_its_day_does() -> None:
+    found = scope({1: us("2026-03-29T18:45Z")}, {1: 0}, ZoneInfo("Asia/Kolkata"))
+    assert found.since_us == {1: us("2026-03-29T18:00Z")}
+    assert found.span.start_us <= us("2026-03-29T18:00Z")
+
+
+def test_what_the_history_has_no_more_is_left_out() -> None:
+    """And queues that keep none, or that there are no more."""
+    kept = us("2026-03-30T05:00Z")
+    found = scope({1: us("2026-03-01T00:00Z"), 2: us("2026-03-30T11:59Z"), 3: 0}, {1: kept, 2: 0})
+    assert found.since_us == {1: kept, 2: us("2026-03-30T00:00+02:00")}
+
+
+def test_the_queues_that_need_old_rows() -> None:
+    found = scope({1: us("2026-03-29T15:20Z"), 2: us("2026-03-30T11:59Z")}, {1: 0, 2: 0})
+    assert found.queues_before(us("2026-03-29T12:00Z")) == [1]
+    assert found.queues_before(us("2026-03-30T12:00Z")) == found.queues_before(None) == [1, 2]
+
+
+def test_nothing_to_compute() -> None:
+    found = scope({}, {1: 0})
+    assert (found.since_us, found.span.end_us - found.span.start_us) == ({}, 24 * HOUR)
+    assert found.start_us == found.span.end_us
+
+
+# --- span ------------------------------------------------------------------------------------------------------------
+# Days of zones and the windows in them.
+
+
+NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def span(start: str, end: str, zone: str) -> DaySpan:
+    return DaySpan.of(datetime.fromisoformat(start), datetime.fromisoformat(end), NOVEMBER, ZoneInfo(zone))
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "hours"),
+    [
+        ("Europe/Berlin", "2026-03-28", 24),
+        ("Europe/Berlin", "2026-03-29", 23),
+        ("Europe/Berlin", "2026-10-25", 25),
+        ("America/New_York", "2026-03-08", 23),
+        ("America/New_York", "2026-11-01", 25),
+        ("Australia/Lord_Howe", "2026-04-05", 24.5),
+        ("Asia/Kolkata", "2026-03-29", 24),
+        ("UTC", "2026-03-29", 24),
+    ],
+)
+def test_a_day_is_as_long_as_in_its_zone(zone: str, day: str, hours: float) -> None:
+    noon = datetime.fromisoformat(f"{day}T12:00:00").replace(tzinfo=ZoneInfo(zone))
+    found = DaySpan.of(noon, noon, NOVEMBER, ZoneInfo(zone))
+    assert found.end_us - found.start_us == hours * HOUR
+    assert moment(found.start_us).astimezone(ZoneInfo(zone)).strftime("%F %T") == f"{day} 00:00:00"
+
+
+def test_a_span_is_made_of_whole_days_without_gaps() -> None:
+    found = span("2026-03-28T23:30+00:00", "2026-03-31T00:00+02:00", "Europe/Berlin")
+    starts = [moment(day).astimezone(BERLIN).strftime("%F") for day in found.days]
+    assert starts == ["2026-03-29", "2026-03-30", "2026-03-31"]
+    assert [later - earlier for earlier, later in pairwise(found.days)] == [23 * HOUR, 24 * HOUR]
+
+
+def test_the_slots_of_a_day_lie_in_it() -> None:
+    found = span("2026-10-25T00:00+02:00", "2026-10-26T00:00+01:00", "Europe/Berlin")
+    slots = list(found.slots())
+    assert found.slot_us == QUARTER
+    assert len(slots) == 100
+    assert all(start <= slot < end for slot, start, end in slots)
+
+
+def test_hours_that_begin_before_the_day_does_are_computed_whole() -> None:
+    found = span("2026-03-29T00:00+05:30", "2026-03-30T00:00+05:30", "Asia/Kolkata")
+    low, high = found.bounds(3600)
+    assert (found.start_us - low, high - found.end_us) == (30 * MINUTE, 30 * MINUTE)
+    assert found.bounds(86400) == found.bounds(60) == (found.start_us, found.end_us)
+
+
+def test_microseconds_are_exact() -> None:
+    late = datetime(2261, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    assert moment(micros(late)) == late
+
+
+def test_a_time_without_offset_is_one_of_the_zone() -> None:
+    assert instant("2026-03-30", BERLIN) == datetime(2026, 3, 29, 22, tzinfo=UTC)
+    assert instant("2026-03-30T00:00Z", BERLIN) == datetime(2026, 3, 30, tzinfo=UTC)
+    assert instant(None, BERLIN) is None
+
+
+@pytest.mark.parametrize("name", ["Europe/Nowhere", "", "../etc/passwd"])
+def test_a_zone_that_there_is_not(name: str) -> None:
+    with pytest.raises(ValueError, match="QUEUE_METRICS_TIMEZONE must be a time zone"):
+        find_zone(name)

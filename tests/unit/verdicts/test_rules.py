@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 from penstock.verdicts import Cause, Facts, Gauges, Kind, Minute, Verdict, is_asking_for_more, judge
+from tests.support.verdicts.days import SCENARIOS
+from tests.support.verdicts.recorded import scores
+from tests.support.verdicts.score import Score, is_close, score
+from tests.support.verdicts.simulation import simulate
 
 NOW = datetime(2026, 11, 2, 12, 0, 20, tzinfo=UTC)
 NOON = NOW.replace(second=0)
@@ -313,3 +317,45 @@ def test_a_batch_is_no_backlog_until_it_stands() -> None:
     works = [minute(ago, sent=0, received=200, deleted=200, visible=4200 + 200 * ago) for ago in (2, 1)]
     assert kind([*quiet, minute(1, sent=5000, received=200, deleted=200, visible=4800)]) is Kind.OK
     assert kind([*quiet, loads, *works]) is Kind.DRAINING
+
+
+# --- days ------------------------------------------------------------------------------------------------------------
+# Verdicts on whole made-up days, whose truth is known: see tests/support/verdicts.
+
+
+EVERY_MINUTES = 12
+JUDGED = {name: scenario for name, scenario in SCENARIOS.items() if scenario.expected}
+DRAINING = ("diurnal, too few at the peak", "outage, long drain", "autoscaled, too little")
+RIGHT_ANSWERS = 0.8
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_a_day_gets_the_verdicts_that_it_deserves(name: str) -> None:
+    """At the border of two verdicts any is right."""
+    found = score(JUDGED[name], simulate(JUDGED[name].plan), every=EVERY_MINUTES)
+    assert found.right > 0
+    assert found.wrong.total() <= 0.01 * found.right, found.wrong
+
+
+def test_a_backlog_is_gone_when_it_was_said_to_be() -> None:
+    """Four of five hourly answers are within a fifth of the truth, of queues empty within five hours."""
+    days = [(SCENARIOS[name], simulate(SCENARIOS[name].plan)) for name in DRAINING]
+    answers = [answer for scenario, day in days for answer in score(scenario, day, every=60).drains]
+    close = sum(is_close(said, true) for _, said, true in answers)
+    assert len(answers) >= 15
+    assert close >= RIGHT_ANSWERS * len(answers), answers
+
+
+def test_the_score_would_notice() -> None:
+    """A naive rule is wrong on a day on which a batch comes every hour."""
+    scenario = SCENARIOS["hourly batch"]
+    found: Score = score(scenario, simulate(scenario.plan), every=2, by_naive=True)
+    assert found.wrong.total() > 0.1 * found.right
+
+
+def test_recorded_runs_of_the_benchmarks() -> None:
+    verdicts, naive = scores()
+    assert not verdicts.wrong
+    assert verdicts.right > naive.right + 5
+    assert all(verdicts.drains)
+    assert verdicts.drains

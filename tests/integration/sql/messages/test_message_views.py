@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
+import psycopg
 import pytest
 
 from penstock.postgres.statements.move_tasks import START_MOVE_TASK
 from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
+from tests.support.database import Database
 from tests.support.sql.calls import (
     Connection,
     call,
     change,
+    change_by_id,
     check_tenants_again,
     create,
     delete,
@@ -30,6 +33,7 @@ from tests.support.sql.calls import (
     send,
     value,
 )
+from tests.support.sql.move_tasks import start, step
 from tests.support.wait import wait_until
 
 BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
@@ -271,3 +275,91 @@ def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(
         late.execute("commit")
     # Autovacuum may have a transaction too, in any database of the server.
     wait_until(lambda: value(db, below) == 2)
+
+
+# --- message columns -------------------------------------------------------------------------------------------------
+# A column that a later release adds to messages goes with them, and handing out messages costs no call a row.
+
+
+BOTH_KINDS = pytest.mark.parametrize("suffix", ["", ".fifo"])
+
+
+@pytest.fixture
+def extended_db(db: Connection, database: Database) -> Connection:
+    """The tables of messages have one column more, which no function names."""
+    with psycopg.connect(database.dsn, autocommit=True) as owner:
+        for table in ("log", "side", "fifo_message", "archive"):
+            owner.execute(f"alter table queue.{table} add column hint text")
+    return db
+
+
+def send_hint(db: Connection, arn: str) -> int:
+    """Send a message with the column; its public id."""
+    (sent,) = send(db, arn, "m", group="g" if arn.endswith(".fifo") else None)
+    db.execute(f"update queue.{'fifo_message' if arn.endswith('.fifo') else 'log'} set hint = 'h'")
+    assert sent.id is not None
+    return sent.id
+
+
+def hints(extended_db: Connection, table: str, arn: str) -> list[str | None]:
+    query = f"select array(select hint from queue.{table} join queue.queues using (queue_id) where arn = %s)"
+    return list(value(extended_db, query, arn))
+
+
+def test_it_stays_when_a_message_that_waits_is_delayed(extended_db: Connection) -> None:
+    arn = create(extended_db)
+    assert change_by_id(extended_db, arn, send_hint(extended_db, arn), 60)
+    assert hints(extended_db, "side", arn) == ["h"]
+
+
+@BOTH_KINDS
+def test_it_goes_to_dead_letter_queues(extended_db: Connection, suffix: str) -> None:
+    """From the log to the slow path, and there from queue to queue."""
+    last = create(extended_db, "last" + suffix)
+    dead = create(extended_db, "dead" + suffix, RedrivePolicy=redrive(last))
+    arn = create(extended_db, "q" + suffix, RedrivePolicy=redrive(dead))
+    send_hint(extended_db, arn)
+    table = "fifo_message" if suffix else "side"
+    for source, target in [(arn, dead), (dead, last)]:
+        assert len(receive(extended_db, source, visibility=0)) == 1
+        assert receive(extended_db, source) == []
+        assert (hints(extended_db, table, source), hints(extended_db, table, target)) == ([], ["h"])
+    assert len(receive(extended_db, last)) == 1
+
+
+def test_it_goes_back_with_a_move_task(extended_db: Connection) -> None:
+    dead = create(extended_db, "dead.fifo")
+    arn = create(extended_db, "q.fifo", RedrivePolicy=redrive(dead))
+    send_hint(extended_db, arn)
+    assert len(receive(extended_db, arn, visibility=0)) == 1
+    assert receive(extended_db, arn) == []
+    assert step(extended_db, start(extended_db, dead)) == (1, "COMPLETED")
+    assert hints(extended_db, "fifo_message", arn) == ["h"]
+
+
+@pytest.mark.parametrize("state", ["waiting", "received", "delayed"])
+@BOTH_KINDS
+def test_the_archive_keeps_it(extended_db: Connection, suffix: str, state: str) -> None:
+    arn = create(extended_db, "q" + suffix, archive="true")
+    sent = send_hint(extended_db, arn)
+    if state == "received":
+        assert delete(extended_db, receive(extended_db, arn)) == ["deleted"]
+    else:
+        assert state == "waiting" or change_by_id(extended_db, arn, sent, 60)
+        assert delete_by_id(extended_db, arn, sent) == [sent]
+    assert hints(extended_db, "archive", arn) == ["h"]
+
+
+@pytest.mark.parametrize(
+    "constructed",
+    [
+        "queue.log l cross join lateral queue.delivery_row(l, l.id, 1, now(), now(), 7)",
+        "queue.side s cross join lateral queue.delivery_row(p_side => s)",
+        "queue.fifo_message f cross join lateral queue.delivery_row(p_fifo => f)",
+    ],
+)
+def test_the_planner_inlines_the_row_of_a_delivery(extended_db: Connection, constructed: str) -> None:
+    """Otherwise a receive would call a function for each message ("Function Scan")."""
+    plan = [line for (line,) in extended_db.execute(f"explain (costs off) select d.* from {constructed} d")]
+    assert len(plan) == 1, plan
+    assert "Scan" in plan[0]

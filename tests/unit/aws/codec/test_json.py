@@ -1,5 +1,6 @@
 """AWS JSON: botocore's own serializer writes the request, our decoder must read the same values."""
 
+from json import dumps
 from typing import Any
 
 import botocore.serialize
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.actions import ACTIONS, BY_NAME, AnyAction
-from penstock.aws.codec import json
+from penstock.aws.codec import json, rest_json
+from penstock.aws.codec.json import MAXIMUM_STRUCTURAL_CHARACTERS
 from penstock.errors import (
     AwsError,
     MissingParameter,
@@ -18,6 +20,7 @@ from penstock.errors import (
     RequestEntityTooLarge,
     SerializationException,
 )
+from penstock.scheduler.types import CreateScheduleRequest
 from penstock.sqs import types as sqs
 
 MODEL = botocore.session.get_session().get_service_model("sqs")
@@ -244,3 +247,34 @@ def test_an_error_names_its_type_and_says_what_happened() -> None:
         "__type": "com.amazonaws.sqs#QueueDoesNotExist",
         "message": "The specified queue does not exist.",
     }
+
+
+# --- rest json -------------------------------------------------------------------------------------------------------
+# Long bodies of REST-JSON: its decoder makes objects of all values, so these are counted first.
+
+
+decode = rest_json.make_decoder(CreateScheduleRequest)
+
+
+def body(**more: Any) -> bytes:
+    target = {"Arn": "arn:aws:sqs:us-east-1:000000000000:q", "RoleArn": "arn:aws:iam::000000000000:role/r"}
+    given = {"ScheduleExpression": "rate(1 hour)", "FlexibleTimeWindow": {"Mode": "OFF"}}
+    return dumps({**given, "Target": target | more}).encode()
+
+
+def test_a_long_input_may_hold_whatever_it_likes() -> None:
+    """Brackets and commas in a text are none of the request's."""
+    for text in ('[{"a":[1,"\\\\"]},' * 50_000, '"' * 1_000_000, "\\" * 1_000_000, ",[{" * 300_000):
+        assert decode("s", b"", body(Input=text)).target.input == text
+
+
+@pytest.mark.parametrize("value", ["[]", "1", "{}", '[""]'])
+def test_many_values_are_refused_unread(value: str) -> None:
+    values = ",".join([value] * (MAXIMUM_STRUCTURAL_CHARACTERS + 1))
+    with pytest.raises(SerializationException):
+        decode("s", b"", body(Input="x").replace(b'"x"', f'"x","y":[{values},"{"z" * 131_072}"]'.encode()))
+
+
+def test_a_longer_schedule_than_any_request_is_refused_unread() -> None:
+    with pytest.raises(RequestEntityTooLarge):
+        decode("s", b"", b"[" * 2_200_000)

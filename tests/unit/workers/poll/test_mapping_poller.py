@@ -22,6 +22,9 @@ from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock.workers.poll.invocation_slots import InvocationSlots
 from penstock.workers.poll.mapping_poller import MappingPoller
+from penstock.workers.poll.poller import Poller, count_most_invocations
+from penstock.workers.poll.service import PollService
+from tests.support.web.virtual_clock import settle
 
 pytestmark = pytest.mark.virtual_time
 
@@ -46,7 +49,7 @@ class Counts:
     def count_handled(self, *_: Any) -> None: ...
 
 
-class Service:
+class Queue:
     """A queue of messages, each of which is received once. `deleted`: their numbers, in order.
 
     `away`: from when to when nothing can be deleted.
@@ -119,7 +122,7 @@ class Harness:
 
     def __init__(
         self,
-        service: Service,
+        service: Queue,
         target: Target,
         options: Options,
         slots: int | InvocationSlots = 200,
@@ -158,7 +161,7 @@ async def polled(seconds: float, make: Callable[[], Harness]) -> Harness:
 async def test_a_window_leaves_time_for_the_invocation() -> None:
     """Else the messages would be visible again at its end, each time anew."""
     options = Options(batch_size=100, maximum_batching_window_in_seconds=60)
-    harness = await polled(100, lambda: Harness(Service(30, "a"), Target(), options))
+    harness = await polled(100, lambda: Harness(Queue(30, "a"), Target(), options))
     assert harness.target.began == [15]
     assert harness.service.deleted == [1]
 
@@ -167,7 +170,7 @@ async def test_a_window_leaves_time_for_the_invocation() -> None:
 async def test_messages_that_are_visible_at_once_are_not_asked_for_without_a_pause(function: str) -> None:
     bodies = [str(n) for n in range(1000)]
     harness = await polled(
-        10, lambda: Harness(Service(0, *bodies), Target(), Options(batch_size=1), function=function)
+        10, lambda: Harness(Queue(0, *bodies), Target(), Options(batch_size=1), function=function)
     )
     assert harness.target.began == []
     assert len(harness.service.received) < 20
@@ -178,7 +181,7 @@ async def test_nothing_is_received_while_the_process_has_no_place() -> None:
     """Its messages would wait while they are invisible, and be visible again before they are handled."""
     options = Options(batch_size=1, scaling_config=ScalingConfig(50))
     bodies = [str(n) for n in range(60)]
-    harness = await polled(55, lambda: Harness(Service(30, *bodies), Target(10), options, slots=3))
+    harness = await polled(55, lambda: Harness(Queue(30, *bodies), Target(10), options, slots=3))
     assert len(harness.target.began) == 12
     assert len(harness.service.received) <= 14
 
@@ -187,7 +190,7 @@ async def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
     """Otherwise each message of the queue would be received without effect, as often as its redrive policy lets it."""
     bodies = [str(n) for n in range(1000)]
     harness = await polled(
-        10, lambda: Harness(Service(30, *bodies), Target(error=ZeroDivisionError()), Options(batch_size=1))
+        10, lambda: Harness(Queue(30, *bodies), Target(error=ZeroDivisionError()), Options(batch_size=1))
     )
     assert len(harness.service.received) < 20
     assert harness.service.deleted == []
@@ -198,7 +201,7 @@ async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
     """Else the mapping would seem to fail until it does, after an outage of the database."""
 
     def make() -> Harness:
-        harness = Harness(Service(30, "a", "b", "c"), Target(), Options(batch_size=1))
+        harness = Harness(Queue(30, "a", "b", "c"), Target(), Options(batch_size=1))
         harness.lost_reports = 1
         return harness
 
@@ -209,7 +212,7 @@ async def test_what_a_url_has_handled_is_deleted_after_an_outage() -> None:
     """Also where the request has taken longer than the queue's visibility timeout."""
 
     def make() -> Harness:
-        harness = Harness(Service(30, "a"), Target(40), Options(), function="http://127.0.0.1:1/")
+        harness = Harness(Queue(30, "a"), Target(40), Options(), function="http://127.0.0.1:1/")
         harness.service.away = (35, 50)
         return harness
 
@@ -222,12 +225,113 @@ async def test_a_mapping_leaves_places_to_others() -> None:
 
     slots, bodies = InvocationSlots(200), [str(n) for n in range(1000)]
     slow = Options(batch_size=1, scaling_config=ScalingConfig(1000))
-    first = Harness(Service(900, *bodies), Target(900), slow, slots)
+    first = Harness(Queue(900, *bodies), Target(900), slow, slots)
     await asyncio.sleep(1)
-    others.append(Harness(Service(900, "a"), Target(), Options(), slots, number=2))
+    others.append(Harness(Queue(900, "a"), Target(), Options(), slots, number=2))
     await asyncio.sleep(1)
     for harness in (first, *others):
         harness.poller.abort()
         await harness.poller.ended()
     assert len(first.target.began) == 133
     assert others[0].service.deleted == [1]
+
+
+# --- poller ----------------------------------------------------------------------------------------------------------
+# When a process looks which mappings it polls for, in virtual time.
+#
+# Which mapping gets a slot for an invocation.
+
+
+class Database:
+    """Has no mappings. `looks`: when it was asked. `away_until`: it cannot be reached before."""
+
+    claim_seconds = idle_seconds = 60.0
+
+    def __init__(self, away_until: float) -> None:
+        self.away_until = away_until
+        self.looks: list[float] = []
+
+    async def call(self, _: Any, __: Sequence[object]) -> list[Any]:
+        now = asyncio.get_running_loop().time()
+        self.looks.append(now)
+        if now < self.away_until:
+            raise ServiceUnavailable
+        return []
+
+
+async def looks(away_until: float, seconds: float) -> list[float]:
+    database = Database(away_until)
+    settings = Settings.read({})
+    environment = Environment(settings, ReceiptHandles(bytes(32)))
+    poller = Poller(environment, cast("PollService", database))
+    await asyncio.sleep(seconds)
+    found = list(database.looks)
+    await poller.close(0)
+    return found
+
+
+async def test_a_look_that_failed_is_repeated_soon() -> None:
+    """No process polls for a mapping that has changed meanwhile."""
+    first, *again = await looks(away_until=12, seconds=100)
+    assert [at - first for at in again] == [5, 10, 15, 75]
+
+
+async def test_otherwise_it_looks_seldom() -> None:
+    first, *again = await looks(away_until=0, seconds=100)
+    assert [at - first for at in again] == [60]
+
+
+async def hold(
+    slots: InvocationSlots, account_id: str, mapping: int, held: list[str], seconds: float
+) -> None:
+    async with slots.one(account_id, UUID(int=mapping)):
+        held.append(account_id)
+        await asyncio.sleep(seconds)
+    held.remove(account_id)
+
+
+async def test_an_account_leaves_places_to_others() -> None:
+    slots, held = InvocationSlots(200), list[str]()
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(hold(slots, "a", n, held, 10)) for n in range(500)]
+    await settle()
+    assert len(held) == 160
+    tasks += [loop.create_task(hold(slots, "b", 1000 + n, held, 10)) for n in range(500)]
+    await settle()
+    assert held.count("b") == 32
+    await asyncio.gather(*tasks)
+    assert held == []
+
+
+async def test_one_place_is_enough_and_a_wait_can_be_cancelled() -> None:
+    slots, held = InvocationSlots(1), list[str]()
+    loop = asyncio.get_running_loop()
+    first, second, third = [loop.create_task(hold(slots, name, 1, held, 10)) for name in "abc"]
+    await settle()
+    assert held == ["a"]
+    second.cancel()
+    first.cancel()
+    await settle()
+    assert held[1:] == ["c"]  # a was cancelled in its block
+    third.cancel()
+    await settle()
+    fourth = loop.create_task(hold(slots, "d", 1, held, 10))
+    await settle()
+    assert held[-1] == "d"
+    await fourth
+
+
+async def test_a_place_that_is_given_in_the_moment_of_a_cancellation_is_not_lost() -> None:
+    slots, held = InvocationSlots(1), list[str]()
+    loop = asyncio.get_running_loop()
+    first, second = [loop.create_task(hold(slots, name, 1, held, 1)) for name in "ab"]
+    await settle()
+    first.add_done_callback(lambda _: second.cancel())
+    await asyncio.wait([first, second])
+    await asyncio.wait_for(hold(slots, "c", 1, held, 1), 5)
+
+
+@pytest.mark.parametrize(("memory_mb", "most"), [(None, 200), (256 - 128, 5), (0, 1), (10_240 - 128, 200)])
+def test_a_function_has_as_many_as_its_memory_holds(memory_mb: int | None, most: int) -> None:
+    """A batch may have 6 MB ("payload limit", Lambda quotas)."""
+    assert count_most_invocations(memory_mb) == most
