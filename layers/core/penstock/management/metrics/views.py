@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final, overload
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from penstock.postgres.statements.metrics import LagRow, MetricsRow
 from penstock.postgres.statements.minutes import MinuteRow
@@ -56,21 +56,9 @@ def show_total(row: MetricsRow, start: datetime, end: datetime) -> Flow:
 
 def show_window(row: MetricsRow) -> Window:
     """Any other row of queue.read_metrics: one window."""
-    latencies = read_latencies(row.latencies)
+    flow = show_total(row, to_utc(row.starts_at), to_utc(row.ends_at))
     return Window(
-        starts_at=to_utc(row.starts_at),
-        ends_at=to_utc(row.ends_at),
-        arrivals=row.arrivals,
-        deliveries=row.deliveries,
-        redeliveries=row.redeliveries,
-        deletions=row.deletions,
-        dead_lettered=row.dead_lettered,
-        purged=row.purged,
-        expired=row.expired,
-        moved=row.moved,
-        wait=latencies.wait,
-        processing=latencies.processing,
-        lag=latencies.lag,
+        **structs.asdict(flow),
         computed_at=to_utc(row.computed_at),
         depth=row.depth,
         waiting=row.waiting,
