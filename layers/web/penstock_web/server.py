@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 import uvloop
@@ -215,6 +215,37 @@ def with_tracing(application: Application, tracing: "Tracing | None") -> Any:
     return TracedApplication(application, tracer)
 
 
+def make_pool(settings: Settings, watcher: UUID) -> Pool:
+    """Returns the pool of connections, which is not open yet. `watcher` is the id of the process's long polls."""
+    return Pool(
+        settings.database_url,
+        settings.queue_max_connections,
+        settings.queue_pool_timeout_ms / 1000,
+        settings.direct_url,
+        watcher,
+        settings.call_seconds,
+    )
+
+
+def make_batcher(
+    settings: Settings,
+    pool: Pool,
+    long_polls: LongPollDispatcher,
+    write_backpressure: WriteBackpressure,
+    on_answer: Callable[[Statement[Row], int], None],
+) -> Batcher:
+    """Returns the batcher of the process. It calls `on_answer` after each call."""
+    return Batcher(
+        pool.call_pipelined,
+        settings.queue_batch_limit,
+        settings.queue_linger_ms / 1000,
+        on_answer,
+        DirectHandoff(pool, long_polls, write_backpressure),
+        write_backpressure,
+        Contention(pool.call_hurriedly, pool.call_waiting, max(1, settings.queue_max_connections // 2)),
+    )
+
+
 @contextlib.asynccontextmanager
 async def open_resources(
     settings: Settings,
@@ -224,28 +255,11 @@ async def open_resources(
 ) -> AsyncIterator[Resources]:
     """Opens pool, batcher, long polls and workers. At the end unfinished tasks have half a second."""
     watcher = uuid4()
-    pool = Pool(
-        settings.database_url,
-        settings.queue_max_connections,
-        settings.queue_pool_timeout_ms / 1000,
-        settings.direct_url,
-        watcher,
-        settings.call_seconds,
-    )
-    meter = Meter(settings, metrics_folder)
-    linger_seconds = settings.queue_linger_ms / 1000
+    pool = make_pool(settings, watcher)
+    meter, activity = Meter(settings, metrics_folder), Activity()
     long_polls = LongPollDispatcher(pool.call_pipelined, watcher)
-    activity = Activity()
-    direct_handoff = DirectHandoff(pool, long_polls, write_backpressure)
-    batcher = Batcher(
-        pool.call_pipelined,
-        settings.queue_batch_limit,
-        linger_seconds,
-        partial(_notice_call, meter, activity),
-        direct_handoff,
-        write_backpressure,
-        Contention(pool.call_hurriedly, pool.call_waiting, max(1, settings.queue_max_connections // 2)),
-    )
+    on_answer = partial(_notice_call, meter, activity)
+    batcher = make_batcher(settings, pool, long_polls, write_backpressure, on_answer)
     await pool.open()
     background, measurement = workers(settings, long_polls, activity, meter, tracing)
     loop = asyncio.get_running_loop()

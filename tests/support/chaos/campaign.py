@@ -82,24 +82,7 @@ def play(
             scene = Scene(servers, traffic, numbers)
             end = time.time() + seconds
             _recover(traffic, servers, report, None, 0, [])
-            looked, crashes = time.time(), servers.crashes()
-            for fault in faults:
-                if time.time() >= end or traffic.errors or report.errors:
-                    break
-                begun = time.time()
-                try:
-                    recovers_from = fault.run(scene)
-                except psycopg.Error as error:  # the run ends, and what its ledgers say is kept
-                    report.errors.append(f"{fault.name} could not be done: {error!r}")
-                    break
-                report.faults[fault.group] = report.faults.get(fault.group, 0) + 1
-                _recover(traffic, servers, report, fault, recovers_from, scene.database_back_at)
-                say(f"{time.time() - begun:6.1f} s  {fault.name}")
-                before, looked, earlier, crashes = looked, time.time(), crashes, servers.crashes()
-                if crashes not in ([], earlier):
-                    scene.forgotten(since=before)
-                    say(f"PostgreSQL crashed: {crashes}")
-                time.sleep(numbers.uniform(0, 1))
+            _play_faults(scene, faults, end, report, say)
             report.seconds = round(time.time() - started)
             traffic.stopped_sending.set()
             if not patient:
@@ -111,6 +94,29 @@ def play(
             _stop_ticking(traffic)
         _conclude(servers, traffic, endpoint, report)
     return report
+
+
+def _play_faults(scene: Scene, faults: Iterable[Fault], end: float, report: Report, say: Say) -> None:
+    """Plays the faults until the time `end`, or until something is wrong. Each fault waits for the recovery."""
+    servers, traffic = scene.servers, scene.traffic
+    looked, crashes = time.time(), servers.crashes()
+    for fault in faults:
+        if time.time() >= end or traffic.errors or report.errors:
+            break
+        begun = time.time()
+        try:
+            recovers_from = fault.run(scene)
+        except psycopg.Error as error:  # The run ends, and the report keeps what its ledgers say.
+            report.errors.append(f"{fault.name} could not be done: {error!r}")
+            break
+        report.faults[fault.group] = report.faults.get(fault.group, 0) + 1
+        _recover(traffic, servers, report, fault, recovers_from, scene.database_back_at)
+        say(f"{time.time() - begun:6.1f} s  {fault.name}")
+        before, looked, earlier, crashes = looked, time.time(), crashes, servers.crashes()
+        if crashes not in ([], earlier):
+            scene.forgotten(since=before)
+            say(f"PostgreSQL crashed: {crashes}")
+        time.sleep(scene.random.uniform(0, 1))
 
 
 def _recover(
