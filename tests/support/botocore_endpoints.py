@@ -1,6 +1,7 @@
-"""botocore's list of endpoints, read once in a process: each of its sessions reads it anew, 60 ms of the CPU.
+"""Reads botocore's list of endpoints once in a process. Otherwise each session reads it again, which takes 60 ms of
+CPU.
 
-Models of services are not shared: moto adds to those that it has loaded.
+Models of services are not shared, because moto changes the models that it has loaded.
 """
 
 from __future__ import annotations
@@ -23,5 +24,5 @@ def _load_file(loader: JSONFileLoader, path: str) -> Any:
 
 
 def read_once() -> None:
-    """For the rest of this process."""
+    """Shares the list for the rest of this process."""
     JSONFileLoader.load_file = _load_file

@@ -1,6 +1,6 @@
-"""A case: one request that is not quite as usual, and the answer that AWS gives to it, with the source of that.
+"""Defines a case: one request with one unusual part, AWS's answer to it, and the source of the answer.
 
-Nothing here knows an answer; the modules of the services do.
+This module knows no answers. The modules of the services define them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 
 class Source(NamedTuple):
-    """Where an answer is from. `address` is empty for what AWS does not say, and for botocore's models."""
+    """Names the source of an answer. `address` is empty for answers that AWS does not document, and for botocore's
+    models."""
 
     title: str
     address: str = ""
@@ -22,11 +23,11 @@ class Source(NamedTuple):
 
 
 OURS = Source("our choice")
-"""AWS does not say, and no report of a user does."""
+"""AWS does not document the answer, and no user reports it."""
 
 
 class Change(Enum):
-    """What a case does to a member, beside giving it another value."""
+    """Says how a case changes a member, besides giving it another value."""
 
     ABSENT = "absent"
 
@@ -37,9 +38,9 @@ Members = dict[str, Any]
 
 
 class Answer(NamedTuple):
-    """`code`: empty when the request succeeds; that of the Query protocol for SQS and SNS.
+    """`code` is the code of the Query protocol for SQS and SNS. It is empty if the request succeeds.
 
-    `text`: as AWS writes it; None when no source has it. One ends in … when AWS's goes on.
+    `text` has AWS's wording, or None if no source has it. A text that ends in … is the beginning of AWS's text.
     """
 
     code: str = ""
@@ -53,11 +54,11 @@ OK = Answer()
 
 
 class Case(NamedTuple):
-    """`given`: changes of the usual request by the path of a member (`Target/Arn`, `Tags/0/Key`); None is null.
+    """`given` has changes of the usual request by the path of a member (`Target/Arn`, `Tags/0/Key`). None is null.
 
-    `only`: the protocol that has the case, json or query; empty for both. `form`: parameters that a Query request
-    has besides, as they are written. `unsigned`: without a signature, where one is asked for. `ours`: the answer of
-    Penstock where it differs, and `why`.
+    `only` is the protocol that has the case, json or query, and empty for both. `form` has additional parameters of a
+    Query request as they are written. `unsigned` leaves the signature out. `ours` is Penstock's answer if it differs
+    from AWS's, and `why` is the reason.
     """
 
     service: str
@@ -75,12 +76,12 @@ class Case(NamedTuple):
 
     @property
     def expected(self) -> Answer:
-        """What Penstock answers."""
+        """Returns the answer that Penstock gives."""
         return self.answer if self.ours is None else self.ours
 
 
 def changed(usual: Members, changes: Mapping[str, Any]) -> Members:
-    """The usual request with the changes of a case."""
+    """Returns the usual request with the changes of a case."""
     members: Members = _copy(usual)
     for path, value in changes.items():
         _put(members, path.split("/"), _copy(value))

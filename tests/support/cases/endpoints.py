@@ -1,7 +1,7 @@
-"""The service's endpoints, and requests to them as bytes: AWS JSON, Query, REST-JSON, in the container and on Lambda.
+"""Sends requests to the service's endpoints as bytes: AWS JSON, Query and REST-JSON, in the container and on Lambda.
 
-botocore checks nothing here: a member may be of any type. Access is off, so signatures are not computed; their scope
-says who calls.
+botocore checks nothing here, so a member may have any type. Access is off, so signatures are not computed. Their scope
+names the caller.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Received(NamedTuple):
 
 
 class Endpoint:
-    """One deployment, in one protocol: json, query or rest."""
+    """Represents one deployment in one protocol: json, query or rest."""
 
     def __init__(self, deployment: str, protocol: str, endpoint_url: str) -> None:
         self.name = f"{deployment} {protocol}"
@@ -54,7 +54,7 @@ class Endpoint:
         *,
         signed: bool = True,
     ) -> Received:
-        """The answer to a request. `form`: further parameters of a Query request."""
+        """Returns the answer to a request. `form` has further parameters of a Query request."""
         method, path, headers, body = _written(self.protocol, service, action, members, form)
         if signed:
             scope = f"{ACCOUNT}/20250101/{REGION}/{service}/aws4_request"
@@ -84,7 +84,7 @@ def _written(
 
 
 def _parameters(shape: Any, value: Any, prefix: str) -> Iterator[tuple[str, str]]:
-    """A value as the Query protocol writes it: `Tags.member.1.Key`."""
+    """Yields a value in the notation of the Query protocol: `Tags.member.1.Key`."""
     if value is None:
         return
     if not isinstance(value, dict | list) or shape is None:

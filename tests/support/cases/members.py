@@ -1,4 +1,5 @@
-"""The members of an action's request, with the traits that botocore's model gives them, and values that break each."""
+"""Reads the members of an action's request with the traits in botocore's model, and makes values that break each
+trait."""
 
 from __future__ import annotations
 
@@ -12,9 +13,10 @@ MOST_DEPTH = 3
 
 
 class Member(NamedTuple):
-    """`path` is one of case.changed, `shown` is that of AWS's texts: `Tags/0/Key` and `tags.1.member.key`.
+    """`path` is a path of case.changed. `shown` is the path in AWS's texts: `Tags/0/Key` and `tags.1.member.key`.
 
-    `where`: uri or querystring of REST-JSON. `parent_required`: whether the structure around it is always there.
+    `where` is uri or querystring of REST-JSON. `parent_required` says whether the structure around it is always
+    present.
     """
 
     path: str
@@ -36,7 +38,7 @@ class Member(NamedTuple):
 
 
 def members_of(service: str, action: str, *, without: frozenset[str] = frozenset()) -> Iterator[Member]:
-    """The members of an action's request, and those of structures in it. `without`: names that are left out."""
+    """Yields the members of an action's request and of the structures in it. `without` has names that are left out."""
     protocol = {"sqs": "json", "sns": "query", "scheduler": "rest-json"}[service]
     shape = service_model(protocol, service).operation_model(action).input_shape
     if shape is not None:
@@ -58,18 +60,18 @@ def _of_structure(shape: Any, path: str, shown: str, without: frozenset[str], de
 
 
 def problem(value: str, shown: str, constraint: str) -> str:
-    """One violation as AWS writes it."""
+    """Returns one violation in AWS's wording."""
     return f"Value {value} at '{shown}' failed to satisfy constraint: Member must {constraint}"
 
 
 def violations(*problems: str) -> str:
-    """The text of an error for some violations. Their order is not known: tests compare them as a set."""
+    """Returns the text of an error for some violations. Their order is not known, so tests compare them as a set."""
     number = len(problems)
     return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}"
 
 
 def problems_of(member: Member, value: Any) -> list[str]:
-    """The violations of the model's traits that a value of the right type is."""
+    """Returns the violations of the model's traits by a value of the right type."""
     size = value if member.kind == "integer" else len(value)
     of = "value" if member.kind == "integer" else "length"
     shown, found = f"'{value}'", []

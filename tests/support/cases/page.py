@@ -1,4 +1,4 @@
-"""The table of cases as a page, build/compatibility_cases.md: python -m tests.support.cases.page (`make cases`)."""
+"""Writes the table of cases as build/compatibility_cases.md: python -m tests.support.cases.page (`make cases`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AWS quote them.
 
 
 def page(cases: Iterable[Case] = ALL) -> str:
-    """The whole page."""
+    """Returns the whole page."""
     every = list(cases)
     return "\n".join((HEAD, *_totals(every), *_sources(every), *_services(every)))
 
@@ -50,7 +50,7 @@ def _totals(cases: list[Case]) -> Iterator[str]:
 
 
 def _sources(cases: list[Case]) -> Iterator[str]:
-    """Each source once, by its number: the tables have the numbers."""
+    """Yields each source once with its number. The tables use the numbers."""
     yield "## Sources"
     yield ""
     for number, source in enumerate(_numbered(cases), 1):
@@ -83,7 +83,7 @@ def _services(cases: list[Case]) -> Iterator[str]:
 
 
 def _rows(cases: list[Case], numbers: dict[Source, int]) -> Iterator[str]:
-    """A row for each parameter, answer and source: its cases side by side."""
+    """Yields a row for each parameter, answer and source, with its cases side by side."""
     grouped: dict[tuple[str, str, int], list[str]] = defaultdict(list)
     for case in cases:
         grouped[_text(case.parameter), _answer(case), numbers[case.source]].append(_case(case))
@@ -105,7 +105,7 @@ def _answer(case: Case) -> str:
 
 
 def _text(text: str) -> str:
-    """A text as a cell: control characters are escaped, and what Markdown would read."""
+    """Returns a text as a cell, with control characters and Markdown's special characters escaped."""
     shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
     shown = shown if len(shown) <= LONGEST * 3 else f"{shown[:LONGEST]}…"
     for sign in "\\`*_|<>[]":

@@ -1,6 +1,6 @@
-"""The resources that cases name, such as <topic>: made when a case first names them, for one account.
+"""Creates the resources that cases name, such as <topic>, when a case first names them, for one account.
 
-Each case gets a new <new-…>, since the case changes or deletes it; <name> is a name that is not in use.
+Each case gets a new <new-…>, because the case changes or deletes it. <name> is an unused name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROLE = f"arn:aws:iam::{ACCOUNT}:role/scheduler"
 
 
 class Resources:
-    """Makes resources by SQS and SNS in JSON, and by Scheduler's REST."""
+    """Creates resources through SQS and SNS in JSON, and through Scheduler's REST."""
 
     def __init__(self, endpoint: Endpoint, rest: Endpoint) -> None:
         self._endpoint, self._rest = endpoint, rest
@@ -28,7 +28,7 @@ class Resources:
         self._numbers = count(1)
 
     def filled_in(self, members: Members) -> Members:
-        """The members with the names of resources in the places of <…>; <name> is the same throughout."""
+        """Returns the members with names of resources in place of <…>. <name> is the same throughout."""
         names: dict[str, str] = {}
 
         def one(found: re.Match[str]) -> str:
@@ -49,7 +49,7 @@ class Resources:
         return f"case-{next(self._numbers)}"
 
     def named(self, name: str) -> str:
-        """The resource of this name, as a text."""
+        """Returns the resource with this name as a text."""
         return str(self.filled_in({"it": f"<{name}>"})["it"])
 
     # --- makers ------------------------------------------------------------------------------------------------------
@@ -112,13 +112,13 @@ class Resources:
         return arn
 
     def subscribed_queue(self) -> str:
-        """The ARN of a queue that is subscribed to <topic>, without attributes."""
+        """Returns the ARN of a queue that is subscribed to <topic>, without attributes."""
         arn = self.queue_arn(self.queue())
         self.subscription(self.named("topic"), endpoint=arn)
         return arn
 
     def label(self) -> str:
-        """The label of a permission that <topic> and <queue> have."""
+        """Returns the label of a permission on <topic> and <queue>."""
         name = self._new_name()
         accounts = ["111122223333"]
         topic, queue = self.named("topic"), self.named("queue")
@@ -127,19 +127,19 @@ class Resources:
         return name
 
     def after(self, action: str, **members: str) -> str:
-        """A resource after an action on it, such as one that is deleted."""
+        """Returns a resource after an action on it, such as a deleted one."""
         (resource,) = members.values()
         {"QueueUrl": self.sqs, "Name": self.scheduler}.get(next(iter(members)), self.sns)(action, **members)
         return resource
 
     def received(self, queue: str) -> str:
-        """A receipt handle of a message in flight in a queue."""
+        """Returns a receipt handle of a message in flight in a queue."""
         self.sqs("SendMessage", QueueUrl=queue, MessageBody="m")
         answer = self.sqs("ReceiveMessage", QueueUrl=queue, MaxNumberOfMessages=1)
         return str(answer["Messages"][0]["ReceiptHandle"])
 
     def dead_letter_queue(self) -> str:
-        """The ARN of a queue that another one has as its dead-letter queue."""
+        """Returns the ARN of a queue that is the dead-letter queue of another one."""
         arn = self.queue_arn(self.queue())
         self.queue(RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 3}))
         return arn

@@ -1,4 +1,4 @@
-"""The sources of answers: pages of AWS, botocore's models, reports of users of AWS."""
+"""Lists the sources of answers: pages of AWS, botocore's models, and reports of users of AWS."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _GUIDES = {
 
 
 def reference(service: str, page: str) -> Source:
-    """A page of an API reference, by the name of its action or data type."""
+    """Returns a page of an API reference by the name of its action or data type."""
     path, title = _REFERENCES[service]
     return Source(f"{page}, {title}", f"{DOCS}/{path}/API_{page}.html")
 
 
 def common_errors(service: str) -> Source:
-    """The page of errors that all actions share."""
+    """Returns the page of errors that all actions share."""
     path, title = _REFERENCES[service]
     return Source(f"Common Errors, {title}", f"{DOCS}/{path}/CommonErrors.html")
 
 
 def guide(service: str, page: str, title: str) -> Source:
-    """A page of a developer guide."""
+    """Returns a page of a developer guide."""
     path, book = _GUIDES[service]
     return Source(f"{title}, {book}", f"{DOCS}/{path}/{page}.html")
 
 
 def report(repository: str, number: int) -> Source:
-    """A public issue in which a user quotes AWS."""
+    """Returns a public issue in which a user quotes AWS."""
     return Source(f"{repository}#{number}", f"https://github.com/{repository}/issues/{number}")

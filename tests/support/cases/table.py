@@ -1,4 +1,4 @@
-"""The whole table: cases of all services, by action."""
+"""Combines the cases of all services, by action."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ USUAL: dict[str, dict[str, Members]] = {
     "sns": sns_members.USUAL,
     "scheduler": scheduler_members.USUAL,
 }
-"""The usual requests, which cases change."""
+"""Holds the usual requests, which cases change."""
 
 DIFFERING: dict[tuple[str, str, str], tuple[Answer, str]] = {
     ("Unsubscribe", "SubscriptionArn", "of one that is pending"): (
@@ -31,7 +31,7 @@ DIFFERING: dict[tuple[str, str, str], tuple[Answer, str]] = {
         "AWS forgets it after two days; here this request does, and nothing else",
     ),
 }
-"""What Penstock answers where it differs, and why: by action, parameter and case."""
+"""Holds Penstock's answers that differ from AWS's, and the reasons, by action, parameter and case."""
 
 
 def _all() -> Iterator[Case]:
@@ -66,7 +66,7 @@ BY_ACTION = _by_action()
 
 
 class _EveryTwentieth:
-    """Cases that run at all endpoints."""
+    """Marks cases that run at all endpoints."""
 
     def __init__(self) -> None:
         self._ids = {id(case) for case in ALL[::20]}
@@ -93,7 +93,7 @@ STATUSES = {
     **dict.fromkeys(("NotFound", "ResourceNotFound", "ResourceNotFoundException"), 404),
     "ConflictException": 409,
 }
-"""HTTP statuses of botocore's models and "Common Errors"; others are 400."""
+"""Holds HTTP statuses of botocore's models and "Common Errors". Others are 400."""
 
 
 @cache
@@ -102,5 +102,5 @@ def _status(code: str) -> int:
 
 
 def status_of(case: Case) -> int:
-    """The status of a case's answer."""
+    """Returns the status of a case's answer."""
     return _status(case.expected.code)

@@ -1,7 +1,8 @@
-"""`make chaos SECONDS=60`: faults at random on a running installation, then the negative controls of the checker.
+"""Runs `make chaos SECONDS=60`: random faults on a running installation, and then the checker's negative controls.
 
-It prints what happened; the exit code is 1 for a finding, or a control that was not found. As root it has a sandbox
-(sandbox.py) for further faults. A run of ten minutes or more is added to the summary (summary.py), whatever it showed.
+It prints the results. The exit code is 1 for a finding, or for a control that was not found. As root it has a sandbox
+(sandbox.py) for further faults. A run of ten minutes or more is added to the summary (summary.py), whatever its result
+is.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def main(
     seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
     only: Annotated[str, typer.Option(help="names of faults, separated by commas")] = "",
 ) -> None:
-    """Faults at random, and what the ledgers say."""
+    """Runs random faults and reports the findings of the ledgers."""
     sandbox = enter_sandbox()
     known = QUICK + (ROOT if sandbox else ())
     seed = seed or random.SystemRandom().randrange(1, 2**31)

@@ -1,4 +1,5 @@
-"""One run: traffic, faults at random from a seed, recovery after each, and what the ledgers say at the end."""
+"""Runs one campaign: traffic, random faults from a seed, recovery after each, and the findings of the ledgers at the
+end."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from tests.support.chaos.traffic import Traffic, scheduled_for
 from tests.support.chaos.webhooks import Endpoint, Target, running
 from tests.support.ledger import Ledger
 
-# Longest recovery, and longest time until everything is received at the end. Webhooks of a worker that was killed are
-# tried again after their lease, 30 s.
+# This limits a recovery, and the time until everything is received at the end. Webhooks of a killed worker are tried
+# again after their lease, 30 s.
 RECOVERY_SECONDS: Final = 90
 DRAIN_SECONDS: Final = 180
-# Of each ledger; a run's line in the summary has them too.
+# Each ledger has these counts, and a run's line in the summary too.
 _MOST_DETAILS: Final = 40
 Say = Callable[[str], object]
 _KINDS: Final = ("send", "receive", "delete", "publish")
@@ -29,8 +30,8 @@ _KINDS: Final = ("send", "receive", "delete", "publish")
 
 @dataclass
 class Report:
-    """What a run showed. `violations`: by ledger and name; `recovery`: seconds by fault; `background`: until a schedule
-    fired that was due after the fault. `seconds`: for how long there were faults."""
+    """Holds the results of a run. `violations` are by ledger and name. `recovery` has seconds by fault. `background`
+    has the seconds until a schedule fired that was due after the fault. `seconds` is how long there were faults."""
 
     seconds: int = 0
     acknowledged: int = 0
@@ -50,7 +51,7 @@ class Report:
 
 
 def endless(faults: Sequence[Fault], numbers: random.Random) -> Iterator[Fault]:
-    """Faults at random, by their weights."""
+    """Yields random faults by their weights."""
     weights = [fault.weight for fault in faults]
     while True:
         yield from numbers.choices(faults, weights)
@@ -64,9 +65,10 @@ def play(
     say: Say = print,
     patient: bool = True,
 ) -> Report:
-    """Traffic on servers that run, and these faults one after the other, until the time is over or there are no more.
+    """Runs traffic on running servers, and these faults one after the other, until the time is over or no faults are
+    left.
 
-    Not `patient`: leases of webhooks whose worker lost them end at once, as if their 30 s had passed.
+    Without `patient`, leases of webhooks whose worker lost them end at once, as if their 30 s had passed.
     """
     report, webhooks, mapped, started = Report(), Ledger(), Ledger(), time.time()
     with (
@@ -127,9 +129,9 @@ def _recover(
     since: float,
     back_at: list[float],
 ) -> None:
-    """Waits until each kind of call works that began since then, schedules fire, and each service is ready.
+    """Waits until each kind of call that began since then works, schedules fire, and each service is ready.
 
-    `back_at` is emptied: when the database itself was back.
+    `back_at` has the time when the database itself was back, and is emptied.
     """
     deadline = time.time() + RECOVERY_SECONDS
     ends: dict[str, float | None] = {}
@@ -155,7 +157,7 @@ def _recover(
 
 
 def _note(report: Report, name: str, since: float, ends: dict[str, float | None]) -> None:
-    # Negative: a clock that was ahead has fired already.
+    # A negative number means that a clock that was ahead has fired already.
     *works, fires = (max(0, round(end - since, 2)) for end in ends.values() if end is not None)
     report.recovery.setdefault(name, []).append(max(works))
     report.background.setdefault(name, []).append(fires)
@@ -178,7 +180,7 @@ def _drain(traffic: Traffic, report: Report) -> None:
 
 
 def _stop_ticking(traffic: Traffic) -> None:
-    """Waits until the queue of the schedule holds nothing that is older than now."""
+    """Waits until the queue of the schedule holds no message older than now."""
     since, deadline = time.time(), time.time() + RECOVERY_SECONDS
     while not traffic.works_since("tick", since) and time.time() < deadline:
         time.sleep(0.05)
@@ -209,14 +211,14 @@ def _conclude(servers: Installation, traffic: Traffic, endpoint: Endpoint, repor
 
 
 def _halves(traffic: Traffic) -> dict[str, int]:
-    """Publications that reached some of their targets and not the others."""
+    """Returns publications that reached only some of their targets."""
     a, b, webhooks = (traffic.ledgers[name].seen() for name in ("events-a", "events-b", "webhooks"))
     halves = (a | b | webhooks) - (a & b & webhooks) - traffic.ledgers["webhooks"].uncertain()
     return {"publications in halves": len(halves)}
 
 
 def _wrong_ticks(traffic: Traffic) -> dict[str, int]:
-    """Seconds at which a schedule did not fire, or fired more than once."""
+    """Returns seconds at which a schedule did not fire, or fired more than once."""
     with traffic._lock:
         ticks = {round(scheduled_for(fired)): ids for fired, ids in traffic.ticks.items()}
     excused = traffic.rewound_ticks

@@ -1,6 +1,7 @@
-"""The smallest client of both interfaces: one kept connection, no retries; it tells a refusal from a missing answer.
+"""Implements the smallest client of both interfaces. It keeps one connection, does not retry, and distinguishes a refusal from
+a missing answer.
 
-It calls the services in turn: one that does not answer is left for the other one, as a load balancer does.
+It calls the services in turn. If one does not answer, it uses the other one, as a load balancer does.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import time
 from itertools import cycle
 from typing import Any
 
-# Much longer than any request of the service may take (QUEUE_REQUEST_TIMEOUT_SECONDS in servers.py, the wait of a long
-# poll, and a process that is stopped meanwhile), also on a busy machine.
+# This is much longer than any request of the service may take, even on a busy machine: QUEUE_REQUEST_TIMEOUT_SECONDS in
+# servers.py, the wait of a long poll, and a process that is stopped during it.
 TIMEOUT_SECONDS = 60
 SQS = {
     "Content-Type": "application/x-amz-json-1.0",
@@ -22,7 +23,7 @@ NATIVE = {"Content-Type": "application/json"}
 
 
 class NoAnswerError(Exception):
-    """The connection broke or the service answered 5xx: the call may have had its effect or not."""
+    """The connection broke or the service answered 5xx. The call may have had its effect or not."""
 
     def __init__(self, status: int | None, retry_after: str | None = None) -> None:
         super().__init__(status, retry_after)
@@ -31,7 +32,7 @@ class NoAnswerError(Exception):
 
 
 class RefusedError(Exception):
-    """The service answered 4xx: the call had no effect."""
+    """The service answered 4xx. The call had no effect."""
 
 
 class HungError(Exception):
@@ -39,7 +40,7 @@ class HungError(Exception):
 
 
 class Connection:
-    """Not for use by several threads at once. `begun`: when the last call that was answered began."""
+    """Must not be used by several threads at once. `begun` is the time when the last answered call began."""
 
     def __init__(self, ports: list[int], first: int = 0) -> None:
         self._ports = cycle(ports[first % len(ports) :] + ports[: first % len(ports)])
@@ -50,11 +51,11 @@ class Connection:
         return http.client.HTTPConnection("127.0.0.1", next(self._ports), timeout=TIMEOUT_SECONDS)
 
     def sqs(self, action: str, **request: Any) -> Any:
-        """An action of SQS. Raises NoAnswerError and RefusedError."""
+        """Calls an action of SQS. Raises NoAnswerError and RefusedError."""
         return self.request("POST", "/", request, {**SQS, "X-Amz-Target": f"AmazonSQS.{action}"})
 
     def request(self, method: str, path: str, body: Any, headers: dict[str, str] = NATIVE) -> Any:
-        """One request and its answer. Raises NoAnswerError, RefusedError and HungError."""
+        """Sends one request and returns its answer. Raises NoAnswerError, RefusedError and HungError."""
         begun = time.time()
         try:
             self._http.request(method, path, json.dumps(body), headers)

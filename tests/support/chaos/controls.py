@@ -1,4 +1,4 @@
-"""Negative controls: what the checker has to find. Each does behind the ledgers' back what a defect would do."""
+"""Defines negative controls, which the checker has to find. Each imitates a defect without telling the ledgers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def invent_messages(scene: Scene) -> float:
 
 
 def store_twice(scene: Scene) -> float:
-    """A send that was stored once more: the same body with another message id."""
+    """Stores a send once more: the same body with another message id."""
     return _sql(
         scene,
         "insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body)"
@@ -32,7 +32,7 @@ def store_twice(scene: Scene) -> float:
 
 
 def undo_deletes(scene: Scene) -> float:
-    """A delete that is acknowledged and does nothing."""
+    """Acknowledges a delete that does nothing."""
     scene.traffic.lies.add("undo deletes")
     time.sleep(1)
     scene.traffic.lies.discard("undo deletes")
@@ -40,7 +40,7 @@ def undo_deletes(scene: Scene) -> float:
 
 
 def end_leases_early(scene: Scene) -> float:
-    """Messages become visible while somebody has them: those that consumers leave to come again."""
+    """Makes messages visible while a consumer has them, if consumers leave them to come again."""
     return _sql(
         scene,
         "select queue.change_visibility('standard', p.public_id, 0) from queue.peek_messages("
@@ -49,7 +49,7 @@ def end_leases_early(scene: Scene) -> float:
 
 
 def change_order(scene: Scene) -> float:
-    """Messages of a group that wait are handed out in another order: their bodies move on by one."""
+    """Hands out waiting messages of a group in another order by moving their bodies on by one."""
     scene.traffic.lies.add("pause")
     time.sleep(1)
     changed = _sql(
@@ -64,7 +64,7 @@ def change_order(scene: Scene) -> float:
 
 
 def move_early(scene: Scene) -> float:
-    """Dead letters after the first receive."""
+    """Moves dead letters after the first receive."""
     policy = "jsonb_set(attributes, '{RedrivePolicy}', to_jsonb(replace(attributes ->> 'RedrivePolicy', '2}', '1}')))"
     back = policy.replace("'2}', '1}'", "'1}', '2}'")
     _sql(scene, f"update queue.queues set attributes = {policy} where name = 'poison'")
@@ -73,7 +73,7 @@ def move_early(scene: Scene) -> float:
 
 
 def fire_twice(scene: Scene) -> float:
-    """An occurrence once more, and one that is lost."""
+    """Fires an occurrence once more, and loses another one."""
     return _sql(
         scene,
         "update queue.schedule set next_fire_at = next_fire_at - interval '3 seconds',"
@@ -92,17 +92,17 @@ def skip_occurrences(scene: Scene) -> float:
 
 
 def lose_webhooks(scene: Scene) -> float:
-    """The endpoint answers, and what it was sent is gone."""
+    """Lets the endpoint answer and forget what it was sent."""
     return _lose(scene, "lose webhooks", scene.traffic.endpoint)
 
 
 def lose_mapped(scene: Scene) -> float:
-    """The target of a mapping answers that it has handled all, and has not."""
+    """Lets the target of a mapping answer that it has handled all messages, and forget some."""
     return _lose(scene, "lose mapped", scene.traffic.target)
 
 
 def _lose(scene: Scene, lie: str, endpoint: Endpoint) -> float:
-    """Until it has lost something, for ten seconds at most."""
+    """Runs until it has lost a message, for ten seconds at most."""
     scene.traffic.lies.add(lie)
     until = time.time() + 10
     while not endpoint.lost and time.time() < until:
@@ -112,7 +112,7 @@ def _lose(scene: Scene, lie: str, endpoint: Endpoint) -> float:
 
 
 def _sql(scene: Scene, query: str, times: int = 1, then: str = "") -> float:
-    """Runs the statement until it concerned so many rows, for ten seconds at most; and then the other one."""
+    """Runs the statement until it affected this many rows, for ten seconds at most, and then runs the other one."""
     with scene.servers.database() as connection:
         until, rows = time.time() + 10, 0
         while rows < times and time.time() < until:
@@ -135,4 +135,4 @@ CONTROLS: Final = {
     Fault("lose_mapped", "other", lose_mapped): "mapped: lost",
     Fault("lose_webhooks", "other", lose_webhooks): "webhooks: lost",
 }
-"""By fault, the finding that it must lead to."""
+"""Maps faults to the findings that they must cause."""

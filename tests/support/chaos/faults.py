@@ -1,7 +1,7 @@
-"""What happens to the servers. Each fault ends what it begins, and returns the time from which recovery counts.
+"""Defines the faults. Each fault ends what it begins, and returns the time from which recovery counts.
 
-That is the moment of the fault where something else can take over at once, and the end of the fault where nothing
-can. `group` is what the summary counts.
+That time is the moment of the fault if another server can take over at once, and otherwise the end of the fault. The
+summary counts by `group`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Group = Literal["kill", "network", "stop", "lock", "failover", "restore", "upgra
 
 @dataclass(frozen=True)
 class Scene:
-    """What a fault may touch, and its random numbers."""
+    """Holds what a fault may touch, and its random numbers."""
 
     servers: Installation
     traffic: Traffic
@@ -41,12 +41,12 @@ class Scene:
 
     @property
     def rig(self) -> Servers:
-        """The servers of `make chaos`, which these faults are made for."""
+        """Returns the servers of `make chaos`, for which these faults are made."""
         assert isinstance(self.servers, Servers)
         return self.servers
 
     def pause(self, low: float, high: float) -> None:
-        """For so many seconds the fault lasts."""
+        """Waits while the fault lasts."""
         time.sleep(self.random.uniform(low, high))
 
     def proxy(self) -> LyingProxy:
@@ -54,19 +54,21 @@ class Scene:
 
     @property
     def sandbox(self) -> Sandbox:
-        """What faults of root touch."""
+        """Returns what faults of root touch."""
         assert self.rig.sandbox is not None
         return self.rig.sandbox
 
     def database_is_back(self) -> None:
-        """The database was killed and takes connections again: later delays are not due to PostgreSQL's own start."""
+        """Notes that the killed database takes connections again, so that later delays are not due to PostgreSQL's
+        start."""
         self.database_back_at.append(time.time())
 
     def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
-        """A crash of the database: receives of standard queues do not wait for the disk (docs/how_it_works.md).
+        """Notes a crash of the database, because receives of standard queues do not wait for the disk
+        (docs/how_it_works.md).
 
-        With `until`: those that begin before that time do not count, either. With `since`, the earliest moment of the
-        crash: those that came again before this call do not, either.
+        With `until`, calls that begin before that time do not count either. With `since`, the earliest moment of the
+        crash, messages that came again before this call do not count either.
         """
         for ledger in self.traffic.ledgers.values():
             ledger.forgotten(until, since)
@@ -74,7 +76,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Fault:
-    """`weight`: how often it is chosen, beside the others."""
+    """`weight` says how often it is chosen, relative to the others."""
 
     name: str
     group: Group
@@ -99,7 +101,7 @@ def kill_pooler(scene: Scene) -> float:
 
 
 def kill_database(scene: Scene) -> float:
-    """Every process of it; started again at once."""
+    """Kills every process of the database and starts it again at once."""
     scene.rig.kill_database()
     scene.forgotten()
     killed = time.time()
@@ -109,7 +111,7 @@ def kill_database(scene: Scene) -> float:
 
 
 def kill_backend(scene: Scene) -> float:
-    """SIGKILL for one: PostgreSQL ends all others and recovers."""
+    """Sends SIGKILL to one process. PostgreSQL ends all others and recovers."""
     with scene.servers.database() as witness, suppress(psycopg.OperationalError):
         _, *processes = scene.rig.database_processes()
         with suppress(ProcessLookupError):
@@ -124,7 +126,7 @@ def kill_backend(scene: Scene) -> float:
 
 
 def terminate_sessions(scene: Scene) -> float:
-    """A storm of pg_terminate_backend, for all sessions."""
+    """Calls pg_terminate_backend for all sessions."""
     with scene.servers.database() as connection:
         for _ in range(scene.random.randint(1, 5)):
             connection.execute(
@@ -150,7 +152,7 @@ def stop_database(scene: Scene) -> float:
 
 
 def stop_backend(scene: Scene) -> float:
-    """One session hangs and keeps its locks; only the deadline of its client ends that."""
+    """Stops one session, which keeps its locks. Only the deadline of its client ends that."""
     _, *processes = scene.rig.database_processes()
     return _stop(scene, [scene.random.choice(processes)], 1, 12)
 
@@ -184,13 +186,13 @@ def delay_network(scene: Scene) -> float:
 
 
 def swallow_connections(scene: Scene) -> float:
-    """A host that vanishes: whatever comes on connections of now is acknowledged and lost; new ones work."""
+    """Imitates a host that vanishes: present connections acknowledge and lose all data, and new ones work."""
     scene.proxy().swallow()
     return time.time()
 
 
 def black_hole(scene: Scene) -> float:
-    """New connections are swallowed as well, for a time; those of before stay silent for ever."""
+    """Also swallows new connections for a time. Earlier connections stay silent for ever."""
     proxy = scene.proxy()
     proxy.swallow(new_too=True)
     scene.pause(1, 8)
@@ -215,7 +217,7 @@ def lock_table(scene: Scene) -> float:
 
 
 def open_transaction(scene: Scene) -> float:
-    """An application that receives, deletes and sends, and takes its time before it rolls back."""
+    """Runs an application that receives, deletes and sends, and waits before it rolls back."""
     with scene.servers.database() as connection, suppress(psycopg.Error):
         connection.execute("begin")
         connection.execute("set local lock_timeout = '2s'")
@@ -228,7 +230,7 @@ def open_transaction(scene: Scene) -> float:
     return time.time()
 
 
-# What an operator's command may end with while others work: it is the one that has to give way.
+# An operator's command may end with this error while others work, because it has to give way.
 _LOST_LOCKS: Final = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
 
 
@@ -251,7 +253,7 @@ def reindex(scene: Scene) -> float:
 
 
 def exhaust_connections(scene: Scene) -> float:
-    """Every connection that is free, and those of the service are ended so that others get them, too."""
+    """Takes every free connection, and ends those of the service so that others get them too."""
     with ExitStack() as stack:
         for _ in range(3):
             with suppress(psycopg.OperationalError):
@@ -266,7 +268,8 @@ def exhaust_connections(scene: Scene) -> float:
 
 
 def overload(scene: Scene) -> float:
-    """Eight endless loops for each pair of cores: calls are answered or refused in time, and all is well afterwards."""
+    """Runs eight endless loops for each pair of cores. Calls are answered or refused in time, and all is well
+    afterwards."""
     hogs = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4 * (os.cpu_count() or 2))
     ]
@@ -279,12 +282,13 @@ def overload(scene: Scene) -> float:
 
 # --- what operators do -----------------------------------------------------------------------------------------------
 def restore(scene: Scene) -> float:
-    """A dump, and some seconds later a new cluster that is made of it; clients still hold what came in between."""
+    """Makes a dump, and some seconds later a new cluster from it. Clients still hold messages from the time in
+    between."""
     rig = scene.rig
     moment, dump = time.time(), rig.state / "queue.dump"
     command: list[str | Path] = [rig.primary.binaries.path("pg_dump"), "--format=custom", "--schema=queue"]
     command += ["--no-owner", f"--dbname={rig.primary.service_dsn()}", f"--file={dump}"]
-    # PostgreSQL has crashed by itself, and `play` says so.
+    # PostgreSQL has crashed without a fault, and `play` reports it.
     if subprocess.run(command, check=False).returncode != 0:
         wait_for_database(rig)
         moment = time.time()
@@ -296,7 +300,7 @@ def restore(scene: Scene) -> float:
 
 
 def previous_release(scene: Scene) -> float:
-    """One of the services is the release before, for a while, on the schema of this one: a rolling upgrade."""
+    """Runs one service of the previous release for a while on the schema of this one, as in a rolling upgrade."""
     service, folder = scene.random.choice(scene.rig.services), scene.rig.state / "previous"
     if not folder.exists():
         unpack(folder)
@@ -332,4 +336,4 @@ QUICK: Final = (
     Fault("restore", "restore", restore, 2),
     Fault("previous_release", "upgrade", previous_release, 2),
 )
-"""Faults of a machine of one's own: no root, no other programs."""
+"""Lists faults that need no root and affect no other programs."""

@@ -1,7 +1,8 @@
-"""`make ha`: the campaign on three PostgreSQL servers under Patroni, which fail over and switch over under load.
+"""Runs `make ha`: the campaign on three PostgreSQL servers under Patroni, which fail over and switch over under load.
 
-First with asynchronous standbys, then with synchronous ones: there nothing may be missing. It prints what happened and
-leaves a summary in the folder for temporary files; with --record it adds the runs to docs/reliability instead.
+The first run has asynchronous standbys. The second has synchronous ones, and then nothing may be missing. It prints the
+results and leaves a summary in the folder for temporary files. With --record it adds the runs to docs/reliability
+instead.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from tests.support.ha.cluster import Cluster, Member, running_cluster
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
-# A member says by Patroni's REST API that it is the primary before its PostgreSQL accepts writes.
+# A member reports in Patroni's REST API that it is the primary before its PostgreSQL accepts writes.
 _WRITABLE_SECONDS: Final = 60
 
 
 class HighlyAvailable(Installation):
-    """Two services that name all members of the cluster in one address."""
+    """Runs two services that name all members of the cluster in one address."""
 
     def __init__(self, cluster: Cluster, services: list[Service]) -> None:
         super().__init__(services)
@@ -51,8 +52,8 @@ class HighlyAvailable(Installation):
 def connect_writable(
     dsn: str, seconds: float = _WRITABLE_SECONDS, pause: Callable[[float], object] = time.sleep
 ) -> psycopg.Connection[tuple[object, ...]]:
-    """A connection to the server that accepts writes, as soon as there is one. Raises psycopg.OperationalError after
-    so many seconds. `dsn`: with target_session_attrs=read-write."""
+    """Returns a connection to the server that accepts writes, as soon as there is one. Raises psycopg.OperationalError
+    after this many seconds. `dsn` has target_session_attrs=read-write."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -65,7 +66,7 @@ def connect_writable(
 
 @contextmanager
 def running_installation(synchronous: bool) -> Iterator[HighlyAvailable]:
-    """The cluster, the schema in it, and the services."""
+    """Runs the cluster, the schema in it, and the services."""
     account = SystemAccount.choose()
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
@@ -83,7 +84,7 @@ def running_installation(synchronous: bool) -> Iterator[HighlyAvailable]:
 
 # --- faults ----------------------------------------------------------------------------------------------------------
 def switch_over(scene: Scene) -> float:
-    """An orderly change of roles: nothing is lost, with asynchronous standbys either."""
+    """Changes the roles in an orderly way. Nothing is lost, even with asynchronous standbys."""
     cluster = _cluster(scene)
     former = cluster.switch_over()
     promoted = _wait_for_another(cluster, former)
@@ -92,7 +93,7 @@ def switch_over(scene: Scene) -> float:
 
 
 def kill_database(scene: Scene) -> float:
-    """SIGKILL for the primary's PostgreSQL; its Patroni lives, and gives the role away at once."""
+    """Sends SIGKILL to the primary's PostgreSQL. Its Patroni lives and gives the role away at once."""
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
     for pid in former.pids()[1:]:
@@ -105,7 +106,7 @@ def kill_database(scene: Scene) -> float:
 
 
 def kill_machine(scene: Scene) -> float:
-    """SIGKILL for all of the primary; it comes back as a standby."""
+    """Sends SIGKILL to all processes of the primary. It comes back as a standby."""
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
     former.signal(signal.SIGKILL)
@@ -113,10 +114,11 @@ def kill_machine(scene: Scene) -> float:
 
 
 def hang_machine(scene: Scene) -> float:
-    """All of the primary hangs, while its kernel acknowledges; it is killed once another one has its role.
+    """Stops all processes of the primary while its kernel acknowledges, and kills them when another member has its
+    role.
 
-    Without it, an asynchronous primary would acknowledge writes that no replica gets, until its Patroni notices: a
-    watchdog is there to prevent that (Patroni's documentation, "Watchdog support").
+    Without the kill, an asynchronous primary would acknowledge writes that no replica gets, until its Patroni notices.
+    A watchdog prevents that (Patroni's documentation, "Watchdog support").
     """
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
@@ -125,7 +127,7 @@ def hang_machine(scene: Scene) -> float:
 
 
 def _replace(scene: Scene, cluster: Cluster, former: Member, cut: float) -> float:
-    """Waits for another primary and tells the ledgers; kills the former one and starts it anew."""
+    """Waits for another primary, tells the ledgers, kills the former primary and starts it again."""
     promoted = _wait_for_another(cluster, former)
     former.signal(signal.SIGKILL)
     _rewind(scene, cut)
@@ -137,7 +139,7 @@ def _replace(scene: Scene, cluster: Cluster, former: Member, cut: float) -> floa
 
 
 def _wait_for_another(cluster: Cluster, former: Member) -> float:
-    """When another member said that it is the primary."""
+    """Returns when another member reported that it is the primary."""
     deadline = time.time() + 120
     while (primary := cluster.primary()) is None or primary is former:
         assert time.time() < deadline, "no other member became the primary"
@@ -146,9 +148,10 @@ def _wait_for_another(cluster: Cluster, former: Member) -> float:
 
 
 def _rewind(scene: Scene, cut: float) -> None:
-    """Tells the ledgers from when on something may be missing: what the new primary replayed last.
+    """Tells the ledgers the time from which messages may be missing: the last change that the new primary replayed.
 
-    With a synchronous standby nothing may, except receives of standard queues, which do not wait for a standby.
+    With a synchronous standby nothing may be missing, except receives of standard queues, which do not wait for a
+    standby.
     """
     scene.forgotten()
     if _cluster(scene).synchronous:
@@ -180,7 +183,7 @@ def main(
     seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
     record: Annotated[bool, typer.Option("--record", help="add the runs to docs/reliability")] = False,
 ) -> None:
-    """Failovers and switch-overs, asynchronous and synchronous, and what the ledgers say."""
+    """Runs failovers and switch-overs, asynchronous and synchronous, and reports the findings of the ledgers."""
     # SIGTERM exits through the context managers, so that etcd, Patroni and PostgreSQL are ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     summary = RUNS if record else Path(tempfile.mkdtemp(prefix="penstock-ha-")) / RUNS.name

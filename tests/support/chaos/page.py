@@ -1,4 +1,4 @@
-"""The tables of docs/reliability.md, out of the summary of all runs: `make generate` writes them."""
+"""Writes the tables of docs/reliability.md from the summary of all runs, in `make generate`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEGIN: Final = "<!-- written by `make generate` from reliability/runs.jsonl -->\
 
 
 def page(path: Path = PAGE) -> str:
-    """The whole page, with the tables of today's summary."""
+    """Returns the whole page with the tables of today's summary."""
     return path.read_text().partition(BEGIN)[0] + BEGIN + "\n" + "\n".join(_tables(runs())) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Faults in a sandbox: packets that are dropped, clocks that jump, a disk that is full."""
+"""Defines faults in a sandbox: dropped packets, jumping clocks and a full disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.chaos.faults import Fault, Scene
 
 
 def drop_packets(scene: Scene) -> float:
-    """No client reaches the pooler, or the database, for a while, and no client gets an error."""
+    """Drops all packets of clients to the pooler, or to the database, for a while. No client gets an error."""
     port = scene.proxy().port
     scene.sandbox.drop(f"tcp dport {port}", f"tcp sport {port}")
     scene.pause(1, 20)
@@ -20,7 +20,8 @@ def drop_packets(scene: Scene) -> float:
 
 
 def vanish(scene: Scene) -> float:
-    """A host is gone and its name leads to another: connections of now are silent for ever, new ones work."""
+    """Removes a host whose name then leads to another one. Present connections are silent for ever, and new ones
+    work."""
     proxy = scene.proxy()
     vanished = time.time()
     if ports := proxy.vanish():
@@ -32,9 +33,9 @@ def vanish(scene: Scene) -> float:
 
 
 def turn_clock(scene: Scene) -> float:
-    """The clock of the database jumps, forwards or back, and some seconds later to the right time again."""
+    """Moves the clock of the database forwards or back, and some seconds later to the right time again."""
     jump = scene.random.choice((-1, 1)) * scene.random.uniform(1, 20)
-    # Leases may end early while it is wrong, and when it is right again.
+    # Leases may end early while the clock is wrong, and when it is right again.
     scene.forgotten(time.time() + 60)
     scene.sandbox.turn_clock(jump)
     scene.pause(2, 6)
@@ -44,7 +45,7 @@ def turn_clock(scene: Scene) -> float:
 
 
 def fill_disk(scene: Scene) -> float:
-    """No byte is left. PostgreSQL may end itself; an operator makes room and starts it."""
+    """Fills the disk. PostgreSQL may end itself. An operator then makes room and starts it."""
     begun, ballast = time.time(), scene.sandbox.disk / "ballast"
     with ballast.open("wb") as file, suppress(OSError):
         while True:
@@ -65,4 +66,4 @@ ROOT: Final = (
     Fault("turn_clock", "clock", turn_clock, 3),
     Fault("fill_disk", "disk", fill_disk, 2),
 )
-"""Faults that need root."""
+"""Lists faults that need root."""

@@ -1,7 +1,8 @@
-"""As root: a private network, disk and clock, so that faults may drop packets, fill the disk and turn the clock.
+"""Provides a private network, disk and clock to root, so that faults may drop packets, fill the disk and move the
+clock.
 
-`enter_sandbox` runs the program again in new namespaces of the kernel, whose network is loopback alone; the rest of
-the machine is unaffected, and nothing remains at the end. nft and libfaketime come from packages of Debian or Ubuntu.
+`enter_sandbox` runs the program again in new namespaces of the kernel, whose network is only loopback. The rest of the
+machine is unaffected, and nothing remains at the end. nft and libfaketime come from packages of Debian or Ubuntu.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from penstock_web.system_account import LocalError, SystemAccount
 _MARK: Final = "CHAOS_SANDBOX"
 _TOOLS: Final = ("unshare", "ip", "mount")
 _DISK_SIZE: Final = "3g"
-# Each process reads the file once in a while, and not at every look at the clock: reading allocates memory, PostgreSQL
-# looks at the clock in its handlers of signals too, and there it may interrupt malloc (a crash was seen). libfaketime
-# compares whole seconds: with a duration of 1 a process may go by what it read up to two seconds ago.
+# Each process reads the file only at intervals, because reading allocates memory. PostgreSQL also reads the clock in
+# its signal handlers, and there it may interrupt malloc (we saw a crash). libfaketime compares whole seconds: with a
+# duration of 1 a process may use a value that is up to two seconds old.
 _CACHE_DURATION: Final = 1
 _CLOCK_SECONDS: Final = _CACHE_DURATION + 1
-# Waits count by the monotonic clock, which stays the kernel's.
+# Waits use the monotonic clock, which stays the kernel's.
 _FAKETIME: Final = {
     "FAKETIME_CACHE_DURATION": str(_CACHE_DURATION),
     "DONT_FAKE_MONOTONIC": "1",
@@ -40,7 +41,7 @@ _TABLE: Final = "inet penstock_chaos"
 
 @dataclass(frozen=True)
 class _ClockedAccount(SystemAccount):
-    """Servers that it starts take the time from a file."""
+    """Starts servers that read the time from a file."""
 
     library: Path
     clock: Path
@@ -58,14 +59,14 @@ class _ClockedAccount(SystemAccount):
 
 @dataclass(frozen=True)
 class Sandbox:
-    """`disk`: a folder on a small file system that only the sandbox uses."""
+    """`disk` is a folder on a small file system that only the sandbox uses."""
 
     disk: Path
     nft: Path
     faketime: Path
 
     def account(self) -> SystemAccount:
-        """The user of servers whose clock is ours."""
+        """Returns the user of servers with the sandbox's clock."""
         self.turn_clock(0)
         (library,) = self.faketime.glob("usr/lib/*/faketime/libfaketime.so.1")
         user = SystemAccount.choose()
@@ -76,14 +77,14 @@ class Sandbox:
         return self.disk / "clock"
 
     def turn_clock(self, seconds: float) -> None:
-        """The servers' time is the real one and so much. Returns when all of them have seen it."""
+        """Adds this offset to the servers' time. Returns when all of them have seen it."""
         new = self._clock.with_suffix(".new")
         new.write_text(f"{seconds:+.3f}\n")
         new.rename(self._clock)
         time.sleep(_CLOCK_SECONDS + 0.2)
 
     def drop(self, *packets: str) -> None:
-        """Drops the packets that one of these expressions of nft describes, and no others, from now on."""
+        """Drops from now on only the packets that one of these nft expressions describes."""
         lines = [f"add table {_TABLE}", f"delete table {_TABLE}", f"add table {_TABLE}"]
         lines.append(f"add chain {_TABLE} input {{ type filter hook input priority 0; }}")
         lines += [f"add rule {_TABLE} input {which} drop" for which in packets]
@@ -93,7 +94,8 @@ class Sandbox:
 
 
 def enter_sandbox() -> Sandbox | None:
-    """Goes on in a sandbox. None: this user or machine has none; the reason is said where root could mend it."""
+    """Continues in a sandbox. Returns None if this user or machine has none. It prints the reason if root could fix
+    it."""
     if os.geteuid() != 0 or not all(map(shutil.which, _TOOLS)):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a run is made of: PostgreSQL, PgBouncer, two services, and proxies between them that can lie.
+"""Runs PostgreSQL, PgBouncer, two services, and proxies between them that can lie.
 
 services ── proxy ── PgBouncer ── proxy ── PostgreSQL        calls
 services ─────────────────────── proxy ── PostgreSQL         merged calls, LISTEN
@@ -37,7 +37,7 @@ SERVICE_SETTINGS = {
     "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8",
     "QUEUE_SHARDS": "2",
 }
-# A standby may follow at any time. Durable, unlike the servers of other tests: fsync is on.
+# A standby may follow at any time. fsync is on, unlike on the servers of other tests.
 SERVER_SETTINGS = {
     "wal_level": "replica",
     "max_wal_senders": "5",
@@ -47,12 +47,12 @@ SERVER_SETTINGS = {
 }
 
 
-# How often a service is started that ends at once.
+# A service that ends at once is started this many times.
 STARTS = 10
 
 
 class Service:
-    """A service process at its own port; it starts again at the same one."""
+    """Represents a service process at a separate port. It starts again at the same port."""
 
     def __init__(self, database_url: str, direct_url: str, log: Path, settings: dict[str, str]) -> None:
         self.port = free_port()
@@ -62,9 +62,9 @@ class Service:
         self.process = self.start()
 
     def start(self, code: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """Returns when it is ready. `code`: environment variables that lead to the code of another release.
+        """Returns when it is ready. `code` has environment variables that lead to the code of another release.
 
-        One that ends, since it cannot reach the database, is started again, as whoever runs it would do.
+        If it ends because it cannot reach the database, it is started again, as a supervisor would do.
         """
         for _ in range(STARTS):
             ready, ready_fd = os.pipe()
@@ -79,7 +79,7 @@ class Service:
                     env={**os.environ, **self._settings, **(code or {})},
                 )
             os.close(ready_fd)
-            said = os.read(ready, 1)  # b"": it has ended
+            said = os.read(ready, 1)  # The line is b"" if the process has ended.
             os.close(ready)
             if said:
                 return self.process
@@ -87,7 +87,7 @@ class Service:
         raise RuntimeError(f"a service does not start: {self.last_lines()}")
 
     def last_lines(self) -> str:
-        """The end of its log."""
+        """Returns the end of its log."""
         return self._log.read_text()[-2000:]
 
     def kill(self) -> None:
@@ -97,7 +97,7 @@ class Service:
             self.process.stdin.close()
 
     def stop(self) -> None:
-        """SIGTERM: it finishes what is under way."""
+        """Sends SIGTERM. The service finishes its requests."""
         self.process.terminate()
         try:
             self.process.wait(60)
@@ -109,8 +109,8 @@ class Service:
 
 @dataclass
 class Installation:
-    """What traffic needs: services, ports for the endpoint of webhooks and the target of a mapping, and a way to the
-    database past all faults."""
+    """Describes what traffic needs: services, ports for the endpoint of webhooks and the target of a mapping, and a way
+    to the database past all faults."""
 
     services: list[Service]
     webhook_port: int = field(default_factory=free_port, init=False)
@@ -121,11 +121,11 @@ class Installation:
         return [service.port for service in self.services]
 
     def database(self) -> psycopg.Connection[tuple[object, ...]]:
-        """A connection of an administrator."""
+        """Returns a connection of an administrator."""
         raise NotImplementedError
 
     def crashes(self) -> list[str]:
-        """What PostgreSQL's log says of processes that ended by a signal which no fault sends."""
+        """Returns the lines of PostgreSQL's log about processes that ended by a signal that no fault sends."""
         return []
 
     def end_services(self) -> None:
@@ -136,7 +136,7 @@ class Installation:
 
 @dataclass
 class Servers(Installation):
-    """One PostgreSQL, a pooler and proxies; faults restart them. `home`: of the PostgreSQL in use."""
+    """Runs one PostgreSQL, a pooler and proxies, which faults restart. `home` belongs to the PostgreSQL in use."""
 
     state: Path
     home: Path
@@ -148,7 +148,7 @@ class Servers(Installation):
     pooler_proxy: LyingProxy
     sandbox: Sandbox | None
     unexpected_restarts: int = 0
-    """How often PostgreSQL was recovering when no fault had stopped it."""
+    """Counts the recoveries of PostgreSQL that no fault caused."""
 
     def database(self) -> psycopg.Connection[tuple[object, ...]]:
         try:
@@ -164,7 +164,7 @@ class Servers(Installation):
         return psycopg.connect(self.primary.superuser_dsn("penstock"), autocommit=True, connect_timeout=10)
 
     def database_log(self) -> str:
-        """PostgreSQL's log since its last start."""
+        """Returns PostgreSQL's log since its last start."""
         return (self.primary.data.parent / "log").read_text(errors="replace")
 
     def crashes(self) -> list[str]:
@@ -178,7 +178,7 @@ class Servers(Installation):
         start(self.home, self.account, settings=SERVER_SETTINGS)
 
     def database_processes(self) -> list[int]:
-        """The postmaster and its children."""
+        """Returns the postmaster and its children."""
         postmaster = int((self.primary.data / "postmaster.pid").read_text().split("\n")[0])
         return [postmaster, *children(postmaster)]
 
@@ -193,7 +193,8 @@ class Servers(Installation):
         return seen_through(self.primary, self.database_proxy)
 
     def replace_database(self, dump: Path) -> float:
-        """A new cluster gets what was dumped; the old one ends. Returns since when the services were down meanwhile."""
+        """Restores the dump into a new cluster and ends the old one. Returns the time since which the services were
+        down."""
         for service in self.services:
             service.stop()
         stopped = time.time()
@@ -223,7 +224,7 @@ class Servers(Installation):
 
 
 def seen_through(server: Postgres, proxy: LyingProxy) -> Postgres:
-    """The same server for somebody who reaches it through the proxy."""
+    """Returns the same server for a client that reaches it through the proxy."""
     return replace(server, socket_directory=Path("127.0.0.1"), port=proxy.port)
 
 
@@ -233,9 +234,9 @@ def _pooler(state: Path, server: Postgres, port: int = 0) -> AbstractContextMana
 
 @contextmanager
 def running_servers(sandbox: Sandbox | None = None, **settings: str) -> Iterator[Servers]:
-    """Everything started, the schema migrated; everything ended afterwards, whatever state it is in.
+    """Runs everything with a migrated schema, and ends everything afterwards in any state.
 
-    `settings`: environment variables of the services.
+    `settings` has environment variables of the services.
     """
     account = sandbox.account() if sandbox else SystemAccount.choose()
     with ExitStack() as stack:
@@ -259,13 +260,13 @@ def running_servers(sandbox: Sandbox | None = None, **settings: str) -> Iterator
 
 
 def _is_recovering(error: psycopg.OperationalError) -> bool:
-    """Whether the server is there, and takes no connections yet."""
+    """Returns whether the server runs but does not take connections yet."""
     words = ("not yet accepting connections", "starting up", "in recovery mode", "shutting down")
     return any(each in str(error) for each in words)
 
 
 def with_signal(pid: int, number: signal.Signals) -> None:
-    """Sends it, unless the process is gone."""
+    """Sends the signal, unless the process has ended."""
     if is_running(pid):
         os.kill(pid, number)
 

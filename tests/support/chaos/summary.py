@@ -1,6 +1,6 @@
-"""The summary of long runs, docs/reliability/runs.jsonl: a line each, good or bad, written by the checker alone.
+"""Keeps the summary of long runs, docs/reliability/runs.jsonl. Only the checker writes it, one line for each run.
 
-What a run says of itself on the terminal.
+The functions also print the results of a run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.chaos.campaign import Report
 
 ROOT: Final = Path(__file__).parents[3]
 RUNS: Final = ROOT / "docs/reliability/runs.jsonl"
-# Shorter runs are not added: those of CI, and those that look at one fault.
+# Shorter runs are not added: runs of CI, and runs with one fault.
 RECORDED_SECONDS: Final = 600
 
 
@@ -45,7 +45,7 @@ def add_to_summary(report: Report, seed: int, mode: str, summary: Path = RUNS) -
 
 
 def count_tenths(times: dict[str, list[float]]) -> dict[str, dict[str, int]]:
-    """How often each fault took how many seconds, to a tenth."""
+    """Counts by fault and time in tenths of a second."""
     return {
         name: dict(sorted(Counter(f"{one:.1f}" for one in seconds).items(), key=lambda item: float(item[0])))
         for name, seconds in times.items()
@@ -64,13 +64,13 @@ def _git(*arguments: str) -> str:
 
 
 def say(text: str) -> None:
-    """At once: the output of a run that was cut off says what happened last."""
+    """Prints at once, so that the output of a run that was cut off shows the last event."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def show(report: Report) -> None:
-    """A table of recoveries, and the findings."""
+    """Prints a table of recoveries, and the findings."""
     say(f"{report.acknowledged} acknowledged, {report.deliveries} delivered, faults {report.faults}")
     say(f"{'':36}times   half in  all in (s)   schedules half in  all in")
     for name, times in sorted(report.recovery.items()):

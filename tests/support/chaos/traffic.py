@@ -1,4 +1,4 @@
-"""Producers and consumers that go on whatever happens, and note all they see in ledgers.
+"""Runs producers and consumers that continue under all faults, and note everything in ledgers.
 
 standard   batches; some messages are left to come again, some are deleted with an older handle
 fifo       batches into a group of the producer's own, repeated with their deduplication ids until acknowledged
@@ -51,7 +51,7 @@ _COUNTS: Final = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVi
 
 @dataclass
 class Traffic:
-    """What the actors share. `calls`: by kind, when the last ones that were answered began and ended."""
+    """Holds what the actors share. `calls` has for each kind the times when the last answered calls began and ended."""
 
     ports: list[int]
     endpoint: Endpoint
@@ -62,17 +62,17 @@ class Traffic:
     tally: Counter[str] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)
     ticks: dict[str, set[str]] = field(default_factory=dict)
-    """Message ids by what the schedule says of the occurrence."""
+    """Maps message ids to the schedule's time of the occurrence."""
     rewound_ticks: list[tuple[float, float]] = field(default_factory=list)
-    """Times whose occurrences may fire again, since the database was rewound."""
+    """Lists times whose occurrences may fire again, because the database was rewound."""
     lies: set[str] = field(default_factory=set)
-    """What a negative control lets the actors do, and not tell the ledgers."""
+    """Lists what a negative control lets the actors do without telling the ledgers."""
     stopped_sending: threading.Event = field(default_factory=threading.Event)
     stopped: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def prepare(self) -> None:
-        """Makes the queues, subscriptions and the schedule."""
+        """Creates the queues, subscriptions and the schedule."""
         connection = Connection(self.ports)
         for name, attributes in _QUEUES.items():
             connection.sqs(
@@ -104,7 +104,7 @@ class Traffic:
 
     @contextmanager
     def actors(self) -> Iterator[None]:
-        """Runs all of them to the end of the block."""
+        """Runs all actors to the end of the block."""
         run: list[Callable[[Actor], None]] = [
             *[produce] * 2,
             *[consume] * 3,
@@ -148,7 +148,8 @@ class Traffic:
             actor.connection.close()
 
     def rewound(self, moment: float, cut: float) -> None:
-        """The database is as it was at `moment`, since `cut`: messages from in between may be gone, or come again."""
+        """Notes that the database is in its state of `moment` since `cut`. Messages from the time between may be gone,
+        or come again."""
         for ledger in self.ledgers.values():
             ledger.rewound(moment, cut)
         self.rewound_ticks.append((moment - 1, time.time() + 1))
@@ -162,7 +163,7 @@ class Traffic:
             self.calls.setdefault(kind, deque(maxlen=20_000)).append((begun, time.time()))
 
     def works_since(self, kind: str, since: float) -> float | None:
-        """When the first call of this kind ended that began since then."""
+        """Returns when the first call of this kind ended that began since then."""
         with self._lock:
             return min((ended for begun, ended in self.calls.get(kind, ()) if begun >= since), default=None)
 
@@ -170,9 +171,9 @@ class Traffic:
         return self.tally[f"{queue} sent"] - self.tally[f"{queue} deleted"]
 
     def is_drained(self) -> bool:
-        """No queue holds a message, and no webhook is under way. False while that is not known.
+        """Returns whether no queue holds a message and no webhook is under way. Returns False while that is not known.
 
-        A queue is asked before its dead-letter queue, so that a message that moves meanwhile is in one of them.
+        It asks a queue before its dead-letter queue, so that it finds a message that moves in between in one of them.
         """
         connection = Connection(self.ports)
         try:
@@ -191,12 +192,12 @@ class Traffic:
 
 
 def scheduled_for(fired: str) -> float:
-    """The time at which an occurrence was due, out of the header of its message."""
+    """Returns the time at which an occurrence was due, from the header of its message."""
     return datetime.fromisoformat(json.loads(fired)["scheduled_for"]).timestamp()
 
 
 class Actor:
-    """A thread's connection, random numbers and serial number."""
+    """Holds a thread's connection, random numbers and serial number."""
 
     def __init__(self, traffic: Traffic, number: int, name: str) -> None:
         self.traffic = traffic
@@ -208,20 +209,21 @@ class Actor:
         self.older: dict[str, str] = {}
 
     def bodies(self, count: int) -> list[str]:
-        """Unlike all others, also those of other runs, whose deduplication ids are known for five minutes."""
+        """Returns bodies that differ from all others, including those of other runs, whose deduplication ids are known
+        for five minutes."""
         self.serial += count
         run = f"{self.traffic.seed:x}-{self.number}"
         return [f"{run}-{self.serial - n}" for n in range(count, 0, -1)]
 
     def wait_for_room(self, queue: str) -> bool:
-        """False: nothing is to be sent now."""
+        """Returns False if nothing may be sent now."""
         if self.traffic.stopped_sending.is_set() or self.traffic.backlog(queue) > _LARGEST_BACKLOG:
             self.traffic.stopped.wait(0.05)
             return False
         return True
 
     def unanswered(self, error: NoAnswerError) -> None:
-        """Counts it and pauses, as clients do. A service that cannot do its work says 503, and when to try again."""
+        """Counts it and pauses, as clients do. A service that cannot work answers 503 and says when to try again."""
         self.traffic.count(f"no answer {error.status or 'connection lost'}")
         if error.status is not None and (error.status != 503 or not error.retry_after):
             self.traffic.errors.append(f"status {error.status}, Retry-After: {error.retry_after}")
@@ -234,10 +236,10 @@ class Actor:
 
     @contextmanager
     def may_receive(self, queue: str) -> Iterator[None]:
-        """A call that may hand out messages of the queue: without an answer, they are not known.
+        """Makes a call that may hand out messages of the queue. Without an answer, the messages are not known.
 
-        Not only a receive: a send receives for long polls that wait, in its own transaction (`direct_handoff`). If the
-        answer to that is lost, the sender is told, and the long poll goes on and is answered as if nothing had been.
+        This is not only a receive: a send receives for waiting long polls in its own transaction (`direct_handoff`). If
+        that answer is lost, the sender learns it, and the long poll continues and is answered normally.
         """
         begun = time.time()
         try:
@@ -258,7 +260,7 @@ class Actor:
         return messages
 
     def delete(self, queue: str, messages: list[dict[str, Any]]) -> None:
-        """In one call, repeated until it is answered. FIFO queues refuse handles whose timeout is over."""
+        """Deletes in one call, repeated until it is answered. FIFO queues refuse handles whose timeout is over."""
         if not messages:
             return
         ledger, bodies = self.traffic.ledgers[queue], [message["Body"] for message in messages]
@@ -287,7 +289,7 @@ class Actor:
 
 
 def produce(actor: Actor) -> None:
-    """A batch of up to ten, never repeated: without an answer its outcome stays unknown."""
+    """Sends a batch of up to ten messages once. Without an answer its outcome stays unknown."""
     if not actor.wait_for_room("standard"):
         return
     bodies = actor.bodies(actor.random.randint(1, 10))
@@ -301,7 +303,7 @@ def produce_poison(actor: Actor) -> None:
 
 
 def produce_mapped(actor: Actor) -> None:
-    """Each batch has a message that the target never handles."""
+    """Sends batches that each have a message that the target never handles."""
     if actor.wait_for_room("mapped"):
         bodies = actor.bodies(10)
         _send_batch(actor, "mapped", [*bodies[1:], f"{NEVER}{bodies[0]}"])
@@ -320,7 +322,7 @@ def _send_batch(actor: Actor, queue: str, bodies: list[str]) -> None:
 
 
 def produce_fifo(actor: Actor) -> None:
-    """A batch into one group of the actor's own; repeated until it is acknowledged."""
+    """Sends a batch into one group of this actor, repeated until it is acknowledged."""
     queue = "fifo.fifo"
     if not actor.wait_for_room(queue):
         return
@@ -344,7 +346,7 @@ def produce_fifo(actor: Actor) -> None:
 
 
 def consume(actor: Actor) -> None:
-    """Deletes most of what it receives, some of it with the handle of an earlier receive."""
+    """Deletes most of the messages that it receives, some with the handle of an earlier receive."""
     messages = actor.receive("standard", VISIBILITY_SECONDS)
     chosen = []
     for message in messages:
@@ -374,7 +376,7 @@ def consume_poison(actor: Actor) -> None:
 
 
 def consume_dead_letters(actor: Actor) -> None:
-    """The moved messages are deleted from the dead-letter queue, and counted in the ledger of the other one."""
+    """Deletes the moved messages from the dead-letter queue and counts them in the ledger of the source queue."""
     answer = actor.call("receive", "ReceiveMessage", "dead", MaxNumberOfMessages=10, WaitTimeSeconds=1)
     for message in answer.get("Messages", []):
         actor.traffic.ledgers["poison"].moved([message["Body"]])
@@ -383,7 +385,8 @@ def consume_dead_letters(actor: Actor) -> None:
 
 
 def consume_given_up(actor: Actor) -> None:
-    """What the target of the mapping did not handle; also what services had received and did not pass on in time."""
+    """Consumes messages that the target of the mapping did not handle, and messages that services received and did not
+    pass on in time."""
     answer = actor.call("receive", "ReceiveMessage", "mapped-dead", MaxNumberOfMessages=10, WaitTimeSeconds=1)
     for message in answer.get("Messages", []):
         actor.traffic.target.note(message["Body"])
@@ -391,7 +394,7 @@ def consume_given_up(actor: Actor) -> None:
 
 
 def publish(actor: Actor) -> None:
-    """Never repeated: without an answer it reached all of its targets, or none."""
+    """Publishes once. Without an answer the publication reached all of its targets, or none."""
     if not actor.wait_for_room("events-a"):
         return
     (body,) = actor.bodies(1)
@@ -415,7 +418,7 @@ def consume_events_b(actor: Actor) -> None:
 
 
 def consume_ticks(actor: Actor) -> None:
-    """Deletes nothing before it has noted it."""
+    """Notes each message before it deletes the message."""
     for message in actor.receive("ticks", VISIBILITY_SECONDS):
         fired = message["MessageAttributes"]["_schedule"]["StringValue"]
         with actor.traffic._lock:

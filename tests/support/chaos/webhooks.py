@@ -1,6 +1,7 @@
-"""Endpoints that note in a ledger what they get: each message has to come at least once.
+"""Runs endpoints that note in a ledger the messages that they get. Each message has to come at least once.
 
-An event of a webhook is one message; an event of a mapping has several, some of which its target does not handle.
+An event of a webhook is one message. An event of a mapping has several messages, and its target does not handle some of
+them.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from typing import Final, TypeVar
 from tests.support.ledger import Ledger
 
 NEVER: Final = "never-"
-"""How messages begin that the target of a mapping does not handle."""
+"""Begins messages that the target of a mapping does not handle."""
 FAILING_SHARE: Final = 0.02
-"""Of invocations that fail as a whole, and of messages that fail now and then."""
+"""Sets the share of invocations that fail as a whole, and of messages that fail at times."""
 
 
 class Endpoint:
-    """`came`: how often each message came. `loses`: whether it answers and forgets, as a negative control;
-    `lost`: how many it has forgotten.
+    """`came` counts how often each message came. `loses` says whether it answers and forgets, as a negative control.
+    `lost` counts the forgotten messages.
 
-    `first`: called for each message when it comes for the first time.
+    It calls `first` for each message when the message comes for the first time.
     """
 
     def __init__(self, ledger: Ledger, port: int) -> None:
@@ -59,7 +60,7 @@ class Endpoint:
         self.url = f"http://127.0.0.1:{port}/"
 
     def answer(self, text: str) -> tuple[int, bytes]:
-        """Status and body, once what came is noted."""
+        """Returns status and body after it has noted the messages."""
         self.note(json.dumps(json.loads(text)))
         return 204, b""
 
@@ -77,10 +78,10 @@ class Endpoint:
 
 
 class Target(Endpoint):
-    """What a mapping posts its batches to."""
+    """Receives the batches of a mapping."""
 
     def answer(self, text: str) -> tuple[int, bytes]:
-        """Some invocations fail, some messages fail now and then, and those that begin with NEVER always."""
+        """Fails some invocations, some messages at times, and messages that begin with NEVER always."""
         if random.random() < FAILING_SHARE:
             return 500, b"fails\n"
         failed = []

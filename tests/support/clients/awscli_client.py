@@ -1,6 +1,7 @@
 """Runs the scenarios with the AWS command line: `python -m tests.support.clients.awscli_client URL` prints the facts.
 
-All commands run in this one process, through the entry point of `aws`: a process a command would cost a second each.
+All commands run in this one process through the entry point of `aws`. A process for each command would cost a second
+each.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from tests.support.clients.scenario import RefusedError, fifo, run_scenario, sta
 
 
 def call(endpoint_url: str, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Run `aws sqs …` and return its output. Raises RefusedError with the code it prints."""
-    # Version 1 takes the text of a binary value as it is, and prints base64.
+    """Runs `aws sqs …` and returns its output. Raises RefusedError with the printed code."""
+    # Version 1 takes the text of a binary value unchanged, and prints base64.
     options = ["--output", "json", "--cli-input-json", json.dumps(arguments, default=bytes.decode)]
     command = ["--endpoint-url", endpoint_url, "sqs", method.replace("_", "-"), *options]
     output, errors = io.StringIO(), io.StringIO()
@@ -39,7 +40,7 @@ def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(endpoint_url: str) -> None:
-    """Both scenarios against a service."""
+    """Runs both scenarios against a service."""
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
     run = partial(call, endpoint_url)
     facts = {

@@ -1,5 +1,4 @@
-"""Runs the scenarios with the boto3 of whatever environment it runs in: `python -m tests.support.clients.boto3_client
-URL`.
+"""Runs the scenarios with the boto3 of its environment: `python -m tests.support.clients.boto3_client URL`.
 
 Prints the protocol that this boto3 speaks and the facts, as a Python literal.
 """
@@ -17,7 +16,7 @@ from tests.support.clients.scenario import RefusedError, fifo, run_scenario, sta
 
 
 def call(client: Any, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Raises RefusedError with the code of the error."""
+    """Makes a call. Raises RefusedError with the code of the error."""
     try:
         return dict(getattr(client, method)(**arguments))
     except ClientError as error:
@@ -25,7 +24,7 @@ def call(client: Any, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(endpoint_url: str) -> None:
-    """Both scenarios against a service."""
+    """Runs both scenarios against a service."""
     client = boto3.client(
         "sqs",
         endpoint_url=endpoint_url,

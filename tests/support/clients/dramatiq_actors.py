@@ -1,4 +1,4 @@
-"""Actors of the Dramatiq test, imported by the worker's processes and by the test's sender."""
+"""Defines actors of the Dramatiq test, which the worker's processes and the test's sender import."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ broker = SQSBroker(
 broker.add_middleware(CurrentMessage())
 dramatiq.set_broker(broker)
 
-# A second is the least that becomes a delay of the message.
+# A second is the smallest delay of a message.
 _RETRY_MS = 1000
 
 
 class NotYetError(Exception):
-    """The actor wants to be tried again."""
+    """The actor requests another attempt."""
 
 
 @dramatiq.actor  # type: ignore[untyped-decorator]
@@ -55,7 +55,7 @@ def never_succeed(text: str) -> None:
 
 @dramatiq.actor  # type: ignore[untyped-decorator]
 def end_in_the_second_worker() -> None:
-    """Never ends in the first worker, however often its message comes back to that one."""
+    """Never ends in the first worker, however often its message comes back to that worker."""
     note("start", os.getpid())
     wait_until(lambda: len({process for _, process in notes(Path(os.environ["RESULTS"]))}) == 2)
     note("end", os.getpid())

@@ -1,4 +1,4 @@
-"""`sam local start-api`: the gateway and the REST function in containers, as SAM runs them, with a Docker engine."""
+"""Runs `sam local start-api`: the gateway and the REST function in containers of a Docker engine, as SAM runs them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BRIDGE = ["docker", "network", "inspect", "bridge", "--format", "{{(index .IPAM.
 
 
 def bridge() -> str:
-    """Under which address containers see this machine."""
+    """Returns the address at which containers reach this machine."""
     return subprocess.run(BRIDGE, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -37,7 +37,7 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 @contextmanager
 def relay(host: str, port: int) -> Iterator[int]:
-    """A port of `host` that leads to `port` of 127.0.0.1, where PgBouncer listens alone."""
+    """Opens a port of `host` that leads to `port` of 127.0.0.1, where only PgBouncer listens."""
     ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -62,7 +62,7 @@ def relay(host: str, port: int) -> Iterator[int]:
 
 @contextmanager
 def running_sam(dsn: str) -> Iterator[str]:
-    """Its address. `dsn`: the database, through PgBouncer. Asks for the images that are there, if they are."""
+    """Yields its address. `dsn` leads to the database through PgBouncer. It uses the images that are present."""
     host, parts = bridge(), urlsplit(dsn)
     port = free_port()
     with relay(host, parts.port or 5432) as reached, tempfile.TemporaryDirectory() as folder:
@@ -74,7 +74,7 @@ def running_sam(dsn: str) -> Iterator[str]:
             [
                 SAM, "local", "start-api", "--port", str(port), "--warm-containers", "LAZY", "--skip-pull-image",
                 "--env-vars", variables, "--parameter-overrides",
-                # These replace those of samconfig.toml.
+                # These values replace those of samconfig.toml.
                 f"Access=off Runtime={runtime} Architecture=x86_64",
             ],
             cwd=ROOT,
@@ -86,7 +86,7 @@ def running_sam(dsn: str) -> Iterator[str]:
             assert process.stderr is not None
             try:
                 assert any("Running on" in line for line in process.stderr), "sam local did not start"
-                reader = Thread(target=deque, args=(process.stderr, 0))  # a full pipe would hold it up
+                reader = Thread(target=deque, args=(process.stderr, 0))  # A full pipe would stop it.
                 reader.start()
                 try:
                     yield f"http://127.0.0.1:{port}"

@@ -1,8 +1,8 @@
-"""What every SQS client does, step by step, and what it must see on the way.
+"""Defines the steps of every SQS client, and the results that it must see.
 
-A scenario is a generator: it yields calls in the names of boto3 and is given their answers, so that clients of every
-kind (blocking, asyncio, command line) run the same one. The expected facts are those of the SQS developer guide.
-This module also runs in the environments of old clients: it imports nothing but the standard library.
+A scenario is a generator. It yields calls in the names of boto3 and is given their answers, so that clients of every
+kind (blocking, asyncio, command line) run the same scenario. The expected facts are those of the SQS developer guide.
+This module also runs in the environments of old clients, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Call = tuple[str, dict[str, Any]]
 Facts = dict[str, Any]
 Scenario = Generator[Call, dict[str, Any], Facts]
 
-# Longer than any test: messages come back only because the scenario says so.
+# This is longer than any test. Messages come back only because the scenario makes them visible.
 _VISIBILITY_SECONDS = 600
 _TEXT = "grüße, 世界 <&>"
 
@@ -29,7 +29,7 @@ class RefusedError(Exception):
 
 
 def run_scenario(scenario: Scenario, call: Callable[[str, dict[str, Any]], dict[str, Any]]) -> Facts:
-    """Make the calls of a scenario one after the other; returns its facts. `call` may raise RefusedError."""
+    """Makes the calls of a scenario one after the other. Returns its facts. `call` may raise RefusedError."""
     try:
         method, arguments = next(scenario)
         while True:
@@ -69,7 +69,7 @@ FIFO: Facts = {
 
 
 def standard(name: str) -> Scenario:
-    """A standard queue. Its facts must be STANDARD."""
+    """Uses a standard queue. Its facts must be STANDARD."""
     attributes = {"VisibilityTimeout": str(_VISIBILITY_SECONDS)}
     url = (yield "create_queue", {"QueueName": name, "Attributes": attributes})["QueueUrl"]
     yield "send_message", {"QueueUrl": url, "MessageBody": _TEXT, "MessageAttributes": _message_attributes()}
@@ -96,7 +96,7 @@ def standard(name: str) -> Scenario:
 
 
 def fifo(name: str) -> Scenario:
-    """A FIFO queue; `name` ends in .fifo. Its facts must be FIFO."""
+    """Uses a FIFO queue, so `name` ends in .fifo. Its facts must be FIFO."""
     attributes = {"FifoQueue": "true", "VisibilityTimeout": str(_VISIBILITY_SECONDS)}
     url = (yield "create_queue", {"QueueName": name, "Attributes": attributes})["QueueUrl"]
     first = yield _fifo_send(url, "a", "a1")
@@ -143,7 +143,7 @@ def _values(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _counts(url: str) -> Generator[Call, dict[str, Any], tuple[int, int]]:
-    """Messages that can be received, and messages in flight."""
+    """Returns the number of messages that can be received, and of messages in flight."""
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     answer = yield "get_queue_attributes", {"QueueUrl": url, "AttributeNames": names}
     waiting, in_flight = (int(answer["Attributes"][name]) for name in names)
@@ -151,7 +151,7 @@ def _counts(url: str) -> Generator[Call, dict[str, Any], tuple[int, int]]:
 
 
 def _receive(url: str, count: int) -> Generator[Call, dict[str, Any], list[dict[str, Any]]]:
-    """`count` messages. A receive may bring fewer than there are, so it is repeated as often as can be needed."""
+    """Receives `count` messages. A receive may return fewer than there are, so it is repeated as often as necessary."""
     messages: list[dict[str, Any]] = []
     for _ in range(count):
         if len(messages) < count:
@@ -163,14 +163,14 @@ def _receive(url: str, count: int) -> Generator[Call, dict[str, Any], list[dict[
 
 
 def _delete(url: str, messages: list[dict[str, Any]]) -> Generator[Call, dict[str, Any], int]:
-    """Deletes in one batch; returns how many entries failed."""
+    """Deletes in one batch. Returns how many entries failed."""
     entries = [{"Id": m["Body"], "ReceiptHandle": m["ReceiptHandle"]} for m in messages]
     answer = yield "delete_message_batch", {"QueueUrl": url, "Entries": entries}
     return len(answer.get("Failed", []))
 
 
 def _drop(url: str, name: str) -> Generator[Call, dict[str, Any], str]:
-    """Deletes the queue; returns the error code of looking for it afterwards."""
+    """Deletes the queue. Returns the error code of a later look-up."""
     yield "delete_queue", {"QueueUrl": url}
     try:
         yield "get_queue_url", {"QueueName": name}

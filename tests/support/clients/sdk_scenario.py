@@ -1,7 +1,8 @@
-"""The calls of the SDKs for Java, Rust, PHP and Ruby, each in its own program, and the resources left on the server.
+"""Defines the calls of the SDKs for Java, Rust, PHP and Ruby, each in a separate program, and the resources left on the
+server.
 
-A program is given an address and a name, and by PENSTOCK_KEY and PENSTOCK_SECRET the key that it signs with, where keys
-are verified. It prints, as JSON, what it saw:
+A program gets an address and a name. If keys are verified, PENSTOCK_KEY and PENSTOCK_SECRET have its key. It prints its
+results as JSON:
 
 NAME         a long poll that begins before its message is sent; a message with attributes, and a batch of which one
              entry is refused; a change of visibility to 0; deletes, one by one and in a batch; one message stays
@@ -52,7 +53,7 @@ LEFT = {
 
 
 def printed(command: Sequence[str], **variables: str) -> Any:
-    """What a program wrote, as JSON. It has to end well."""
+    """Returns the output of a program as JSON. The program must succeed."""
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -66,7 +67,7 @@ def printed(command: Sequence[str], **variables: str) -> Any:
 
 
 def check_what_is_left(up: Deployment, name: str) -> None:
-    """What the service has, asked by another client, once a program has told the scenario under a name."""
+    """Checks with another client what the service has after a program has run the scenario under a name."""
     assert counts(up, name) == ["1", "0", "0"]
     assert counts(up, f"{name}.fifo") == ["0", "1", "0"]
     assert counts(up, f"{name}-topic") == ["0", "0", "0"]

@@ -1,4 +1,4 @@
-"""What the tests themselves ask the service, and how they run the workers of a client."""
+"""Calls the service for the tests themselves, and runs the workers of a client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 
 class Deployment(Protocol):
-    """An installation that clients call, such as `penstock up` (tests.support.programs.penstock_up.Up)."""
+    """Describes an installation that clients call, such as `penstock up` (tests.support.programs.penstock_up.Up)."""
 
     @property
     def address(self) -> str: ...
@@ -26,7 +26,7 @@ class Deployment(Protocol):
 
 @contextmanager
 def client(service: str, up: Deployment, account: str = "x") -> Iterator[Any]:
-    """A boto3 client. An access key id of 12 digits is the account; any other means 000000000000."""
+    """Returns a boto3 client. An access key id of 12 digits is the account. Any other id means 000000000000."""
     client: Any = boto3.client(
         service,
         endpoint_url=up.address,
@@ -41,12 +41,12 @@ def client(service: str, up: Deployment, account: str = "x") -> Iterator[Any]:
 
 
 def sqs_client(up: Deployment, account: str = "x") -> AbstractContextManager[Any]:
-    """That of SQS."""
+    """Returns a client of SQS."""
     return client("sqs", up, account)
 
 
 def counts(up: Deployment, queue: str) -> list[str]:
-    """Messages that can be received, in flight, and delayed."""
+    """Returns the numbers of messages that can be received, are in flight, and are delayed."""
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
@@ -57,7 +57,7 @@ def counts(up: Deployment, queue: str) -> list[str]:
 def worker(
     command: Sequence[str], environment: dict[str, str], log: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker of some framework; ended as an operator would, and it has to end well, unless the test killed it."""
+    """Runs a worker of a framework. It is ended as by an operator and must succeed, unless the test killed it."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
@@ -77,6 +77,6 @@ def worker(
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """End a worker and its children without any warning, as a lost machine does."""
+    """Ends a worker and its children without warning, as a lost machine does."""
     os.killpg(process.pid, signal.SIGKILL)
     process.wait(LONGEST_SECONDS)

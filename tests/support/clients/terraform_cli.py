@@ -1,8 +1,8 @@
-"""Terraform's command line with the AWS provider.
+"""Runs Terraform's command line with the AWS provider.
 
-Terraform and the provider come from no package index, so `make clients` cannot install them: `terraform` has to be on
-the PATH, and the provider in a folder that `terraform providers mirror` made, named by TERRAFORM_PLUGINS or at one of
-the places where Terraform itself looks.
+Terraform and the provider are in no package index, so `make clients` cannot install them. `terraform` has to be on the
+PATH. The provider has to be in a folder that `terraform providers mirror` made, which TERRAFORM_PLUGINS names or where
+Terraform itself looks.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_CHANGES, CHANGES = 0, 2
 
 
 def mirror() -> Path:
-    """The folder that has the provider below it."""
+    """Returns the folder that has the provider below it."""
     places = [Path(os.environ["TERRAFORM_PLUGINS"])] if "TERRAFORM_PLUGINS" in os.environ else USUAL
     for place in places:
         if any(place.glob("*/hashicorp/aws")):
@@ -51,7 +51,7 @@ def mirror() -> Path:
 
 
 class Terraform:
-    """The command line of Terraform in a new folder with these files, which knows nothing of the user's."""
+    """Runs Terraform in a new folder with these files, without any settings of the user."""
 
     def __init__(self, up: Deployment, folder: Path, *files: str) -> None:
         assert shutil.which("terraform"), "`make clients` needs terraform on the PATH"
@@ -72,7 +72,7 @@ class Terraform:
     def run(
         self, *arguments: str, codes: tuple[int, ...] = (0,), changed: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """What it printed, and its exit code, which must be one of `codes`."""
+        """Returns its output and its exit code, which must be one of `codes`."""
         done = subprocess.run(
             ["terraform", *arguments, "-no-color"],
             cwd=self._folder,
@@ -85,15 +85,15 @@ class Terraform:
         return done
 
     def apply(self, *options: str, changed: bool = False) -> str:
-        """Terraform works on 10 resources at once by default; most of the time it waits."""
+        """Applies the files. Terraform works on 10 resources at once by default, and mostly waits."""
         return self.run("apply", "-auto-approve", "-parallelism=30", *options, changed=changed).stdout
 
     def plan(self, *, changed: bool = False) -> int:
-        """NO_CHANGES when everything reads back as configured, else CHANGES."""
+        """Returns NO_CHANGES if the service's state equals the configuration, and otherwise CHANGES."""
         return self.run("plan", "-detailed-exitcode", codes=(NO_CHANGES, CHANGES), changed=changed).returncode
 
     def import_again(self, urls: Mapping[str, str], *, changed: bool) -> str:
-        """Forget resources and learn all about them from the service."""
+        """Forgets resources and reads them from the service."""
         self.run("state", "rm", *urls)
         blocks = (f'import {{\n  to = {address}\n  id = "{url}"\n}}\n' for address, url in urls.items())
         (self._folder / "imported.tf").write_text("".join(blocks))
@@ -101,7 +101,7 @@ class Terraform:
 
 
 def applied(up: Deployment, folder: Path, *files: str) -> Terraform:
-    """Terraform in this folder, after everything that the files say has been made."""
+    """Returns Terraform in this folder, after it has created everything in the files."""
     terraform = Terraform(up, folder, *files)
     terraform.run("init")
     terraform.apply()

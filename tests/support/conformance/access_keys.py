@@ -1,4 +1,4 @@
-"""Access keys and policies for the tests of QUEUE_ACCESS. Nothing here knows what is right."""
+"""Creates access keys and policies for the tests of QUEUE_ACCESS. It makes no assertions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ OWNER, PARTNER = "000000000000", "111122223333"
 
 
 def new_key(database: Database, account: str, user: str | None = None) -> tuple[str, str]:
-    """Id and secret of a key that the command line would make."""
+    """Returns the id and secret of a new key, as from the command line."""
     with key_ring(database) as ring:
         key_id, secret, _ = ring.create(account, "", bearer=False, user=user)
     return key_id.partition("=")[2], secret.partition("=")[2]
 
 
 def key_ring(database: Database) -> AbstractContextManager[KeyRing]:
-    """What `penstock keys` and `penstock users` work with."""
+    """Returns the object behind `penstock keys` and `penstock users`."""
     return KeyRing.open(Settings.read({**SIGV4, "DATABASE_URL": database.api_dsn}))
 
 

@@ -1,7 +1,7 @@
-"""botocore's model as the reference for an answer: every member is known to it and of its type, none is empty.
+"""Checks answers against botocore's model: it must know every member and its type, and no member may be empty.
 
-The three ways in which an answer is written are read into one form, that of AWS JSON; whatever the model does not know
-there fails. XML is read by the names of the last Query model.
+The three notations of an answer are read into the form of AWS JSON. Members that the model does not know fail there.
+XML is read by the names of the last Query model.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ NAMESPACES = {
     "sns": "{http://sns.amazonaws.com/doc/2010-03-31/}",
 }
 TYPES = {"string": str, "integer": int, "long": int, "boolean": bool, "blob": str, "timestamp": float}
-# Names that AWS's JSON of the Query protocol has, in the samples that it publishes.
+# AWS's JSON of the Query protocol has these names in AWS's published samples.
 QUERY_JSON_NAMES = {"messages": "Messages", "queueUrls": "QueueUrls"}
 
 
 def members(protocol: str, action: str, body: bytes, service: str = "sqs") -> set[str]:
-    """The members of an answer, such as `Successful[].Id`; of maps the keys are left out."""
+    """Returns the members of an answer, such as `Successful[].Id`. Keys of maps are left out."""
     shape = service_model("json", service).operation_model(action).output_shape
     if shape is None:
         assert_empty(protocol, action, body, service)
@@ -39,7 +39,7 @@ def members(protocol: str, action: str, body: bytes, service: str = "sqs") -> se
 
 
 def assert_empty(protocol: str, action: str, body: bytes, service: str) -> None:
-    """An action without a result says nothing but the id of the request."""
+    """Checks that an action without a result returns only the id of the request."""
     if protocol == "json":
         assert body == b""
     elif protocol == "query-json":
@@ -50,9 +50,10 @@ def assert_empty(protocol: str, action: str, body: bytes, service: str) -> None:
 
 
 def checked(shape: Any, value: Any, path: str) -> set[str]:
-    """The members of a value in the form of AWS JSON. Fails at what the model does not know, and at empty ones.
+    """Returns the members of a value in the form of AWS JSON. Fails for members that the model does not know, and for
+    empty ones.
 
-    The answer itself may be empty: whether it should be, the caller's table says.
+    The answer itself may be empty. The caller's table says whether it should be.
     """
     assert value not in ("", [], {}, None) or (path == "" and value == {}), f"{path} is empty"
     if shape.type_name == "structure":
@@ -88,7 +89,7 @@ def _result(body: bytes, action: str, service: str) -> ET.Element:
 
 
 def from_xml(shape: Any, element: ET.Element) -> Any:
-    """An element as the JSON of the same value."""
+    """Returns an element as the JSON of the same value."""
     if shape.type_name == "structure":
         return _structure(shape, element)
     if shape.type_name == "list":
@@ -104,7 +105,7 @@ def from_xml(shape: Any, element: ET.Element) -> Any:
 
 
 def _structure(shape: Any, element: ET.Element) -> dict[str, Any]:
-    """Lists and maps are flattened in SQS: their elements stand among the members."""
+    """Reads a structure. Lists and maps are flattened in SQS, so their elements are among the members."""
     tags = {_tag(name, member): (name, member) for name, member in shape.members.items()}
     found: dict[str, Any] = {}
     for child in element:
@@ -121,7 +122,7 @@ def _structure(shape: Any, element: ET.Element) -> dict[str, Any]:
 
 
 def _pair(shape: Any, entry: ET.Element) -> tuple[str, Any]:
-    """An entry of a map."""
+    """Returns an entry of a map."""
     key, value = entry
     names = [
         part.serialization.get("name", default)
@@ -136,7 +137,7 @@ def _flattened(member: Any) -> bool:
 
 
 def _plain(element: ET.Element) -> str:
-    """The tag without the namespace, which the whole answer shares."""
+    """Returns the tag without the namespace, which the whole answer shares."""
     return element.tag.rpartition("}")[2]
 
 
@@ -155,7 +156,7 @@ def _unwrapped(document: dict[str, Any], action: str) -> Any:
 
 
 def from_query_json(shape: Any, value: Any) -> Any:
-    """Without the members that are null, and with maps for lists of pairs."""
+    """Returns the value without null members, and with maps in place of lists of pairs."""
     if shape.type_name == "structure":
         named = {
             QUERY_JSON_NAMES.get(name, name) if name not in shape.members else name: one

@@ -1,7 +1,8 @@
-"""Time that passes at once: every time in the database moves into the past, as if so many seconds had gone by.
+"""Lets time pass at once: moves every time in the database into the past by a number of seconds.
 
-Tests of timeouts need no sleep: `clock.advance(31)` and a visibility timeout of 30 seconds is over. Background workers
-must rest meanwhile (`deployments.py`): one that had read a time would write it back unmoved.
+Tests of timeouts need no sleep: after `clock.advance(31)` a visibility timeout of 30 seconds is over. Background
+workers must rest during that call (`deployments.py`), because a worker that had read a time would write it back
+unchanged.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from psycopg import sql
 
 from tests.support.sql.calls import call_pattern
 
-# What of a table is a time.
+# These columns of a table are times.
 _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "queues": ("created_at", "modified_at", "purged_at"),
     "dropped_queue": ("dropped_at",),
@@ -34,7 +35,7 @@ _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "topic_deduplication": ("expires_at",),
 }
 
-# The one time that is kept as text: when a dead letter was first received (queue.dead_letter_system).
+# Only one time is stored as text: the first receive of a dead letter (queue.dead_letter_system).
 _FIRST_RECEIVED = """
     update queue.side set system = jsonb_set(system, '{ApproximateFirstReceiveTimestamp}', to_jsonb(
         ((system ->> 'ApproximateFirstReceiveTimestamp')::bigint - %(by)s * 1000)::bigint::text))
@@ -42,16 +43,16 @@ _FIRST_RECEIVED = """
 
 
 class Clock:
-    """The clock of one database. `dsn` is the superuser's."""
+    """Moves the clock of one database. `dsn` is the superuser's."""
 
     def __init__(self, dsn: str) -> None:
         self.connection: psycopg.Connection[Any] = psycopg.connect(dsn, autocommit=True)
 
     def advance(self, seconds: float) -> None:
-        """Moves everything that is stored this many seconds into the past.
+        """Moves all stored times into the past by this many seconds.
 
-        Table by table, each locked at once and as a whole: a transaction that holds nothing else cannot deadlock with
-        the worker of a container that has just started.
+        It locks the tables one by one, each as a whole, and holds no other lock. It therefore cannot deadlock with the
+        worker of a container that has just started.
         """
         moves = sql.SQL("").join(
             sql.SQL("lock table {0} in exclusive mode; update {0} set {1}; commit; ").format(
@@ -67,13 +68,13 @@ class Clock:
         self.connection.execute(_FIRST_RECEIVED, {"by": seconds})
 
     def maintain(self, arn: str) -> None:
-        """What the background worker does now and then, for one queue."""
+        """Does the periodic work of the background worker for one queue."""
         self._value(
             "select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %(arn)s", arn=arn
         )
 
     def move(self, arn: str) -> int:
-        """What the worker of message move tasks does for one source, until it can move no more; messages moved."""
+        """Does the work of message move tasks for one source until it can move no more. Returns the moved messages."""
         moved = 0
         while step := self._value(
             "select (select s.moved from queue.run_move_task(t.task_id, 100) s) from queue.move_task t"
@@ -84,11 +85,11 @@ class Clock:
         return moved
 
     def now(self) -> Any:
-        """The database's time."""
+        """Returns the database's time."""
         return self._value("select clock_timestamp()")
 
     def stored_since(self, moment: Any) -> int:
-        """Messages and queues that were stored, and attributes that were changed, after the moment."""
+        """Returns messages and queues that were stored, and attributes that were changed, after the moment."""
         return int(
             self._value(
                 "select (select count(*) from queue.log where sent_at > %(t)s)"
@@ -101,7 +102,7 @@ class Clock:
         )
 
     def is_called(self, function: str, since: Any) -> bool:
-        """Whether the service called this SQL function after `since`, and nothing in its place since then.
+        """Returns whether the service called this SQL function after `since`, and no other function after it.
 
         `function` is a regular expression.
         """
@@ -115,7 +116,7 @@ class Clock:
         )
 
     def waiting(self, endpoint: str, kind: str) -> list[str]:
-        """The texts of this kind that wait for their delivery to an endpoint."""
+        """Returns the texts of this kind that wait for their delivery to an endpoint."""
         texts = self._value(
             "select array(select n.raw from queue.outgoing_delivery w join queue.notice n using (notice_id)"
             " where w.endpoint = %(endpoint)s and n.kind = %(kind)s order by w.delivery_id)",
@@ -125,7 +126,8 @@ class Clock:
         return list(texts)
 
     def notice_ids(self, endpoint: str) -> list[str]:
-        """The ids, as stored beside their texts, of all that waits for its delivery to an endpoint."""
+        """Returns the ids, as stored beside their texts, of all messages that wait for their delivery to an
+        endpoint."""
         ids = self._value(
             "select array(select n.message_id::text from queue.outgoing_delivery w"
             " join queue.notice n using (notice_id) where w.endpoint = %(endpoint)s order by w.delivery_id)",
@@ -134,7 +136,7 @@ class Clock:
         return list(ids)
 
     def schedules(self) -> tuple[Any, ...]:
-        """The rows of schedules and their groups: numbers, and the time of the last change."""
+        """Returns the rows of schedules and their groups: numbers, and the time of the last change."""
         found = self._value(
             "select array(select s.xmin::text || s.name from queue.schedule s order by 1)"
             " || array(select g.xmin::text || g.name || g.tags from queue.schedule_group g"
@@ -143,7 +145,7 @@ class Clock:
         return tuple(found)
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Gives the connection back."""
         self.connection.close()
 
     def _value(self, query: LiteralString, **values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The two ways to run Penstock, each as a server that clients can call: the container and the Lambda functions."""
+"""Runs Penstock in two ways, each as a server that clients can call: the container and the Lambda functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.programs.penstock_service import running_up
 from tests.support.wait import wait_until
 from tests.support.web.prometheus_text import scrape
 
-# The tests' clock moves times under the workers' feet, so each runs once and rests; tests call it when they need it.
+# The tests' clock moves times while workers run, so each worker runs once and rests. Tests call it when they need it.
 IDLE_WORKERS = {
     "QUEUE_MAINTAIN_INTERVAL_MS": "3600000",
     "QUEUE_MOVE_INTERVAL_MS": "3600000",
@@ -20,14 +20,14 @@ IDLE_WORKERS = {
 }
 SCRAPE_TOKEN = "scrape"
 
-# As on AWS (purge and re-creation once in 60 s), and without these limits.
+# One value is as on AWS (purge and re-creation once in 60 s). The other removes these limits.
 DEFAULT: Mapping[str, str] = {}
 NO_WAITING_PERIODS = {"QUEUE_PURGE_INTERVAL_SECONDS": "0", "QUEUE_RECREATE_INTERVAL_SECONDS": "0"}
 
 
 @contextmanager
 def container(database: Database, variables: Mapping[str, str]) -> Iterator[str]:
-    """`penstock up` as a process, through PgBouncer, with a direct address for LISTEN; its endpoint URL."""
+    """Runs `penstock up` as a process, through PgBouncer, with a direct address for LISTEN. Yields its endpoint URL."""
     addresses = {"DATABASE_URL": database.pooled_dsn, "DATABASE_DIRECT_URL": database.api_dsn}
     settings = {**IDLE_WORKERS, **addresses, "QUEUE_METRICS_TOKEN": SCRAPE_TOKEN, **variables}
     with running_up(settings) as endpoint_url:
@@ -36,7 +36,7 @@ def container(database: Database, variables: Mapping[str, str]) -> Iterator[str]
 
 
 def _workers_rest(endpoint_url: str) -> bool:
-    """Whether the workers of a container have had their first run: on a busy machine it comes late, into a test."""
+    """Returns whether the workers of a container have had their first run, which is late on a busy machine."""
     runs = scrape(endpoint_url, authorization=f"Bearer {SCRAPE_TOKEN}")
     return all(
         runs.has("penstock_worker_runs_total", worker=worker, outcome="success")
@@ -46,7 +46,7 @@ def _workers_rest(endpoint_url: str) -> bool:
 
 @contextmanager
 def functions(database: Database, variables: Mapping[str, str]) -> Iterator[str]:
-    """The Lambda functions behind an HTTP server; its endpoint URL."""
+    """Runs the Lambda functions behind an HTTP server. Yields its endpoint URL."""
     with FunctionServer(database.pooled_dsn, variables=variables) as deployment:
         yield deployment.endpoint_url
 
@@ -57,14 +57,14 @@ DEPLOYMENTS = tuple(STARTERS)
 
 @dataclass(eq=False)
 class Deployments:
-    """The deployments of one database: opened when first asked for, by kind and settings, and kept open."""
+    """Holds the deployments of one database, opened when first requested, by kind and settings, and kept open."""
 
     database: Database
     stack: ExitStack = field(default_factory=ExitStack)
     _open: dict[tuple[str, frozenset[tuple[str, str]]], str] = field(default_factory=dict)
 
     def endpoint_url(self, kind: str, variables: Mapping[str, str] = DEFAULT) -> str:
-        """Where this deployment is; `kind` is container or lambda."""
+        """Returns the URL of this deployment. `kind` is container or lambda."""
         key = (kind, frozenset(variables.items()))
         if key not in self._open:
             self._open[key] = self.stack.enter_context(STARTERS[kind](self.database, variables))

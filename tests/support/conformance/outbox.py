@@ -1,4 +1,4 @@
-"""/v1/outbox of the deployment that a scenario works with. Nothing here knows what is right."""
+"""Reads /v1/outbox of a scenario's deployment. It makes no assertions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.support.conformance.sns import Sns
 
 
 def outbox(sns: Sns, **query: Any) -> list[dict[str, Any]]:
-    """Outgoing messages, oldest first; `destination` chooses those of a test."""
+    """Returns outgoing messages, the oldest first. `destination` selects those of a test."""
     answer = plain_http.get(f"{sns.sqs.endpoint_url}/v1/outbox?{urlencode(query)}")
     assert answer.status_code == 200, answer.text
     return list(json.loads(answer.text))
 
 
 def opt_out(sns: Sns, number: str) -> None:
-    """The holder of a phone number wants no more text messages."""
+    """Records that the holder of a phone number wants no more text messages."""
     path = f"/v1/outbox/opted-out/{number.replace('+', '%2B')}"
     answer = plain_http.request("PUT", f"{sns.sqs.endpoint_url}{path}")
     assert (answer.status_code, json.loads(answer.text)) == (200, {"phone_number": number})

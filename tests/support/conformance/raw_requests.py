@@ -1,6 +1,6 @@
-"""Requests that no SDK makes: bytes over HTTP, and their answers.
+"""Sends requests that no SDK makes, as bytes over HTTP, and reads their answers.
 
-The MD5 of message attributes as the SDKs recompute it, written from the Developer Guide, not from our code.
+It computes the MD5 of message attributes as the SDKs do, from the Developer Guide and not from our code.
 
 "Calculating the MD5 message digest for message attributes": sort by name; for each: length (4 bytes, big endian) and
 bytes of name, of data type, then one byte for the transport type (1 String and Number, 2 Binary), then length and
@@ -26,7 +26,7 @@ MIB = 1_048_576
 
 
 class Raw(NamedTuple):
-    """A deployment for bytes. `sqs` is an ordinary client in the same deployment."""
+    """Represents a deployment for bytes. `sqs` is an ordinary client of the same deployment."""
 
     sqs: Sqs
     http: httpx.Client
@@ -34,7 +34,7 @@ class Raw(NamedTuple):
     def json(
         self, action: str, body: bytes | Mapping[str, Any], path: str = "/", **headers: str
     ) -> httpx.Response:
-        """An AWS JSON request; `action` without the service's prefix."""
+        """Sends an AWS JSON request. `action` has no service prefix."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         given = {
             "x-amz-target": f"AmazonSQS.{action}",
@@ -44,7 +44,7 @@ class Raw(NamedTuple):
         return self.http.post(self.sqs.endpoint_url + path, content=content, headers=given)
 
     def query(self, body: bytes | Mapping[str, str], path: str = "/", **headers: str) -> httpx.Response:
-        """A Query request by POST."""
+        """Sends a Query request by POST."""
         content = body if isinstance(body, bytes) else urlencode(body).encode()
         given = {"content-type": FORM, **headers}
         return self.http.post(self.sqs.endpoint_url + path, content=content, headers=given)
@@ -54,14 +54,14 @@ class Raw(NamedTuple):
 
 
 def error(response: httpx.Response) -> tuple[int, str, str]:
-    """Status, Query code and fault, in whichever protocol the answer is."""
+    """Returns status, Query code and fault of an answer in any protocol."""
     protocol = "json" if response.headers["content-type"].endswith("json-1.0") else "query"
     refusal = read_refusal(protocol, response.status_code, response.headers, response.content)
     return refusal.status, refusal.code, refusal.fault
 
 
 def is_lambdas_refusal(raw: Raw, answer: httpx.Response) -> bool:
-    """Whether Lambda itself has refused a request, whose event would have more than 6 MB ("Lambda quotas")."""
+    """Returns whether Lambda itself refused a request, whose event would have more than 6 MB ("Lambda quotas")."""
     return raw.sqs.deployment == "lambda" and answer.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
 
 
@@ -70,9 +70,10 @@ def refused(code: str, status: int = 400) -> tuple[int, str, str]:
 
 
 def largest_batch(binary: bool) -> list[dict[str, Any]]:
-    """Ten messages with ten attributes each, 1,048,576 bytes in all: bodies, and names, types and values of attributes.
+    """Returns ten messages with ten attributes each, 1,048,576 bytes in all: bodies, and names, types and values of
+    attributes.
 
-    Bodies and values are letters A; `binary`: the values are base64.
+    Bodies and values are letters A. With `binary` the values are base64.
     """
     kind, size = ("Binary" if binary else "String"), 10_400
     value = b64encode(b"A" * size).decode() if binary else "A" * size

@@ -1,4 +1,4 @@
-"""One request, written in every protocol and sent by every deployment. Nothing here knows what is right."""
+"""Writes one request in every protocol and sends it to every deployment. It makes no assertions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RequestWriter:
         return Request(headers=headers, body=json.dumps(given).encode())
 
     def by_query(self, action: str, given: Members, path: str = "/") -> Request:
-        """SQS: as botocore 1.31.80 writes it."""
+        """Writes an SQS request as botocore 1.31.80 does."""
         operation = service_model("query", self.service).operation_model(action)
         form = botocore.serialize.create_serializer("query", include_validation=False)
         written: Mapping[str, str] = form.serialize_to_request(_with_bytes(given), operation)["body"]
@@ -54,7 +54,8 @@ class RequestWriter:
         return Request(method="GET", query=self.by_query(action, given).body.decode())
 
     def by_path(self, action: str, given: Members) -> Request:
-        """On the queue's own path, without a QueueUrl; on `/` for an action that names no queue by its URL."""
+        """Writes the request for the queue's path without a QueueUrl, or for `/` if the action names no queue by its
+        URL."""
         rest = {name: value for name, value in given.items() if name != "QueueUrl"}
         return self.by_query(action, rest, urlsplit(given.get("QueueUrl", "/")).path)
 
@@ -64,7 +65,7 @@ class RequestWriter:
 
     # --- where it goes -----------------------------------------------------------------------------------------------
     def sender(self, name: str, sqs: Sqs, functions: Functions) -> Send:
-        """`name` is one of ENDPOINTS."""
+        """Returns the sender of `name`, one of ENDPOINTS."""
         host = ("Host", "queues.internal")
 
         def container(_action: str, asked: Request) -> Response:
@@ -87,14 +88,14 @@ ENDPOINTS = ("container", "its own function", "the gateway function")
 
 
 def _with_bytes(value: Any) -> Any:
-    """Binary values as the serializer wants them: it makes base64 of bytes."""
+    """Returns binary values for the serializer, which makes base64 of bytes."""
     if isinstance(value, dict):
         return {k: b"\1\2" if k == "BinaryValue" else _with_bytes(v) for k, v in value.items()}
     return [_with_bytes(one) for one in value] if isinstance(value, list) else value
 
 
 def code_of(protocol: str, answer: Response) -> str:
-    """The Query code of an error."""
+    """Returns the Query code of an error."""
     if protocol == "json":
         return answer.header("x-amzn-query-error").partition(";")[0]
     if protocol == "query-json":

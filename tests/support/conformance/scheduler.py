@@ -1,5 +1,4 @@
-"""What a scenario of EventBridge Scheduler works with: the deployment and caller of its `Sqs`. Nothing here knows what
-is right."""
+"""Provides a scenario of EventBridge Scheduler with the deployment and caller of its `Sqs`. It makes no assertions."""
 
 from __future__ import annotations
 
@@ -22,18 +21,18 @@ OFF = {"Mode": "OFF"}
 
 @dataclass
 class Scheduler:
-    """EventBridge Scheduler for the caller of `sqs`."""
+    """Calls EventBridge Scheduler for the caller of `sqs`."""
 
     sqs: Sqs
 
     @property
     def client(self) -> Any:
-        """The botocore client."""
+        """Returns the botocore client."""
         return self._made()[0]
 
     @property
     def answer(self) -> Answer:
-        """The last answer to this client."""
+        """Returns the last answer to this client."""
         last: Answer = self._made()[1]
         return last
 
@@ -43,7 +42,7 @@ class Scheduler:
         return _client("rest-json", *place, "scheduler", validates=validates)
 
     def other_deployment(self) -> Scheduler:
-        """The same caller in the other deployment."""
+        """Returns the same caller in the other deployment."""
         deployment = "lambda" if self.sqs.deployment == "container" else "container"
         return Scheduler(Sqs(**{**self.sqs.__dict__, "deployment": deployment}))
 
@@ -54,14 +53,14 @@ class Scheduler:
     # --- schedules and groups ----------------------------------------------------------------------------------------
     @staticmethod
     def name() -> str:
-        """A name that no test has used."""
+        """Returns a name that no test has used."""
         return f"schedule_{next(_numbers)}.a-b"
 
     def queue_arn(self, name: str = "jobs") -> str:
         return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
 
     def given(self, **changes: Any) -> dict[str, Any]:
-        """Members of a schedule of a year, to a queue that need not be there; a member that is None is left out."""
+        """Returns members of a schedule a year ahead, for a queue that need not exist. A member of None is left out."""
         target = {"Arn": self.queue_arn(), "RoleArn": ROLE}
         members = {
             "Name": self.name(),
@@ -72,19 +71,19 @@ class Scheduler:
         return {key: value for key, value in {**members, **changes}.items() if value is not None}
 
     def create(self, **changes: Any) -> str:
-        """The name of a new schedule."""
+        """Returns the name of a new schedule."""
         members = self.given(**changes)
         self.client.create_schedule(**members)
         return str(members["Name"])
 
     def get(self, name: str, **more: Any) -> dict[str, Any]:
-        """A schedule, without what only the answer has."""
+        """Returns a schedule without members that only the answer has."""
         found = dict(self.client.get_schedule(Name=name, **more))
         del found["ResponseMetadata"]
         return found
 
     def group(self, **more: Any) -> str:
-        """The name of a new group."""
+        """Returns the name of a new group."""
         name = self.name()
         self.client.create_schedule_group(Name=name, **more)
         return name
@@ -98,7 +97,7 @@ class Scheduler:
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> Refusal:
-        """The error that a call gets; it must get one, and change nothing. The client does not look at it before."""
+        """Returns the error of a call, which must fail and change nothing. The client does not validate it."""
         client, answer = self._made(validates=False)
         before = self.sqs.clock.schedules()
         try:
@@ -110,6 +109,6 @@ class Scheduler:
         raise AssertionError(f"{method} was not refused: {given}")
 
     def refused(self, method: str, **parameters: Any) -> tuple[str, int]:
-        """Type and status of the error."""
+        """Returns the type and status of the error."""
         told = self.refusal(method, **parameters)
         return told.code, told.status

@@ -1,7 +1,7 @@
-"""Real SDK clients: for SQS the current botocore speaks AWS JSON, with the model of botocore 1.31.80 Query; for SNS it
-speaks Query, and JSON with its own model in which the protocol is another one; for EventBridge Scheduler REST-JSON.
+"""Provides real SDK clients. For SQS the current botocore speaks AWS JSON, and with the model of botocore 1.31.80
+Query. For SNS it speaks Query, and with a changed model JSON. For EventBridge Scheduler it speaks REST-JSON.
 
-Every client notes the last answer as it came over the wire, for what botocore does not pass on (`__type`).
+Every client notes the last answer from the wire, because botocore does not pass on all of it (`__type`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from botocore.loaders import Loader
 QUERY_MODELS = Path(__file__).parents[3] / ".tools/query-client/botocore/data"
 ACCOUNT, REGION = "000000000000", "us-east-1"
 
-# Retries would hide errors of ours and make tests slow.
+# Retries would hide our errors and slow tests down.
 _CONFIG = Config(retries={"total_max_attempts": 1}, read_timeout=40)
 
 
 @dataclass
 class Answer:
-    """An answer as bytes; header names in lower case."""
+    """Holds an answer as bytes, with header names in lower case."""
 
     status: int = 0
     headers: dict[str, str] | None = None
@@ -32,7 +32,7 @@ class Answer:
 
 
 class JsonSns(Loader):  # type: ignore[misc]  # botocore has no types
-    """botocore's own model of SNS, with AWS JSON 1.0 as its protocol."""
+    """Changes botocore's model of SNS to the protocol AWS JSON 1.0."""
 
     def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:
         model = super().load_service_model(service_name, type_name, api_version)
@@ -57,7 +57,7 @@ def _session(service: str, protocol: str) -> Any:
 
 @cache
 def service_model(protocol: str, service: str = "sqs") -> Any:
-    """botocore's model; for SQS that of 1.31.80 has the names of the Query protocol."""
+    """Returns botocore's model. For SQS the model of 1.31.80 has the names of the Query protocol."""
     return _session(service, protocol).get_service_model(service)
 
 
@@ -71,9 +71,9 @@ def make_client(
     *,
     validates: bool = True,
 ) -> tuple[Any, Answer]:
-    """A client, and where it notes the last answer. `account`: access key id; 12 digits are an account id.
+    """Returns a client, and where it notes the last answer. `account` is an access key id. 12 digits are an account id.
 
-    `validates`: whether it refuses itself what its model does not allow, such as an absent parameter.
+    `validates` says whether the client refuses what its model forbids, such as an absent parameter.
     """
     client = _session(service, protocol).create_client(
         service,

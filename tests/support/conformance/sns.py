@@ -1,6 +1,4 @@
-"""What a scenario of SNS works with: the deployment, protocol and caller of its `Sqs`. Nothing here knows what is
-right.
-"""
+"""Provides a scenario of SNS with the deployment, protocol and caller of its `Sqs`. It makes no assertions."""
 
 from __future__ import annotations
 
@@ -22,18 +20,18 @@ _accounts = count(520_000_000_000)
 
 @dataclass
 class Sns:
-    """SNS for the caller of `sqs`."""
+    """Calls SNS for the caller of `sqs`."""
 
     sqs: Sqs
 
     @property
     def client(self) -> Any:
-        """The botocore client."""
+        """Returns the botocore client."""
         return self._made[0]
 
     @property
     def answer(self) -> Answer:
-        """The last answer to this client."""
+        """Returns the last answer to this client."""
         return self._made[1]  # type: ignore[no-any-return]
 
     @property
@@ -42,12 +40,12 @@ class Sns:
         return _client(at.protocol, at.endpoint_url, at.account, at.region, at.secret, "sns")
 
     def of_a_new_account(self) -> Sns:
-        """The same for an account that no other test has."""
+        """Returns the same for an account that no other test has."""
         return Sns(self.sqs.caller(str(next(_accounts))))
 
     # --- topics, and queues that are subscribed ----------------------------------------------------------------------
     def create(self, suffix: str = "", **attributes: str) -> str:
-        """The ARN of a new topic."""
+        """Returns the ARN of a new topic."""
         made = self.client.create_topic(Name=self.sqs.name(suffix), Attributes=attributes)
         return str(made["TopicArn"])
 
@@ -58,7 +56,7 @@ class Sns:
         return dict(self.client.get_topic_attributes(TopicArn=topic)["Attributes"])
 
     def queue(self, topic: str, suffix: str = "", **attributes: str) -> tuple[str, str]:
-        """The URL of a new queue that is subscribed, and the ARN of the subscription, whose `attributes` are given."""
+        """Returns the URL of a new subscribed queue, and the ARN of the subscription with these `attributes`."""
         url = self.sqs.create_fifo() if suffix else self.sqs.create()
         return url, self.subscribe(topic, self.sqs.arn(url), **attributes)
 
@@ -80,12 +78,12 @@ class Sns:
         return dict(self.client.publish(TopicArn=topic, Message=message, **more))
 
     def notification(self, url: str) -> dict[str, Any]:
-        """The envelope of the one message in a queue."""
+        """Returns the envelope of the one message in a queue."""
         return dict(json.loads(self.sqs.one(url)["Body"]))
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> tuple[str, int, str]:
-        """Code, status and text of an error; the code is the Query protocol's in both."""
+        """Returns code, status and text of an error. The code is the Query protocol's in both protocols."""
         with pytest.raises(ClientError) as caught:
             getattr(self.client, method)(**parameters)
         answer = self._made[1]

@@ -1,4 +1,4 @@
-"""What a scenario works with: one deployment, one protocol, one caller. Nothing here knows what is right."""
+"""Provides a scenario with one deployment, one protocol and one caller. It makes no assertions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ _client = cache(make_client)
 Message = Mapping[str, Any]
 
 POLL_FUNCTIONS = "queue.(poll|ready)_queues"
-"""What a long poll that found nothing calls from time to time: in the container, in a function."""
+"""Lists the functions that a long poll calls at intervals after it found nothing, in the container and in a
+function."""
 
 
 class Refusal(NamedTuple):
-    """An error as it came over the wire. `type` is JSON's `__type` without its namespace; Query has none."""
+    """Holds an error from the wire. `type` is JSON's `__type` without its namespace. Query has none."""
 
     code: str
     status: int
@@ -40,7 +41,7 @@ class Refusal(NamedTuple):
 
 @dataclass
 class Sqs:
-    """One deployment in one protocol, for one caller. `settings`: environment variables of the service."""
+    """Represents one deployment in one protocol for one caller. `settings` has environment variables of the service."""
 
     deployments: Deployments
     clock: Clock
@@ -58,24 +59,24 @@ class Sqs:
 
     @property
     def client(self) -> Any:
-        """The botocore client."""
+        """Returns the botocore client."""
         return _client(self.protocol, self.endpoint_url, self.account, self.region, self.secret)[0]
 
     @property
     def answer(self) -> Answer:
-        """The last answer to this client."""
+        """Returns the last answer to this client."""
         return _client(self.protocol, self.endpoint_url, self.account, self.region, self.secret)[1]
 
     def caller(self, account: str | None = None, region: str | None = None) -> Sqs:
-        """Somebody else in the same deployment."""
+        """Returns another caller in the same deployment."""
         return self._other(account=account or self.account, region=region or self.region)
 
     def with_key(self, key_id: str, secret: str) -> Sqs:
-        """Somebody with this access key in the same deployment."""
+        """Returns a caller with this access key in the same deployment."""
         return self._other(account=key_id, secret=secret)
 
     def with_settings(self, settings: Mapping[str, str]) -> Sqs:
-        """A deployment with other settings."""
+        """Returns a deployment with other settings."""
         return self._other(settings=settings)
 
     def _other(self, **changes: Any) -> Sqs:
@@ -84,19 +85,19 @@ class Sqs:
     # --- queues ------------------------------------------------------------------------------------------------------
     @staticmethod
     def name(suffix: str = "") -> str:
-        """A queue name that no test has used."""
+        """Returns a queue name that no test has used."""
         return f"queue-{next(_numbers)}{suffix}"
 
     def create(self, suffix: str = "", **attributes: str) -> str:
-        """A new queue's URL; attributes by AWS's names."""
+        """Returns a new queue's URL. Attributes have AWS's names."""
         return str(self.client.create_queue(QueueName=self.name(suffix), Attributes=attributes)["QueueUrl"])
 
     def create_fifo(self, **attributes: str) -> str:
-        """A new FIFO queue's URL."""
+        """Returns a new FIFO queue's URL."""
         return self.create(".fifo", FifoQueue="true", **attributes)
 
     def attributes(self, url: str, *names: str) -> dict[str, str]:
-        """Attributes of the queue; all of them when none is named."""
+        """Returns attributes of the queue, or all of them if none is named."""
         answer = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=list(names or ("All",)))
         return dict(answer.get("Attributes", {}))
 
@@ -104,7 +105,7 @@ class Sqs:
         return self.attributes(url, "QueueArn")["QueueArn"]
 
     def counts(self, url: str) -> tuple[int, int, int]:
-        """Visible, in flight, delayed."""
+        """Returns the numbers of visible, in-flight and delayed messages."""
         found = self.attributes(
             url, *(f"ApproximateNumberOfMessages{kind}" for kind in ("", "NotVisible", "Delayed"))
         )
@@ -113,7 +114,7 @@ class Sqs:
         )  # type: ignore[return-value]
 
     def until_cleaned(self, url: str) -> None:
-        """The worker cleans the queue until it holds no message; it leaves alone what somebody else works on."""
+        """Lets the worker clean the queue until it holds no message. It skips rows that others have locked."""
         arn = self.arn(url)
 
         def empty() -> bool:
@@ -131,12 +132,12 @@ class Sqs:
             self.send(url, body, **more)
 
     def poll(self, url: str, most: int = 10, **more: Any) -> list[dict[str, Any]]:
-        """One ReceiveMessage, which may miss messages, as AWS says of short polls."""
+        """Makes one ReceiveMessage, which may miss messages, as AWS says of short polls."""
         answer = self.client.receive_message(QueueUrl=url, MaxNumberOfMessages=most, **more)
         return list(answer.get("Messages", []))
 
     def receive(self, url: str, number: int = 1, **more: Any) -> list[dict[str, Any]]:
-        """Exactly so many messages, with as many requests as it takes."""
+        """Receives exactly this many messages with as many requests as necessary."""
         found: list[dict[str, Any]] = []
 
         def enough() -> bool:
@@ -160,7 +161,7 @@ class Sqs:
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> Refusal:
-        """The error that a call gets; it must get one, and nothing may be stored by it."""
+        """Returns the error of a call, which must fail and store nothing."""
         before = self.clock.now()
         try:
             answer = getattr(self.client, method)(**parameters)
@@ -170,7 +171,7 @@ class Sqs:
         raise AssertionError(f"{method} was not refused: {answer}")
 
     def code(self, method: str, **parameters: Any) -> str:
-        """The Query code of the error that a call gets."""
+        """Returns the Query code of the error of a call."""
         return self.refusal(method, **parameters).code
 
     def _refusal(self, error: ClientError) -> Refusal:
@@ -183,9 +184,10 @@ class Sqs:
     def while_waiting(
         self, url: str, action: Any, *, sign: str = POLL_FUNCTIONS, **more: Any
     ) -> list[dict[str, Any]]:
-        """The messages of a long poll; `action` is done once the poll has found nothing and waits.
+        """Returns the messages of a long poll. It does `action` when the poll has found nothing and waits.
 
-        Without WaitTimeSeconds in `more`, the queue's own time holds. `sign`: the SQL function that is called then.
+        Without WaitTimeSeconds in `more`, the queue's time applies. `sign` is the SQL function that the poll then
+        calls.
         """
         with ThreadPoolExecutor(1) as pool:
             began = self.clock.now()
@@ -196,7 +198,7 @@ class Sqs:
 
 
 def read_refusal(protocol: str, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
-    """An error off the wire, in any protocol. REST-JSON has no code but the type, and says nothing of faults."""
+    """Reads an error from the wire, in any protocol. REST-JSON has no code except the type, and no fault."""
     if protocol == "rest-json":
         kind = headers["x-amzn-errortype"]
         fault = "Sender" if status < 500 else "Receiver"
@@ -212,7 +214,7 @@ def read_refusal(protocol: str, status: int, headers: Mapping[str, str], body: b
 
 
 def other_deployment(sqs: Sqs) -> Sqs:
-    """The same caller in the other deployment of the same installation."""
+    """Returns the same caller in the other deployment of the same installation."""
     return Sqs(**{**sqs.__dict__, "deployment": "lambda" if sqs.deployment == "container" else "container"})
 
 

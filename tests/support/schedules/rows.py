@@ -56,7 +56,7 @@ def value(db: Connection, query: LiteralString, *arguments: Any) -> Any:
 
 
 def now(db: Connection) -> datetime:
-    """The database's time."""
+    """Returns the database's time."""
     found: datetime = value(db, "select clock_timestamp()")
     return found.astimezone(UTC)
 

@@ -1,7 +1,8 @@
 """Cases of EventBridge Scheduler's twelve actions. These follow from the traits of botocore's model.
 
-An absent or wrong member: ValidationException in AWS's form ("1 validation error detected: …"), all violations in one
-text; a value of a wrong type: SerializationException; unknown members are ignored, and names have one letter case.
+For an absent or wrong member the answer is ValidationException in AWS's form ("1 validation error detected: …"), with
+all violations in one text. For a value of a wrong type it is SerializationException. Unknown members are ignored, and
+names are case-sensitive.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ USUAL: dict[str, Members] = {
     "UntagResource": {"ResourceArn": "<group-arn>", "TagKeys": ["a"]},
     "ListTagsForResource": {"ResourceArn": "<group-arn>"},
 }
-# Parameters of targets that Penstock does not invoke.
+# These are parameters of targets that Penstock does not invoke.
 WITHOUT = frozenset(
     (
         "EcsParameters",
@@ -47,7 +48,7 @@ WITHOUT = frozenset(
         "SageMakerPipelineParameters",
     )
 )
-# What an item of a list is, when a case is about one of its members.
+# These are the items of lists for cases about members of an item.
 ITEMS: dict[str, Any] = {"Tags": [TAG]}
 BEGINNINGS = {
     "KmsKeyArn": "arn:aws:kms:us-east-1:710000000001:key/",
@@ -69,7 +70,7 @@ CONVERSION = report("aarondfrancis/sidecar", 148)
 
 
 def cases() -> Iterator[Case]:
-    """All cases."""
+    """Returns all cases."""
     for action, usual in USUAL.items():
         yield Case("scheduler", action, "", "as usual", {}, OK, reference("scheduler", action))
         yield Case(
@@ -95,7 +96,7 @@ def _body_of(action: str) -> list[str]:
 
 
 def _placed(action: str, usual: Members, change: dict[str, Any]) -> dict[str, Any]:
-    """The change, with an item to be changed in a list that the usual request does not have."""
+    """Returns the change, with an item to change in a list that the usual request does not have."""
     path = next(iter(change))
     first = path.split("/")[0]
     return {first: ITEMS[first], **change} if "/0/" in path and first not in usual else change
@@ -143,7 +144,7 @@ def _wrong_types(member: Member) -> list[Any]:
 
 
 def _values(member: Member) -> Iterator[Found]:
-    """Values of the right type that break the model's traits, and those at their limits."""
+    """Yields values of the right type that break the model's traits, and values at the limits."""
     if member.kind == "string":
         yield from _texts(member)
     elif member.kind == "integer":

@@ -1,4 +1,4 @@
-"""Cases of EventBridge Scheduler by hand: expressions, members that exclude each other, existence, order of checks."""
+"""Lists cases of EventBridge Scheduler: expressions, members that exclude each other, existence and order of checks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Cases of SNS that follow from botocore's model: each member of each action absent, null, empty, of a wrong type,
-under a name in another letter case, twice, and beyond the model's limits.
+"""Derives cases of SNS from botocore's model: each member of each action absent, null, empty, of a wrong type, in
+another letter case, twice, and beyond the model's limits.
 
-A required member that is absent and a limit that is broken: ValidationError, in AWS's form. JSON is not a protocol that
-AWS's SDKs speak with SNS: what only it can express (null, wrong types) is our choice, by the rules of AWS JSON.
+The answer to an absent required member and to a broken limit is ValidationError, in AWS's form. AWS's SDKs do not speak
+JSON with SNS. The answers to requests that only JSON can express (null, wrong types) are our choice, by the rules of
+AWS JSON.
 """
 
 from __future__ import annotations
@@ -89,14 +90,14 @@ USUALLY: dict[str, tuple[Answer, Source]] = {
     "VerifySMSSandboxPhoneNumber": (NOT_IN_SANDBOX, reference("sns", "VerifySMSSandboxPhoneNumber")),
     "PutDataProtectionPolicy": (Answer("AuthorizationError"), OURS),
 }
-"""What a usual request is answered when it does not succeed."""
+"""Maps actions to the answer of a usual request that does not succeed."""
 
 PUBLIC = ("ConfirmSubscription", "Unsubscribe")
-"""Actions that need no signature: endpoints follow links to them."""
+"""Lists actions that need no signature, because endpoints follow links to them."""
 
 ITEMS: dict[str, Any] = {"Tags": [TAG]}
 MOST_COMPARED = 600
-"""Characters: a longer text repeats a value that Penstock cuts."""
+"""Limits the compared characters. A longer text repeats a value that Penstock cuts."""
 NO_ARN = "Invalid parameter: {} Reason: An ARN must have at least 6 elements, not 1"
 ARNS: dict[str, Source] = {
     "TopicArn": report("aws-samples/amazon-rekognition-video-analyzer", 41),
@@ -105,7 +106,7 @@ ARNS: dict[str, Source] = {
     "EndpointArn": OURS,
     "ResourceArn": OURS,
 }
-"""Members that are ARNs, and the source for the answer to a text without colons."""
+"""Maps members that are ARNs to the source for the answer to a text without colons."""
 
 TOPIC_NAME = report("awsdocs/aws-cloudformation-user-guide", 860)
 SUBJECT = report("wellcomecollection/platform", 1107)
@@ -147,12 +148,12 @@ EMPTY: dict[tuple[str, str], tuple[Answer, Source]] = {
     ("UntagResource", "TagKeys"): (OK, OURS),
     ("GetSMSAttributes", "attributes"): (OK, OURS),
 }
-"""What an empty text, list or map is answered, beside what the model and the ARNs say."""
+"""Maps members to the answer to an empty text, list or map, where it does not follow from the model and the ARNs."""
 OPTIONAL_IN_MAPS = ("CreatePlatformEndpoint", "Subscribe", "CreateTopic", "Publish", "PublishBatch")
 
 
 def cases() -> Iterator[Case]:
-    """The cases of all members."""
+    """Yields the cases of all members."""
     for action, usual in USUAL.items():
         answer, source = USUALLY.get(action, (OK, reference("sns", action)))
         yield Case("sns", action, "", "as usual", {}, answer, source)
@@ -226,7 +227,8 @@ INVALID_NUMBER = Answer("InvalidParameterValue")
 
 
 def _without(action: str, member: Member, missing: Answer) -> Answer:
-    """The answer to a request without the member. The model says of some that they are not required, and they are."""
+    """Returns the answer to a request without the member. The model says of some required members that they are
+    optional."""
     return NEEDED.get((action, member.path), missing)
 
 
@@ -265,7 +267,7 @@ def _empty(action: str, member: Member, normally: Answer) -> tuple[Answer, Sourc
 
 
 def _values(action: str, member: Member, normally: Answer) -> Iterator[tuple[Any, ...]]:
-    """Empty values, and those beyond the model's limits."""
+    """Yields empty values, and values beyond the model's limits."""
     if member.kind in ("string", "list", "map") and (action, member.path) != ("Subscribe", "Endpoint"):
         answer, source = _empty(action, member, normally)
         empty: Any = {"string": "", "list": [], "map": {}}[member.kind]

@@ -1,4 +1,4 @@
-"""Cases of SNS: messages, their attributes, batches."""
+"""Lists cases of SNS: messages, their attributes and batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.cases.sources import RECORDED, guide, report
 
 
 def rows() -> Iterator[Row]:
-    """All rows."""
+    """Returns all rows."""
     for table in (_publish, _message_attributes, _batches):
         yield from table()
 

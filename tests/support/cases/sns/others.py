@@ -1,4 +1,4 @@
-"""Cases of SNS: permissions, tags, mobile apps, text messages, and the order of checks."""
+"""Lists cases of SNS: permissions, tags, mobile apps, text messages and the order of checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.cases.sources import RECORDED, report
 
 
 def rows() -> Iterator[Row]:
-    """All rows."""
+    """Returns all rows."""
     for table in (_permissions, _tags, _mobile, _sms, _orders):
         yield from table()
 

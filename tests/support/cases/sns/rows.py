@@ -1,4 +1,4 @@
-"""What the tables of SNS's cases share: a row, names of resources, answers."""
+"""Holds what the tables of SNS's cases share: a row, names of resources, and answers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Row = tuple[str, str, str, dict[str, Any], Answer, Source]
 
 
 def refused(text: str) -> Answer:
-    """InvalidParameter with AWS's text."""
+    """Returns InvalidParameter with AWS's text."""
     return Answer(INVALID.code, f"Invalid parameter: {text}")
 
 
 def of(action: str) -> Source:
-    """The action's page."""
+    """Returns the action's page."""
     return reference("sns", action)
 
 
 def spellings(name: str) -> list[str]:
-    """The name in other letter cases."""
+    """Returns the name in other letter cases."""
     forms = (name.lower(), name.upper(), name[:1].lower() + name[1:])
     return [form for form in dict.fromkeys(forms) if form != name]

@@ -1,4 +1,4 @@
-"""Cases of SNS: resources that are deleted, disabled or there already."""
+"""Lists cases of SNS: deleted, disabled and existing resources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_ENDPOINT = Answer("NotFound", "Endpoint does not exist")
 
 
 def rows() -> Iterator[Row]:
-    """All rows."""
+    """Returns all rows."""
     for table in (_deleted, _disabled, _there):
         yield from table()
 

@@ -1,4 +1,4 @@
-"""Cases of SNS: subscriptions and their attributes."""
+"""Lists cases of SNS: subscriptions and their attributes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.cases.sources import RECORDED, guide, report
 
 
 def rows() -> Iterator[Row]:
-    """All rows."""
+    """Returns all rows."""
     for table in (_subscriptions, _subscription_attributes):
         yield from table()
 

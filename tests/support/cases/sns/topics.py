@@ -1,4 +1,4 @@
-"""Cases of SNS: ARNs, topics and their attributes."""
+"""Lists cases of SNS: ARNs, topics and their attributes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.cases.sources import RECORDED, guide, report
 
 
 def rows() -> Iterator[Row]:
-    """All rows."""
+    """Returns all rows."""
     for table in (_arns, _topics, _topic_attributes):
         yield from table()
 

@@ -1,8 +1,8 @@
-"""Cases of SQS that follow from botocore's model: each member of each action absent, null, empty, of a wrong type,
-under a name in another letter case, and twice.
+"""Derives cases of SQS from botocore's model: each member of each action absent, null, empty, of a wrong type, in
+another letter case, and twice.
 
-A required member that is absent: MissingParameter; a value of a wrong type: SerializationException. The models say
-nothing of limits: those of numbers are here, all others in sqs.py.
+The answer to an absent required member is MissingParameter. For a value of a wrong type it is SerializationException.
+The models have no limits. Those of numbers are here, and all others in sqs.py.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ IN_BATCHES = report("ali-essam/wtsqs", 7)
 
 
 def cases() -> Iterator[Case]:
-    """The cases of all members."""
+    """Yields the cases of all members."""
     for action, usual in USUAL.items():
         answer, source = USUALLY.get(action, (OK, reference("sqs", action)))
         yield Case("sqs", action, "", "as usual", {}, answer, source)
@@ -203,7 +203,7 @@ def _numbers(action: str, member: Member, case: Any) -> Iterator[Case]:
     name = member.path.rpartition("/")[2]
     least, most = RANGES.get(name, (1, MOST.get(action, 500)))
     if "/0/" in member.path:
-        return  # an entry of a batch fails alone
+        return  # An entry of a batch fails alone.
     for number in (least - 1, most + 1, 2**40):
         only = "json" if number > 10**10 else ""
         yield case(

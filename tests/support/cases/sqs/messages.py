@@ -1,4 +1,4 @@
-"""Cases of SQS: messages, their attributes, FIFO, receives, batches."""
+"""Lists cases of SQS: messages, their attributes, FIFO, receives and batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.cases.sqs.rows import Row, of, unknown
 
 
 def rows() -> Iterator[Row]:
-    """All rows."""
+    """Returns all rows."""
     for table in (_messages, _message_attributes, _fifo, _receives, _batches):
         yield from table()
 

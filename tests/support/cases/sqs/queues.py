@@ -1,4 +1,4 @@
-"""Cases of SQS: queues, their names and attributes, permissions, tags, move tasks."""
+"""Lists cases of SQS: queues, their names and attributes, permissions, tags and move tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.cases.sqs.rows import ACCOUNT, UNKNOWN, Row, of, unknown
 
 
 def rows() -> Iterator[Row]:
-    """All rows."""
+    """Returns all rows."""
     for table in (_queues, _names, _attributes, _policies, _permissions, _tags, _moves):
         yield from table()
 

@@ -1,4 +1,4 @@
-"""What the tables of SQS's cases share: a row, and answers."""
+"""Holds what the tables of SQS's cases share: a row and answers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Row = tuple[str, str, str, dict[str, Any], Answer, Source]
 
 
 def of(action: str) -> Source:
-    """The action's page."""
+    """Returns the action's page."""
     return reference("sqs", action)
 
 
 def unknown(name: str) -> Answer:
-    """InvalidAttributeName with AWS's text."""
+    """Returns InvalidAttributeName with AWS's text."""
     return Answer("InvalidAttributeName", f"Unknown Attribute {name}.")

@@ -1,4 +1,4 @@
-"""Cases of SQS: resources deleted or there already; AWS's texts of numbers and policies; the order of checks."""
+"""Lists cases of SQS: deleted and existing resources, AWS's texts of numbers and policies, and the order of checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.cases.sqs.rows import Row, of
 
 
 def rows() -> Iterator[Row]:
-    """All rows."""
+    """Returns all rows."""
     for table in (_deleted, _there, _texts, _orders):
         yield from table()
 

@@ -1,4 +1,4 @@
-"""Sends the tasks that the test of django-eb-sqs expects its worker to do; queues that are not there are made."""
+"""Sends the tasks that the test of django-eb-sqs expects its worker to do. It creates missing queues."""
 
 from __future__ import annotations
 

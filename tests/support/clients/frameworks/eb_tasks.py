@@ -1,4 +1,5 @@
-"""Tasks of django-eb-sqs, imported by the worker and by the test's sender. Environment: RESULTS, and that of boto3."""
+"""Defines tasks of django-eb-sqs, which the worker and the test's sender import. The environment has RESULTS and
+boto3's variables."""
 
 from __future__ import annotations
 

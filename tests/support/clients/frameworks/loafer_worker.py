@@ -1,6 +1,6 @@
-"""A worker of loafer-ng with a route for a queue and one for a queue that a topic sends to.
+"""Runs a worker of loafer-ng with a route for a queue and one for a queue that a topic sends to.
 
-Environment: ADDRESS of the service, RESULTS (tests/support/clients/task_results.py). It runs until SIGTERM.
+The environment has ADDRESS of the service and RESULTS (tests/support/clients/task_results.py). It runs until SIGTERM.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from tests.support.clients.task_results import note
 
 
 class NotYetError(Exception):
-    """The handler wants the message again."""
+    """The handler requests the message again."""
 
 
-# The back-off multiplies the visibility timeout of a message that failed, here to nothing.
+# The back-off multiplies the visibility timeout of a failed message, here by zero.
 RECEIVE = {
     "WaitTimeSeconds": 20,
     "MaxNumberOfMessages": 10,
@@ -34,7 +34,7 @@ CLIENT = {
 
 
 async def take(content: dict[str, Any], metadata: dict[str, Any]) -> bool:
-    """Fails at the first receive of a message that says so."""
+    """Fails at the first receive of a message that requests it."""
     attempt = int(metadata["Attributes"]["ApproximateReceiveCount"])
     note("queue", content["text"], attempt)
     if content["fails"] and attempt == 1:
@@ -48,7 +48,7 @@ async def take_notification(content: dict[str, Any], metadata: dict[str, Any]) -
 
 
 def options() -> dict[str, Any]:
-    """A provider changes the options that it is given."""
+    """Returns a copy of the options, because a provider changes its options."""
     return {"options": dict(RECEIVE), **CLIENT}
 
 

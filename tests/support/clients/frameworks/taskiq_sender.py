@@ -1,4 +1,5 @@
-"""Sends the tasks that the test of taskiq-aio-sqs expects its worker to do. Environment: as taskiq_tasks.py."""
+"""Sends the tasks that the test of taskiq-aio-sqs expects its worker to do. The environment is that of
+taskiq_tasks.py."""
 
 from __future__ import annotations
 

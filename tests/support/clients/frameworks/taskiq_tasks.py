@@ -1,6 +1,6 @@
-"""Tasks of taskiq with taskiq-aio-sqs as their broker, imported by the worker and by the test's sender.
+"""Defines tasks of taskiq with the broker taskiq-aio-sqs, which the worker and the test's sender import.
 
-Environment: ADDRESS of the service, QUEUE, RESULTS (tests/support/clients/task_results.py).
+The environment has ADDRESS of the service, QUEUE and RESULTS (tests/support/clients/task_results.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ broker = SQSBroker(
 
 
 class NotYetError(Exception):
-    """The task wants to be tried again."""
+    """The task requests another attempt."""
 
 
 @broker.task  # type: ignore[untyped-decorator]
