@@ -1,5 +1,5 @@
-"""Implements the smallest client of both interfaces. It keeps one connection, does not retry, and distinguishes a refusal from
-a missing answer.
+"""Implements the smallest client of both interfaces. It keeps one connection, does not retry, and distinguishes a
+refusal from a missing answer.
 
 It calls the services in turn. If one does not answer, it uses the other one, as a load balancer does.
 """
