@@ -1,4 +1,4 @@
-"""The service of a test: the marker `settings` gives it settings, and with `shared` all tests of a module have one."""
+"""Provides a test's service: the marker `settings` gives it settings; `shared` makes a module's tests share one."""
 
 from __future__ import annotations
 

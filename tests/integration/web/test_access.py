@@ -1,4 +1,4 @@
-"""QUEUE_ACCESS in the container: the REST API, repeated headers, and the command line that makes the keys."""
+"""QUEUE_ACCESS in the container: the REST API, repeated headers, and the commands that create keys."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_rest_api_takes_bearer_keys(service: Service, keys: CommandLine) -> 
     with service.http() as http:
         for path in ("/v1/queues", "/v1/queues/orders/metrics", "/v1/metrics/lag"):
             assert refusal(http.get(path)) == UNAUTHORIZED
-        # A caller without a key does not learn what else is wrong.
+        # A caller without a key does not learn of other errors in the request.
         assert refusal(http.post("/v1/queues", json={"name": "no such name!"})) == UNAUTHORIZED
         half = key.rpartition(".")[0]
         for wrong in (key[:-1], f"{half}.", half, "Basic eDp4", "Bearer", "Bearer \xff.x", f"{key}\xff"):
@@ -92,7 +92,7 @@ def test_the_rest_api_takes_bearer_keys(service: Service, keys: CommandLine) -> 
 
 
 def test_a_policy_that_locks_everybody_out_is_mended(service: Service, keys: CommandLine) -> None:
-    """The REST API asks no policies, and only the owner's account reaches the queue."""
+    """The REST API evaluates no queue policy, and only the owner's account reaches the queue."""
     owner, stranger = {"authorization": bearer(keys)}, {"authorization": bearer(keys, "--account", PARTNER)}
     statement = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*"}
     policy = {"Version": "2012-10-17", "Statement": [statement]}
@@ -124,7 +124,7 @@ def test_health_and_the_description_are_open(service: Service) -> None:
 
 
 def test_presence_wants_any_header(database: Database) -> None:
-    """The specification's rule: no header, 403. There is no key that a challenge (401) could ask for."""
+    """The specification's rule: no header, 403. A challenge (401) would ask for a key that does not exist."""
     with running_service(database.api_dsn, QUEUE_ACCESS="presence") as service, service.http() as http:
         assert refusal(http.get("/v1/queues")) == (403, "unauthorized", None)
         assert refusal(http.post("/v1/queues", content=b"not json")) == (403, "unauthorized", None)
@@ -132,7 +132,7 @@ def test_presence_wants_any_header(database: Database) -> None:
 
 
 def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service, keys: CommandLine) -> None:
-    """The signature is over the one target; the last of two would be the one that is run."""
+    """The signature covers the first target, and the server would run the last of two."""
     key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
     target = "AmazonSQS.ListQueues"
     signed = AWSRequest("POST", f"{service.url}/", headers={"X-Amz-Target": target}, data=b"{}")
@@ -145,7 +145,7 @@ def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service,
 
 
 def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine) -> None:
-    """It is let go once it has been read, so the signature comes first. An altered one is refused."""
+    """The body is released after it is read, so the signature is verified first. An altered one is refused."""
     key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
 
     def send(text: str, altered: bytes = b"") -> httpx.Response:
@@ -214,7 +214,9 @@ def test_settings_do_not_show_the_key(keys: CommandLine, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("role", ["penstock_reader", "penstock_metrics"])
 def test_readers_do_not_see_keys(postgres: TestServer, role: str) -> None:
-    """grants.sql makes the roles only for someone who may: the superuser here, in a transaction that is undone."""
+    """grants.sql creates the roles only for a role that may: the superuser here, in a transaction that is rolled
+    back.
+    """
     secrets = ["queue.access_key", "queue.bearer_key", "queue.signing_key", "queue.secret"]
     results = [f"queue.metrics_{name}" for name in ("window", "latency", "forecast", "run")]
     others = ["queue.queues", "queue.history", "queue.finished_message", "queue.live_message"]
@@ -239,7 +241,7 @@ def test_the_service_does_not_start_without_the_encryption_key(
 
 
 def test_guessing_keys_costs_the_database_nothing(service: Service, keys: CommandLine) -> None:
-    """Whoever shares the address goes on with a key that the process has seen."""
+    """Another client of that address can continue with a key that the process has verified before."""
     known = {"authorization": bearer(keys)}
     with service.http() as http:
         assert http.get("/v1/queues", headers=known).status_code == 200
@@ -254,7 +256,7 @@ def test_guessing_keys_costs_the_database_nothing(service: Service, keys: Comman
 
 
 # --- hosts -----------------------------------------------------------------------------------------------------------
-# Health checks ask under any name: load balancers and Kubernetes have their own (docs/access.md, "Hosts").
+# Health checks are answered under any host name, since load balancers and Kubernetes use their own (docs/access.md).
 
 
 EVIL = {"host": "rebind.evil.example"}

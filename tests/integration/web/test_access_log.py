@@ -1,7 +1,7 @@
-"""The access log: a line for each request, by whose id an answer is found again, with nothing in it that is secret.
+"""The access log has one line for each request, with the answer's request id and without secrets.
 
-Our own form (docs/operations.md, "Access log"). That each answer names its request in x-amzn-RequestId is AWS's way
-("Making requests", Amazon SQS Developer Guide).
+Our own form (docs/operations.md, "Access log"). Each answer names its request in x-amzn-RequestId ("Making requests",
+Amazon SQS Developer Guide).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def call(http: httpx.Client, action: str, path: str = "/", **members: Any) -> ht
 
 
 def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, tmp_path: Path) -> None:
-    """By AWS's protocols and the REST API; answered by the short way and the long, and refused."""
+    """Sends requests by AWS's protocols and the REST API: answered on the fast path, by ASGI, and refused."""
     path = tmp_path / "log"
     with logged_service(database, path) as service, service.http() as http:
         url = call(http, "CreateQueue", QueueName="orders").json()["QueueUrl"]
@@ -58,7 +58,7 @@ def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, t
             call(http, "SendMessage", QueueUrl=url, MessageBody=SECRET),
             call(http, "SendMessage", QueueUrl=url + "s", MessageBody=SECRET),
             call(http, "NoSuchAction"),
-            # Too long for the short way.
+            # Too long for the fast path.
             http.post(url, data={"Action": "SendMessage", "MessageBody": "x" * 100_000}),
             http.post("/v1/queues/orders/messages", json={"message": SECRET}),
             http.get(f"/v1/queues/unknown?secret={SECRET}"),
@@ -133,7 +133,7 @@ def test_who_goes_before_the_answer(database: Database, tmp_path: Path) -> None:
         body = {"QueueUrl": url, "WaitTimeSeconds": 20}
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(service.url, headers=headers, json=body, timeout=0.2, verify=False)
-        # Nothing tells when the service has noticed: its end, at the latest, ends the request.
+        # The test cannot see when the service notices; the end of the service ends the request.
     (gone,) = [line for line in lines(path) if line["action"] == "sqs:ReceiveMessage"]
     assert gone["status"] is None
 

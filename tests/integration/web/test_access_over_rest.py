@@ -1,4 +1,4 @@
-"""/v1/users and /v1/keys: an administrator makes users and keys; they get only the rights he gives."""
+"""An administrator creates users and keys at /v1/users and /v1/keys; they have only the rights that were given."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ACCOUNTS = count(100_000_000_000)
 
 @pytest.fixture
 def account() -> str:
-    """An account of the test's own."""
+    """Returns an account that only this test uses."""
     return str(next(ACCOUNTS))
 
 
@@ -142,7 +142,7 @@ def test_no_text_is_our_mistake(http: httpx.Client, root: Header, text: str) -> 
 
 
 def test_where_nobody_is_asked_no_key_is_made(shared_database: Database) -> None:
-    """Else whoever reached the service then could enter once access is on."""
+    """Otherwise a client that reached the service now could sign in after access is turned on."""
     with running_service(shared_database.api_dsn) as service, service.http() as http:
         for method, path, body in (
             ("POST", "/v1/keys", {"bearer": True}),

@@ -1,4 +1,4 @@
-"""A process at rest: its workers sleep, and wake up for whatever somebody else does in the database."""
+"""The workers of an idle process sleep and wake up for changes that others make in the database."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Process(NamedTuple):
-    """A process, whose event loop runs in a thread."""
+    """Runs a process's event loop in a thread."""
 
     loop: asyncio.AbstractEventLoop
     resources: Resources
     stop: asyncio.Event
 
     def run(self, operation: Operation[T]) -> T:
-        """The result of an operation, as of a request."""
+        """Returns the result of an operation that runs as a request does."""
         return asyncio.run_coroutine_threadsafe(run_operation(operation, self.resources), self.loop).result()
 
 
 @contextmanager
 def process(database: Database, idle_check_ms: str) -> Iterator[Process]:
-    """The workers of a process, and its LISTEN connection, in a thread; they rest."""
+    """Runs a process's workers and its LISTEN connection in a thread until they sleep."""
     settings = Settings.read({
         "DATABASE_URL": database.api_dsn,
         "DATABASE_DIRECT_URL": database.api_dsn,
@@ -92,9 +92,9 @@ def process(database: Database, idle_check_ms: str) -> Iterator[Process]:
 
 
 def until_rest(database: Database, others_call: str = "due_work") -> None:
-    """Returns when no session has made a call for a second, the checks of the LISTEN connection not counted.
+    """Returns when no session has made a call for a second. The LISTEN connection's checks do not count.
 
-    `others_call`: a pattern of these, and of the calls of requests.
+    `others_call` matches these checks and the calls of requests.
     """
     others = "datname = current_database() and pid <> pg_backend_pid()"
     until_row(
@@ -107,13 +107,13 @@ def until_rest(database: Database, others_call: str = "due_work") -> None:
 
 @contextmanager
 def somebody_else(database: Database) -> Iterator[Connection]:
-    """An application. The server counts all its changes at the end of its session."""
+    """An application. PostgreSQL counts all changes of a session at its end."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         yield connection
 
 
 def test_it_rests_and_its_checks_find_what_nobody_notified_it_of(database: Database) -> None:
-    """Also while queues hold messages, some of which are delayed or in flight, and a schedule is due in an hour."""
+    """They also sleep while queues hold visible, delayed and in-flight messages and a schedule is due in an hour."""
     with somebody_else(database) as db:
         orders = create(db)
         for body in ("in flight", "waits"):
@@ -171,7 +171,7 @@ POLL = "due_work|receive_answer|poll_queues|watch_queues"
 
 
 def test_it_rests_while_somebody_waits_for_long_messages(database: Database) -> None:
-    """Long polls of a queue in which one was found: empty receives change nothing."""
+    """Long polls follow on a queue that had a message: empty receives change nothing."""
     with somebody_else(database) as db:
         arn = create(db)
     queue = ResolvedQueue(arn)

@@ -1,8 +1,8 @@
-"""What clients send stays out of the logs of the service and of PostgreSQL, and out of /metrics: messages, secrets,
-signatures, tokens, and made-up names, which would fill the metrics with labels.
+"""Client data stays out of the logs of the service and of PostgreSQL and out of /metrics: messages, secrets,
+signatures, tokens, and invented names, which would fill the metrics with labels.
 
-Each request carries a unique word that no log may hold. Requests that go well and such that fail in every way are
-among them, since errors are what is logged.
+Each request carries a unique word that no log may hold. Requests succeed and fail in every way, since logs contain
+mostly errors.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SETTINGS = {
 
 
 class Installation(NamedTuple):
-    """A service with signatures, keys of its account, and what it and PostgreSQL have logged from here on."""
+    """Holds a service with access control, its keys, and the log lines that it and PostgreSQL write from now on."""
 
     http: httpx.Client
     signer: Signer
@@ -85,7 +85,7 @@ def installation(postgres: TestServer, tmp_path_factory: pytest.TempPathFactory)
 
 
 def messages(it: Installation, word: str) -> Iterator[int]:
-    """Bodies, attributes and headers, sent, refused, and received."""
+    """Sends, refuses and receives bodies, attributes and headers."""
     url = {"QueueUrl": it.signer.queue_url}
     text = {"DataType": "String", "StringValue": f"{word}-attribute"}
     yield it.sign("SendMessage", {**url, "MessageBody": f"{word}-body", "MessageAttributes": {"a": text}})
@@ -113,7 +113,7 @@ def messages(it: Installation, word: str) -> Iterator[int]:
 
 
 def handles(it: Installation, word: str) -> Iterator[int]:
-    """Receipt handles, tokens of subscriptions and of pages."""
+    """Sends receipt handles and tokens of subscriptions and pages."""
     url = {"QueueUrl": it.signer.queue_url}
     yield it.sign("DeleteMessage", {**url, "ReceiptHandle": f"{word}-handle"})
     yield it.sign("ListQueues", {"NextToken": f"{word}-page", "MaxResults": 1})
@@ -126,7 +126,7 @@ def handles(it: Installation, word: str) -> Iterator[int]:
 
 
 def credentials(it: Installation, word: str) -> Iterator[int]:
-    """Secrets, good and bad, and requests signed with them."""
+    """Uses valid and invalid secrets and signs requests with them."""
     good = it.signer.json()
     yield it.send(good.with_header("authorization", good.header("authorization")[:-9] + "0badcafe0"))
     yield it.send(good.with_header("authorization", f"AWS4-HMAC-SHA256 Credential={word}/x"))
@@ -144,7 +144,7 @@ def credentials(it: Installation, word: str) -> Iterator[int]:
 
 
 def documents(it: Installation, word: str) -> Iterator[int]:
-    """Policies, filter policies, tags, schedules, and addresses of webhooks."""
+    """Sends policies, filter policies, tags, schedules and webhook URLs."""
     url = {"QueueUrl": it.signer.queue_url}
     yield it.sign(
         "SetQueueAttributes", {**url, "Attributes": {"Policy": json.dumps({"Statement": [{"Sid": word}]})}}
@@ -167,7 +167,7 @@ def documents(it: Installation, word: str) -> Iterator[int]:
 
 
 def names(it: Installation, word: str) -> Iterator[int]:
-    """Queues, actions, methods and paths that are not there."""
+    """Names queues, actions, methods and paths that do not exist."""
     for number in range(60):
         yield it.sign(
             "SendMessage",
@@ -181,7 +181,7 @@ def names(it: Installation, word: str) -> Iterator[int]:
 
 
 def faults(it: Installation, word: str) -> Iterator[int]:
-    """Bytes that are not HTTP, which are logged as such, and requests that are cut off."""
+    """Sends bytes that are not HTTP, which are logged as such, and truncated requests."""
     address = urlsplit(it.signer.endpoint_url)
     for data in (
         f"{word} / HTTP/1.1\r\n\r\n", f"GET /{word} HTTP/9.9\r\nHost: x\r\n\r\n",
@@ -207,7 +207,7 @@ def test_nothing_of_it_is_written_down(
     kind: Callable[[Installation, str], Iterator[int]],
     request: pytest.FixtureRequest,
 ) -> None:
-    """The log is read once a line is in it that a request after all of them has written."""
+    """The log is read once it has the line of a request that was made after all of them."""
     installation.ask("POST", "/queues", {"name": "orders"})
     word = f"canary{request.node.callspec.id}"
     assert [status for status in kind(installation, word) if status >= 500 and status not in {501, 505}] == []
@@ -224,4 +224,4 @@ def test_nothing_of_it_is_written_down(
         installation.metrics()),
     ):  # fmt: skip
         assert [secret for secret in secrets if secret in text] == [], place
-    wait_until(lambda: 'queue="orders"' in installation.metrics())  # a queue that is there has its label
+    wait_until(lambda: 'queue="orders"' in installation.metrics())  # an existing queue has its label

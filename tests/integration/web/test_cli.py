@@ -1,4 +1,4 @@
-"""The command line as a person meets it: help, arguments that it refuses, and what a pipe gets."""
+"""The command line's help, the arguments that it refuses, and its output to a pipe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock_web.cli import application, main
 
 COMMANDS = list(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
-# By command: each option and argument that its help must name.
+# Maps each command to the options and arguments that its help must name.
 OPTIONS: dict[str, list[str]] = {
     "": ["--version", "--install-completion", "--show-completion"],
     "up": [
@@ -200,7 +200,7 @@ OPTIONS: dict[str, list[str]] = {
 
 
 def piped(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A run whose output no terminal shows."""
+    """Runs a command whose output is not a terminal."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DATABASE_")}
     return subprocess.run(
         [*COMMAND, *arguments],
@@ -212,7 +212,7 @@ def piped(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]
 
 
 def on_a_terminal(*arguments: str) -> str:
-    """What a terminal of 100 columns gets."""
+    """Runs a command in a terminal of 100 columns and returns the output."""
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as reader:
         variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
@@ -241,7 +241,7 @@ def test_help_lists_every_option(command: str, flag: str, capsys: pytest.Capture
 
 
 def test_help_lists_the_commands_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
-    """All but `worker`, which only `penstock up` starts."""
+    """Returns all commands except `worker`, which only `penstock up` starts."""
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
     assert [line.split()[0] for line in listed] == [name for name in COMMANDS if name != "worker"]
@@ -336,7 +336,7 @@ def test_a_demo_without_an_address_says_so() -> None:
 
 @pytest.mark.parametrize("arguments", ["--help", "up --help", "up --unknown", "settings", "keys list"])
 def test_a_pipe_gets_no_escape_codes(arguments: str) -> None:
-    """Not even where a variable asks for colours, as the runners of GitHub do."""
+    """A pipe gets no colours even if a variable asks for them, as on GitHub's runners."""
     plain = piped(*arguments.split())
     forced = piped(*arguments.split(), FORCE_COLOR="1", GITHUB_ACTIONS="true", TERM="xterm-256color")
     assert plain.stdout + plain.stderr != ""

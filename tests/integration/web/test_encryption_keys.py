@@ -1,4 +1,4 @@
-"""Commands, a start and `penstock doctor` with another QUEUE_ENCRYPTION_KEY than the installation's."""
+"""Commands, a start and `penstock doctor` run with a QUEUE_ENCRYPTION_KEY that is not the installation's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def settings(database: Database) -> dict[str, str]:
 
 
 class Commands:
-    """`penstock` in this process, with a QUEUE_ENCRYPTION_KEY."""
+    """Runs `penstock` in this process with a QUEUE_ENCRYPTION_KEY."""
 
     def __init__(
         self, settings: dict[str, str], environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -63,7 +63,7 @@ def start(settings: dict[str, str], encryption_key: str, folder: Path | None = N
 def test_a_key_is_made_under_the_key_of_the_service_alone(
     settings: dict[str, str], command: Commands
 ) -> None:
-    """Also where there is no key yet."""
+    """This holds for an installation without a key, too."""
     start(settings, OURS)
     code, said = command(OTHER, "keys", "create")
     assert (code, said.startswith(f"penstock: {REFUSED}")) == (1, True)
@@ -82,9 +82,9 @@ def test_the_first_key_decides(command: Commands) -> None:
 def test_a_start_with_another_key(
     settings: dict[str, str], command: Commands, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It ends if every client would be refused, and warns where only some cannot."""
+    """The service ends if it would refuse every client, and warns if it would refuse only some."""
     start(settings, OURS)
-    start(settings, OTHER)  # contradicts nothing: there are no keys
+    start(settings, OTHER)  # fits, since the installation has no keys
     assert command(OURS, "keys", "create")[0] == 1
     made = re.search("PSTK[A-Z2-7]+", command(OTHER, "keys", "create")[1])
     assert made is not None
@@ -152,7 +152,7 @@ def test_a_client_hears_why_its_key_is_refused(settings: dict[str, str], command
 def test_the_service_that_runs_here_is_found_with_its_key(
     database: Database, command: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its folder, wherever that is; of several one has to be chosen."""
+    """The command finds an installation by its folder; the user has to choose one of several."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("DATABASE_URL")
     monkeypatch.delenv("PENSTOCK_ENDPOINT", raising=False)
@@ -185,7 +185,7 @@ def test_the_service_that_runs_here_is_found_with_its_key(
 
 
 # --- first key -------------------------------------------------------------------------------------------------------
-# --first-key: with QUEUE_ACCESS=sigv4 an installation starts with one key, which is shown once.
+# With --first-key and QUEUE_ACCESS=sigv4 an installation starts with one key, which is shown once.
 
 
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
@@ -193,7 +193,7 @@ MIGRATE = ["migrate", "--first-key"]
 
 
 def shown(text: str) -> list[str]:
-    """Ids of the keys that a log shows."""
+    """Returns the ids of the keys in a log."""
     return [line.partition("=")[2] for line in text.splitlines() if line.startswith("AWS_ACCESS_KEY_ID=")]
 
 
@@ -207,7 +207,7 @@ def variables(database: Database, **more: str) -> dict[str, str]:
 
 
 def test_processes_that_start_at_once_make_one_key(empty_database: Database) -> None:
-    """Tasks of ECS do, of which each migrates first."""
+    """ECS tasks do so: each of them migrates first."""
     started = [
         subprocess.Popen(
             [*COMMAND, *MIGRATE], stdout=subprocess.PIPE, text=True, env=variables(empty_database)
@@ -243,7 +243,7 @@ def test_who_verifies_nothing_needs_no_key(
 
 @pytest.mark.parametrize("words", [MIGRATE, ["up", "--host", "0.0.0.0", "--first-key"]])
 def test_without_an_encryption_key_nothing_starts(words: list[str], database: Database) -> None:
-    """As the image does without settings: it says what is missing."""
+    """The image without settings does the same and names the missing setting."""
     port = [] if words is MIGRATE else ["--port", str(free_port())]
     done = subprocess.run(
         [*COMMAND, *words, *port],

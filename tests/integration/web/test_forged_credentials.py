@@ -1,4 +1,4 @@
-"""Credentials that were never issued: ids of no key, and bearer keys that are almost right.
+"""Credentials that were never issued are refused: unknown key ids, and bearer keys that are almost right.
 
 A separate service answers, since an address that fails 50 times in ten seconds is told to wait (429);
 test_access.py tests its good keys. A request that is told to wait is refused.
@@ -25,7 +25,7 @@ ALLOWED, REFUSED = {200}, {401, 429}
 
 
 class Installation(NamedTuple):
-    """A connection to the service, a signer who has a queue there, a bearer key, and such that are none."""
+    """Holds a connection to the service, a signer with a queue, a valid bearer key, and forged keys."""
 
     connection: HTTPConnection
     signer: Signer
@@ -76,7 +76,7 @@ def installation(postgres: TestServer) -> Iterator[Installation]:
 
 
 def test_the_key_itself_is_accepted(installation: Installation) -> None:
-    """Else the tests below would show nothing."""
+    """Otherwise the tests below would prove nothing."""
     assert {installation.read_queues(attempt) for attempt in allowed(installation.bearer)} == ALLOWED
 
 
@@ -89,7 +89,7 @@ def test_no_other_bearer_key_is(installation: Installation) -> None:
 
 
 def test_no_other_access_key_is(installation: Installation) -> None:
-    """A good one gets a 400 from here: the queue does not exist."""
+    """A valid signature gets a 400 here, since the queue does not exist."""
 
     def status(method: str, target: str, headers: tuple[tuple[str, str], ...], body: bytes) -> int:
         return installation.status(method, target, headers, body)

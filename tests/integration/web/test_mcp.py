@@ -1,4 +1,4 @@
-"""/mcp by the client of the package `mcp`: what its tools read, for whom, and that they change nothing."""
+"""The client of the package `mcp` calls /mcp: its tools read what the caller may read and change nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def key(database: Database, user: str | None) -> str:
 
 
 def call(service: Service, token: str, *calls: tuple[str, dict[str, object]]) -> list[CallToolResult]:
-    """The results of these calls, by one client."""
+    """Returns the results of these calls of one client."""
 
     async def run() -> list[CallToolResult]:
         async with httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http:
@@ -85,13 +85,13 @@ def test_an_operator_reads_queues_messages_and_failures(installation: Installati
         assert "- visible: 3" in text_of(queue)
         assert text_of(found).startswith("1 found; looked at 3 of 3 messages.")
         fence = text_of(found).splitlines()[-1]
-        assert set(fence) == {"`"}  # one that nothing in the message ends
+        assert set(fence) == {"`"}  # a delimiter that no text in the message closes
         assert fence not in text_of(found).rpartition(f"\n{fence}\n")[2].removesuffix(fence)
         assert text_of(groups).startswith("3 groups among the 3 messages looked at")
         assert "does not exist" in text_of(none, failed=True)
         assert "limit" in text_of(unknown, failed=True)
         received = http.get("/v1/queues/orders-dead/messages", params={"max": 10}).json()
-        # No consumer has received them before.
+        # No consumer has received these messages before.
         assert [message["read_count"] for message in received] == [1, 1, 1]
 
 

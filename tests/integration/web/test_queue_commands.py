@@ -29,7 +29,7 @@ def endpoint(postgres: TestServer) -> Iterator[str]:
 def penstock(
     endpoint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Command:
-    """Runs a command that succeeds; what it printed."""
+    """Runs a command that succeeds and returns its output."""
     monkeypatch.setenv("PENSTOCK_ENDPOINT", endpoint)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"):
@@ -64,7 +64,7 @@ def test_messages_come_back_as_they_were_sent(penstock: Command) -> None:
 
 
 def test_a_queue_that_exists_is_made_again(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    """As CreateQueue: the same attributes, or none, are no error; others are QueueNameExists (SQS API reference)."""
+    """As with CreateQueue, equal or no attributes are accepted; others are QueueNameExists (SQS API reference)."""
     first = ("create", "again.fifo", "--attribute", "VisibilityTimeout=60", "--attribute", "DelaySeconds=5")
     penstock("create", "again-failed.fifo")
     dead = ("--dead-letters", "again-failed.fifo", "--max-receives", "3")
@@ -124,7 +124,7 @@ def test_a_message_is_deleted_by_id_or_receipt(penstock: Command, capsys: pytest
 
 
 def test_tail_ends_after_a_count(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Earlier messages are not shown. Messages are sent in place of its pause."""
+    """Earlier messages are not shown. The test sends messages where the command would pause."""
     penstock("create", "tailed")
     penstock("send", "tailed", "before")
     bodies = iter(("first", "second", "third"))
@@ -209,7 +209,7 @@ def test_status(penstock: Command, endpoint: str) -> None:
 
 
 def test_status_names_queues_that_need_attention(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worst first; the verdicts themselves have their own tests."""
+    """The queues with the worst verdicts come first; other tests check the verdicts."""
     kinds = {"fine": "ok", "slow": "falling_behind", "stuck": "stalled", "new": None}
     rest = {"since": None, "backlog": 7, "cause_text": "no receives"}
     monkeypatch.setattr(
@@ -262,8 +262,8 @@ def test_topics_and_who_gets_what(penstock: Command) -> None:
 def test_queues_of_another_region(
     penstock: Command, endpoint: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What SDKs make there, the commands see where they are told so; an unknown region is an error."""
-    monkeypatch.setenv("PENSTOCK_REGION", "")  # what --region sets is taken back at the end
+    """Commands with --region see the queues that SDKs create there; an unknown region is an error."""
+    monkeypatch.setenv("PENSTOCK_REGION", "")  # the variable that --region sets is restored at the end
     sqs = boto3.client(
         "sqs",
         endpoint_url=endpoint,
@@ -396,7 +396,7 @@ def test_with_keys(
 
 
 def test_what_runs_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Until it ends; a file that a killed process has left counts for nothing."""
+    """The file counts until the process ends; a file that a killed process left is ignored."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     left = tmp_path / "penstock/endpoints/127.0.0.1_1"
     left.parent.mkdir(parents=True)

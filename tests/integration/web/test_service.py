@@ -1,4 +1,4 @@
-"""The whole container: a real process, a real database."""
+"""The whole container runs as a real process on a real database."""
 
 import contextlib
 import json
@@ -24,20 +24,20 @@ BLOCKED = "select from pg_locks where not granted"
 
 @pytest.fixture(scope="module")
 def shared(postgres: TestServer) -> Iterator[Service]:
-    """For tests that change nothing of it."""
+    """Provides a service for tests that do not change its settings."""
     with postgres.database() as database, running_service(database.api_dsn) as service:
         yield service
 
 
 def let_calls_wait_for_locks(database: Database) -> None:
-    """As if calls took long: services that start from now on wait for locks as long as it takes."""
+    """Removes the limit of lock waits for services that start from now on, so that calls can last."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(f"alter role {ROLE} in database {database.name} set lock_timeout = 0".encode())
 
 
 @contextlib.contextmanager
 def blocked_queues(database: Database) -> Iterator[None]:
-    """Every call that needs a queue waits for the end of this block."""
+    """Blocks every call that needs a queue until the end of this block."""
     with psycopg.connect(database.dsn) as connection:
         connection.execute("lock table queue.queues in access exclusive mode")
         yield
@@ -60,7 +60,7 @@ def test_a_send_wakes_a_long_poll_of_the_same_process(database: Database, servic
 
 
 def test_a_send_wakes_a_long_poll_of_another_process(database: Database, service: Service) -> None:
-    """By NOTIFY alone: the shared look finds nothing here."""
+    """Only NOTIFY wakes the long poll: the shared check finds nothing here."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(
             "create or replace function queue.poll_queues(p_arns text[], p_seen text default null) "
@@ -142,10 +142,10 @@ def test_a_client_that_leaves_during_a_long_poll_takes_no_message(
 
 @pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nx-y: ", b"GET /"])
 def test_a_head_without_an_end_is_refused(shared: Service, start: bytes) -> None:
-    """RFC 6585: 431. The service reads no further, and goes on."""
+    """RFC 6585: 431. The service stops reading from this client and continues to serve others."""
     address = urlsplit(shared.url)
     with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
-        with contextlib.suppress(ConnectionError):  # hung up while we were still talking
+        with contextlib.suppress(ConnectionError):  # closed the connection before the request was complete
             connection.sendall(start + b"a" * 2**22)
         with contextlib.suppress(ConnectionError):
             assert connection.recv(64).startswith(b"HTTP/1.1 431 ")
@@ -185,7 +185,7 @@ def test_sigterm_does_not_wait_for_a_database_that_hangs(database: Database) -> 
         with ThreadPoolExecutor() as threads, blocked_queues(database):
             answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
             until_row(database.dsn, BLOCKED)
-            assert service.stop() == 0  # while nothing can go on
+            assert service.stop() == 0  # while every call is blocked
             error = answer.exception()
             assert isinstance(error, ClientError)
             assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 503
@@ -281,7 +281,7 @@ def test_readyz_says_when_the_database_cannot_be_written_to(database: Database, 
 
 
 def set_read_only(connection: "psycopg.Connection[tuple[object, ...]]", name: str, value: str) -> None:
-    """For the sessions that begin from now on; the others are ended."""
+    """The setting applies to new sessions; the present ones are ended."""
     connection.execute(f"alter database {name} set default_transaction_read_only = {value}".encode())
     end_sessions(connection)
 
@@ -296,7 +296,7 @@ def test_broken_connections_are_replaced_before_anybody_notices(database: Databa
 
 
 def test_a_connection_lost_during_a_send_is_503(database: Database) -> None:
-    """Whether the message was stored is unknown: the service does not send it twice, the client decides."""
+    """The service cannot know whether the message was stored: it does not repeat the send, and the client decides."""
     let_calls_wait_for_locks(database)
     with (
         running_service(database.api_dsn) as service,
@@ -369,7 +369,7 @@ def test_headers_appear_once(shared: Service) -> None:
 def test_long_messages_in_a_queue_of_short_ones_are_bounded_too(
     database: Database, service: Service, name: str
 ) -> None:
-    """The process knows only short messages of the queue; the long ones come by SQL, in another process."""
+    """The process has seen only short messages of the queue; another process sends long ones by SQL."""
     sqs, is_fifo = service.sqs(), name.endswith(".fifo")
     url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"} if is_fifo else {})["QueueUrl"]
     for length, answers in ((1_000, 1), (700_000, 2)):
@@ -393,7 +393,7 @@ def test_long_messages_in_a_queue_of_short_ones_are_bounded_too(
 def test_an_answer_has_4_mib_and_what_stands_around_them(
     database: Database, service: Service, quotes: int, count: int
 ) -> None:
-    """Four messages of a MiB come together, and three once their escapes are too many (docs/deployment.md)."""
+    """One answer holds four messages of 1 MiB, or three if escapes make them too long (docs/deployment.md)."""
     sqs = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with psycopg.connect(database.dsn, autocommit=True) as sql:

@@ -1,4 +1,4 @@
-"""`penstock users` and `penstock keys`, and what users may do over the REST API."""
+"""`penstock users` and `penstock keys`, and the rights of users over the REST API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Run = Callable[..., list[str]]
 
 @pytest.fixture
 def penstock(database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command line in this process: its lines, those of standard error where it fails."""
+    """Runs a command in this process and returns its lines, or those of standard error if it fails."""
     for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
         monkeypatch.setenv(name, value)
 
@@ -81,7 +81,7 @@ def test_what_users_may_do(database: Database, penstock: Run, tmp_path: Path) ->
                 code = status(http, method, path, caller, body)
                 assert (code < 300) is (caller in allowed), (method, path, code)
                 assert code < 300 or code == 403
-        # A queue's policy holds for users here, too.
+        # A queue's policy also applies to users of the REST API.
         deny = {"Effect": "Deny", "Principal": {"AWS": build_user_arn("000000000000", "operate")}, "Action": "*",
                 "Resource": "*"}  # fmt: skip
         change = {"attributes": {"Policy": {"Statement": [deny]}}}
@@ -108,8 +108,9 @@ SENDS = [
 
 
 def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp_path: Path) -> None:
-    """As those in paths: what a policy of the user or of the queue denies is not done by a transaction, a binding or a
-    schedule either."""
+    """Queues in bodies are checked like queues in paths: a transaction, a binding or a schedule does nothing that a
+    policy of the user or of the queue denies.
+    """
     everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
     but_one = {"Effect": "Deny", "Action": "*", "Resource": "arn:aws:sqs:*:*:closed"}
     for name, statements in (
@@ -150,7 +151,7 @@ def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp
 
 
 def test_topics_of_schedules_are_asked_about(database: Database, penstock: Run, tmp_path: Path) -> None:
-    """A schedule publishes what its maker may publish."""
+    """A schedule may publish only what its creator may publish."""
     file = tmp_path / "scheduler.json"
     statement = {"Effect": "Allow", "Action": "scheduler:*", "Resource": "*"}
     file.write_text(json.dumps({"Statement": [statement]}))
@@ -185,7 +186,7 @@ def test_a_key_expires_and_notes_its_use(database: Database, penstock: Run) -> N
             )
     with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
         assert status(http, "GET", "/v1/queues", first) == 401
-        assert bearer(penstock, "billing")  # an expired one does not count
+        assert bearer(penstock, "billing")  # an expired key does not count
         assert status(http, "GET", "/v1/queues", second) == 200
         penstock("keys", "limit", key_id(first), "--expires", "never")
         assert status(http, "GET", "/v1/queues", first) == 200
@@ -267,7 +268,7 @@ def test_what_cannot_be_done(penstock: Run, command: str, reason: str) -> None:
     ],
 )
 def test_files_that_are_no_policies(penstock: Run, tmp_path: Path, text: str, reason: str) -> None:
-    """A policy that would allow nothing by mistake is refused when it is given."""
+    """A policy whose mistake makes it allow nothing is refused."""
     file = tmp_path / "policy.json"
     file.write_text(text)
     (line,) = penstock("users", "create", "ann", "--policy", str(file))

@@ -1,8 +1,8 @@
-"""How many functions a request passes through: someone who follows one has to read them.
+"""Counts the functions that a request passes through, which a reader of its way has to read.
 
-Counted are distinct functions below layers/ between the bytes of the request and the first write of its response: those
-that get the text of the message (or the name of the queue) in an argument, `self` excepted, and all others. A function
-that gets a `ResolvedQueue` has the queue, and no name. The bounds of those that get the text are the numbers in
+It counts distinct functions below layers/ between the bytes of the request and the first write of its response: those
+that get the text of the message (or the name of the queue) in an argument other than `self`, and all others. A
+function that gets a `ResolvedQueue` gets no name. The bounds of those that get the text are the numbers in
 ARCHITECTURE.md, "The life of a message"; a change that adds a function raises its number, with the reason.
 """
 
@@ -57,12 +57,12 @@ class Client(AbstractContextManager["Client"]):
 
 
 def shortest(recorder: Recorder) -> Walk:
-    """One that did nothing but its own work: connections were open, and the event loop did nothing by itself."""
+    """Returns a walk of the request alone: connections were open, and the event loop ran nothing else."""
     return min(recorder.walks, key=lambda walk: (len(walk.carriers), len(walk.functions)))
 
 
 def check(walk: Walk, carriers: tuple[int, int], functions: tuple[int, int]) -> None:
-    """At most so many functions in so many files get the text, and so many are passed in all."""
+    """Holds the largest numbers of functions and files that get the text, and of all functions."""
     for passed, limits in ((walk.carriers, carriers), (walk.functions, functions)):
         found = len(passed), len(files(passed))
         assert all(number <= limit for number, limit in zip(found, limits, strict=True)), listing(
@@ -89,12 +89,12 @@ def test_the_walk_of_a_sent_message(database: Database, monkeypatch: pytest.Monk
 
         wait_until(send)
         # access/hosts.py looks at Host and Origin of each request, which core and container share.
-        # The rate of requests gets the client's address alone.
+        # The rate limiter gets only the client's address.
         check(shortest(recorder), carriers=SENT, functions=(109, 36))
 
 
 def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message is sent by SQL, in another process."""
+    """Another process sends the message by SQL."""
     with (
         recorded_service(database, monkeypatch) as (url, recorder),
         psycopg.connect(database.dsn, autocommit=True) as sql,
@@ -114,5 +114,5 @@ def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytes
             return len(recorder.walks) >= MEASUREMENTS
 
         wait_until(receive)
-        # Three files of long_poll hold what waits, the registrations and the shared check.
+        # Three files of long_poll hold the waiting requests, the registrations and the shared check.
         check(shortest(recorder), carriers=RECEIVED, functions=(152, 44))

@@ -1,6 +1,6 @@
-"""Transactions of concurrent requests: one call, and still each of them whole or not at all.
+"""Transactions of concurrent requests share one call, and each of them still happens completely or not at all.
 
-Rule: a receipt that is over fails the whole with 409 (docs/topics.md).
+A receipt that has ended fails the whole transaction with 409 (docs/topics.md).
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Storage(FakeDatabase):
 
 
 async def results(*effects: Transact[TransactedRow]) -> tuple[list[Sequence[TransactedRow]], Storage]:
-    """The results of transactions that wait while a call is under way, and of the first one."""
+    """Returns the results of the first transaction and of those that wait while its call is under way."""
     storage = Storage()
     storage.hold()
     batcher = Batcher(storage.call, limit=100)
@@ -93,7 +93,7 @@ async def test_two_that_acknowledge_one_message_are_never_one_call() -> None:
 # --- over a real service ---------------------------------------------------------------------------------------------
 @pytest.fixture
 def http(http: httpx.Client) -> httpx.Client:
-    """`work` and `next` are empty."""
+    """Empties `work` and `next`."""
     for name in ("work", "next"):
         http.post("/v1/queues", json={"name": name})
         http.post(f"/v1/queues/{name}/purge").raise_for_status()
@@ -101,7 +101,7 @@ def http(http: httpx.Client) -> httpx.Client:
 
 
 def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:
-    """The statuses of these transactions, which are all asked for before any is answered."""
+    """Returns the statuses of these transactions, which are all requested before any of them is answered."""
 
     async def ask() -> list[int]:
         async with plain_http.AsyncClient(base_url=service.url, timeout=30) as http:
@@ -114,7 +114,7 @@ def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:
 
 
 def work(http: httpx.Client, count: int) -> list[dict[str, Any]]:
-    """Acknowledgements of so many messages that were received."""
+    """Receives this number of messages and returns their acknowledgements."""
     sent = http.post("/v1/queues/work/messages", json=[{"message": n} for n in range(count)])
     sent.raise_for_status()
     found = receive(http, "work", max=count, vt=600)

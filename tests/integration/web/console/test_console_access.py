@@ -19,7 +19,8 @@ pytestmark = pytest.mark.xdist_group("console")
 
 ROUTES = {screen.handler.__name__: screen for screen in list_screens()}
 ROLES = ("nobody", "read", "operate", "admin")
-# The first role that may use a route; those after it may, too. `docs/console.md` says by which actions.
+# Maps each route to the first role that may use it; all later roles may use it, too. `docs/console.md` says by which
+# actions.
 FIRST_ROLE = {
     "root": "nobody",
     "asset": "nobody",
@@ -96,7 +97,7 @@ class Installation:
 
     @staticmethod
     def may_see(client: ConsoleClient) -> bool:
-        """Whether the browser gets a page, rather than the way to sign in."""
+        """Says whether the browser gets a page and not the sign-in page."""
         return client.get("/console/queues").status_code == 200
 
     def browser(self, role: str) -> ConsoleClient:
@@ -132,11 +133,11 @@ def test_every_route_is_listed() -> None:
 
 
 def test_every_route_for_every_role(installation: Installation) -> None:
-    """A role without the right is led to sign in, or refused; a role with it is not refused."""
+    """A role without the right is sent to the sign-in page or refused; a role with the right is not refused."""
     browsers = {role: installation.browser(role) for role in ROLES}
     for name, route in ROUTES.items():
         if name == "sign_out":
-            continue  # it would end what the others need; test_signing_out
+            continue  # signing out would end the session that the others need; see test_signing_out
         path = route.path.replace(":path", "").format(**PATH_VALUES)
         for role, client in browsers.items():
             method = route.method
@@ -149,7 +150,7 @@ def test_every_route_for_every_role(installation: Installation) -> None:
 
 
 def test_a_get_changes_nothing() -> None:
-    """A route that changes something has another method, which a page of another site cannot make a browser send."""
+    """A route that changes something uses another method, which a page of another site cannot make a browser send."""
     writing = {name for name, route in ROUTES.items() if route.method != "GET"}
     assert writing == WRITING
 
@@ -227,7 +228,7 @@ def test_signing_in_leads_nowhere_else(installation: Installation, to: str) -> N
 
 
 def test_attempts_are_limited(database: Database) -> None:
-    """Also for a caller with the right secret; signed-in users go on."""
+    """A caller with the right secret is refused, too; users who have signed in are not affected."""
     key = bearer(database, None)
     with running_service(database.api_dsn, **SIGV4) as service:
         client = ConsoleClient(service)
@@ -279,7 +280,7 @@ def test_the_open_console_says_so_and_one_that_reads_takes_no_form(database: Dat
         assert "see, change and delete" not in text
         assert location(client.get("/console/sign-in")) == "/console"
         assert client.sign_in("PSTB" + "A" * 16, "x").status_code == 403
-        # A client gets AWS's answer at `/`, but a browser is led to the console.
+        # A client gets AWS's answer at `/`; a browser is redirected to the console.
         assert location(client.get("/")) == "/console"
         assert client.http.get("/").status_code == 400
         assert client.get("/?Action=ListQueues").headers["content-type"].startswith("text/xml")
@@ -290,7 +291,7 @@ def test_without_a_console_there_are_no_pages(database: Database) -> None:
     with running_service(database.api_dsn) as service:
         client = ConsoleClient(service)
         assert client.get("/console").status_code == 404
-        # A browser is told what it has found; programs get what AWS answers.
+        # A browser gets a page that explains the service; a program gets AWS's answer.
         with service.http() as http:
             shown = http.get("/", headers={"accept": "text/html,*/*;q=0.8"})
             assert (shown.status_code, shown.headers["content-type"]) == (200, "text/plain; charset=utf-8")

@@ -1,6 +1,6 @@
-"""A queue's 30 days on its page: the figures that the metrics job stored, and the text where it stored nothing.
+"""A queue's page shows the figures of 30 days that the metrics job stored, or a text where it stored nothing.
 
-The calendar of schedules: those that fire in seven days, are late, or were missed.
+The calendar shows the schedules that fire within seven days, are late, or were missed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from queue.queues
 
 
 class History:
-    """The page of the queue `orders`, and what the job stored of it."""
+    """Provides the page of the queue `orders` and the rows that the job stored for it."""
 
     def __init__(self, database: Database, browser: ConsoleClient) -> None:
         self.database = database
@@ -132,7 +132,7 @@ NOON = (datetime.now(UTC) + timedelta(days=1)).replace(hour=12, minute=0, second
 
 
 class Calendar:
-    """The page of an installation whose service fires nothing, and its table of schedules."""
+    """Provides the schedules page of an installation that fires nothing, and its table of schedules."""
 
     def __init__(self, database: Database, browser: ConsoleClient) -> None:
         self.database = database
@@ -144,7 +144,9 @@ class Calendar:
         return response.text
 
     def schedule(self, name: str, cron: str, at: datetime, number: int = 1, **columns: Any) -> None:
-        """Schedules by SQL, since the REST API makes none that are late. Several: with their number in the name."""
+        """Inserts schedules by SQL, since the REST API cannot create late ones. Each of several schedules has its
+        number in the name.
+        """
         with psycopg.connect(self.database.dsn) as connection:
             connection.execute(
                 """
@@ -160,7 +162,7 @@ class Calendar:
             )
 
     def run(self, name: str, error: str) -> None:
-        """An occurrence of an hour ago that did not fire."""
+        """Inserts an occurrence of an hour ago that did not fire."""
         with psycopg.connect(self.database.dsn) as connection:
             connection.execute(
                 "insert into queue.schedule_run (schedule_id, scheduled_for, error)"
@@ -239,7 +241,7 @@ def test_what_is_late_and_what_was_missed_is_said(calendar: Calendar) -> None:
 
 
 # --- console system --------------------------------------------------------------------------------------------------
-# The page of the installation: the server, migrations, the pool, and what the role cannot see.
+# The system page shows the server, migrations and the pool, and names what the role cannot see.
 
 
 class System:
@@ -296,9 +298,9 @@ def test_the_pool_of_the_process(system: System) -> None:
 
 
 def test_an_old_snapshot_is_shown(system: System) -> None:
-    """Of a session of the service's own role, which it sees without further rights."""
+    """The session belongs to the service's own role, which needs no further rights to see it."""
     none = "<dt>oldest snapshot</dt><dd>none</dd>"
-    wait_until(lambda: none in system.section("database"))  # a worker may have one for a moment
+    wait_until(lambda: none in system.section("database"))  # a worker may hold a connection for a moment
     with closing(psycopg.connect(system.database.api_dsn)) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.execute("select count(*) from queue.queues")

@@ -1,4 +1,4 @@
-"""The screens of the console: what they show of real queues, and what their forms do."""
+"""The console's screens show real queues, and their forms change them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ROOT = "arn:aws:iam::000000000000:root"
 
 @pytest.fixture(scope="module")
 def sixty(console: Console) -> Console:
-    """With 60 queues page-000 to page-059, the one of 37 with a message."""
+    """Creates 60 queues, page-000 to page-059; page-037 holds a message."""
     for number in range(60):
         url = console.queue(f"page-{number:03}")
         if number == 37:
@@ -277,7 +277,7 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     path = re.findall(r'href="/console(/queues/grouped-dead/messages[?][^"]+)">2 messages', text)[0]
     assert "2 messages of this shape: examined 3 of 3" in console.page(path.replace("&amp;", "&"))
     assert "3 messages" in console.page("/queues/grouped-dead/failures?by=source")
-    # All go back to where they came from.
+    # All messages move back to the queues that they came from.
     path = "/console/queues/grouped-dead/redrive"
     form = re.findall(rf'href="({path}[?][^"]+)"', text)
     shape = form[0].partition("shape=")[2]
@@ -289,7 +289,7 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
         {"first": "0"},
     ):
         assert console.browser.post(path, **bad).status_code == 400
-    # One of a group first, and the other when it is told to go on.
+    # The task moves one message of a group first and the other when the operator lets it continue.
     assert "The messages of a group" in console.page(form[0].removeprefix("/console").replace("&amp;", "&"))
     assert console.browser.post(path, shape=shape, source="grouped", rate="500", first="1").status_code == 303
     assert console.audit("sqs:StartMessageMoveTask")[2:4] == (
@@ -303,7 +303,7 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     wait_until(lambda: ">completed<" in console.page("/queues/grouped-dead/redrive"))
     assert (visible(console, url), visible(console, dead)) == (2, 1)
     assert console.browser.post(f"{path}/{move}/cancel").status_code == 409
-    # Then a chosen one, which is left alone when it is stopped.
+    # A task for one chosen message leaves that message in place when the task is cancelled.
     rest = console.page("/queues/grouped-dead/messages")
     chosen = re.findall('name="id" value="([0-9]+)"', rest)
     assert "1 chosen message" in console.page(f"/queues/grouped-dead/redrive?id={chosen[0]}")
@@ -502,7 +502,7 @@ def test_the_installation_and_the_audit(console: Console) -> None:
 
 # --- weight ----------------------------------------------------------------------------------------------------------
 def test_the_first_page_is_light(console: Console) -> None:
-    """What a browser fetches for the overview: at most 40 kB over the wire, and nothing from elsewhere."""
+    """A browser fetches at most 40 kB for the overview, and nothing from another site."""
     page = console.page("")
     assets = re.findall(r'(?:src|href)="(/console/static/[^"]+)"', page)
     assert len(set(assets)) == 4

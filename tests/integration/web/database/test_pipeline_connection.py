@@ -25,7 +25,7 @@ from tests.support.database import Database, end_sessions
 
 
 class Value(NamedTuple):
-    """The one column of a function of PostgreSQL's own."""
+    """Selects the single column of a built-in function of PostgreSQL."""
 
     value: Any
 
@@ -46,14 +46,14 @@ async def a_pipeline(dsn: str) -> AsyncIterator[PipelineConnection]:
 
 
 async def taken(pipelines: PipelinePool) -> PipelineConnection:
-    """A pipeline connection, as soon as it is open."""
+    """Returns a pipeline connection once it is open."""
     while (pipeline := pipelines.acquire()) is None:  # noqa: ASYNC110 - no event tells
         await asyncio.sleep(0)
     return pipeline
 
 
 async def statements_of(pipeline: PipelineConnection) -> int:
-    """How many statements its server connection keeps."""
+    """Returns the number of prepared statements of its server connection."""
     count = Statement(
         "(select count(*)::int as n from pg_prepared_statements where name like 'statement%') c --", (), Value
     )
@@ -88,7 +88,7 @@ async def watcher_of(dsn: str, watcher: UUID) -> object:
 
 
 async def test_a_pipeline_connection_names_who_waits_in_its_process(database: Database) -> None:
-    """Not through a pooler, which would tell it to the server for somebody else."""
+    """The test connects directly: a pooler would send the setting to a server connection of another client."""
     watcher = uuid4()
     assert await watcher_of(database.api_dsn, watcher) == str(watcher)
     assert not await watcher_of(database.pooled_dsn, watcher)
@@ -115,7 +115,7 @@ class Ear:
 async def test_whether_notifications_arrive(
     database: Database, dsn: str, receives_notifications: bool
 ) -> None:
-    """Of LISTEN through a pooler one hears nothing."""
+    """LISTEN through a pooler brings no notifications."""
     ear, long_polls = Ear(), LongPollDispatcher(AsyncMock())
     listening = asyncio.create_task(listen(getattr(database, dsn), ear, Activity()))
     await ear.renewed.wait()
@@ -128,7 +128,7 @@ async def test_whether_notifications_arrive(
 
 
 async def test_large_calls_and_answers(database: Database) -> None:
-    """More than a socket takes at once, in both directions."""
+    """Request and result are larger than a socket's buffer."""
     texts = ["x" * 1_000_000] * 20
     async with a_pipeline(database.api_dsn) as pipeline:
         rows = await pipeline.call(UNNEST, [texts])
@@ -154,7 +154,7 @@ async def test_calls_together_are_one_transaction(database: Database) -> None:
 
 @pytest.mark.parametrize("pooled", [True, False])
 async def test_of_calls_together_all_fail_with_one(database: Database, pooled: bool) -> None:
-    """Statements that were prepared before the error stay, those after it are prepared anew."""
+    """Statements that were prepared before the error stay prepared; later ones are prepared again."""
     made = SHARED_SECRET
     count = Statement("(select count(*)::int as n from queue.secret) c --", (), Value)
     dsn = database.pooled_dsn if pooled else database.dsn
@@ -175,7 +175,8 @@ async def test_calls_go_through_the_pool_until_there_is_a_pipeline_connection(da
     pool = Pool(database.pooled_dsn, 4, 5, database.api_dsn)
     await pool.open()
     calls = 0
-    while pool.stats().get("requests_num", 0) == calls:  # ends when a call did not go through the pool
+    # ends when a call used a pipeline connection and not the pool
+    while pool.stats().get("requests_num", 0) == calls:
         assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
         calls += 1
     assert pool.stats()["pool_size"] == 3
@@ -225,7 +226,7 @@ async def test_a_pipeline_connection_that_breaks_during_a_call_is_lost(database:
 
 
 def create_changing(database: Database, columns: str, values: str) -> None:
-    """A function whose result has these columns, in place of an earlier one."""
+    """Replaces a function by one whose result has these columns."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("drop function if exists queue.changing()")
         connection.execute(
@@ -235,7 +236,7 @@ def create_changing(database: Database, columns: str, values: str) -> None:
 
 
 async def test_a_function_with_other_columns_is_prepared_anew(database: Database) -> None:
-    """PostgreSQL: "cached plan must not change result type" (0A000). A single column is not named in the call."""
+    """PostgreSQL: "cached plan must not change result type" (0A000). The call does not name a single column."""
     changing: Statement[Row] = Statement("queue.changing", (), Value)
     create_changing(database, "a int, b int", "1, 2")
     pool = await pool_with_a_connection(database)
@@ -248,14 +249,14 @@ async def test_a_function_with_other_columns_is_prepared_anew(database: Database
 
 
 class Pair(NamedTuple):
-    """Two columns, which the call names."""
+    """The call names two columns."""
 
     a: int
     b: int
 
 
 async def test_a_function_may_get_a_column_while_it_is_called(database: Database) -> None:
-    """As when the next release migrates: a caller that does not name its column does not get it."""
+    """The next release's migration does this: a caller that does not name the new column does not get it."""
     changing = Statement("queue.changing", (), Pair)
     create_changing(database, "a int, b int", "1, 2")
     pool = await pool_with_a_connection(database)

@@ -1,4 +1,4 @@
-"""What the pool makes of database errors. SQLSTATE: PostgreSQL documentation, appendix A."""
+"""The pool translates database errors. SQLSTATE: PostgreSQL documentation, appendix A."""
 
 import asyncio
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ async def test_nobody_listens(unused_tcp_port: int) -> None:
 
 
 async def test_a_call_through_pgbouncer(database: Database) -> None:
-    """Two hundred calls on two connections: no prepared statement is ever made."""
+    """Two hundred calls on two connections prepare no statement."""
     pool = Pool(database.pooled_dsn, 2, 5)
     await pool.open()
     series = Statement("generate_series", ("int4", "int4"), Number)
@@ -88,7 +88,7 @@ async def test_a_poisoned_call_leaves_a_connection_that_works(database: Database
 async def test_the_wait_for_a_connection_counts_from_when_the_first_request_began_to_wait(
     database: Database,
 ) -> None:
-    """A caller that waited for an earlier call does not wait as long again: a second wait would take an hour."""
+    """A call that waited for an earlier call waits only for the rest of its time; a second full wait is too long."""
     pool = Pool(database.api_dsn, 1, 3600)
     await pool.open()
     async with pool._pool.connection():

@@ -1,6 +1,6 @@
-"""`penstock doctor`: each check of the database beside what it looks for, and without it.
+"""Each check of `penstock doctor` finds its fault in the database and reports nothing without the fault.
 
-Roles and other things of the whole server are damaged in a transaction that is not committed: the check reads in it.
+Roles and other objects of the whole server are damaged in a transaction that is rolled back; the check runs in it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.support.database import Database, TestServer
 
 @contextmanager
 def examined(database: Database, *statements: str) -> Iterator[Examination]:
-    """As the superuser, in a transaction in which these statements were executed."""
+    """Runs the checks as the superuser, in a transaction that has executed these statements."""
     examination = Examination(
         Settings.read({"DATABASE_URL": database.dsn}), {}, database.dsn, {database.dsn: connect(database.dsn)}
     )
@@ -131,7 +131,7 @@ def test_a_check_names_what_is_wrong_and_the_command(database: Database, damage:
 
 
 def test_without_damage_no_check_finds_anything(database: Database) -> None:
-    """But that the servers of tests do not wait for the disk, which is a problem everywhere else."""
+    """The only problem is that the tests' servers do not wait for the disk."""
     outcome = examine({"DATABASE_URL": database.pooled_dsn, "DATABASE_DIRECT_URL": database.api_dsn})
     assert [finding.problem for finding in outcome.findings if not finding.is_advice] == [
         "fsync is off; it should be on",
@@ -170,7 +170,7 @@ def test_a_database_that_cannot_be_reached(
 def test_transactions_that_hold_back_vacuum(database: Database) -> None:
     with examined(database) as examination, psycopg.connect(database.dsn) as other:
         assert list(find_old_snapshots(examination, 3600)) == []
-        examination.direct().rollback()  # statistics are those of the present transaction
+        examination.direct().rollback()  # a transaction sees the same statistics until it ends
         other.execute("select 1")
         pid = other.info.backend_pid
         (found,) = (one for one in find_old_snapshots(examination, 0) if f"session {pid} of" in one.problem)
@@ -183,7 +183,7 @@ def test_a_slot_that_nobody_reads(database: Database, postgres: TestServer) -> N
         connection.execute(reserve.encode())
         try:
             with examined(database) as examination:
-                # It keeps a little WAL and no rows: no problem yet.
+                # The slot keeps a little WAL and no rows, which is no problem yet.
                 assert list(find_old_snapshots(examination, 3600)) == []
         finally:
             connection.execute("select pg_drop_replication_slot('forgotten')")
@@ -226,7 +226,7 @@ def test_one_database_at_a_time(arguments: list[str], capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("command", ["doctor", "migrate", "settings", "up"])
 def test_an_empty_address_is_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A variable of a shell that is not set must not lead to another database."""
+    """An unset shell variable must not select another database."""
     assert main([command, "--database", ""]) == 1
     assert capsys.readouterr().err == "penstock: --database: the address is empty\n"
 

@@ -1,6 +1,6 @@
-"""`penstock doctor` and PgBouncer: its mode, its sizes, and addresses that lead to the wrong place.
+"""`penstock doctor` checks PgBouncer's mode and sizes, and addresses that lead to the wrong server.
 
-`penstock doctor` and subscriptions that deliver to queues of other accounts.
+`penstock doctor` reports subscriptions that deliver to queues of other accounts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TEMPLATE = pgbouncer._configuration_file("pgbouncer.ini.tmpl").read_text()
 def pooler(
     postgres: TestServer, monkeypatch: pytest.MonkeyPatch, folder: Path, **settings: str
 ) -> Iterator[pgbouncer.PgBouncer]:
-    """PgBouncer as ours is, but with these lines."""
+    """Runs PgBouncer with our configuration and these lines."""
     lines = [line for line in TEMPLATE.splitlines() if line.split(" ")[0] not in settings]
     template = folder / "pgbouncer.ini.tmpl"
     template.write_text(
@@ -82,7 +82,7 @@ def test_another_mode(
 def test_a_pool_that_takes_every_connection(
     database: Database, postgres: TestServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Its console tells the size to a role that may ask."""
+    """PgBouncer's console shows the size to a role with the right to read it."""
     settings = {"default_pool_size": "500", "stats_users": "penstock"}
     with pooler(postgres, monkeypatch, tmp_path, **settings) as running:
         (one,) = [f for f in found(running.dsn(database.name), database.api_dsn) if not f.is_advice]
@@ -146,7 +146,7 @@ def test_subscriptions_that_nobody_allows(
             "DATABASE_DIRECT_URL": database.api_dsn,
         }.items():
             monkeypatch.setenv(name, value)
-        main(["doctor"])  # accounts are not known, so policies mean nothing
+        main(["doctor"])  # without access control accounts are unknown, so policies have no effect
         assert "whose policy" not in capsys.readouterr().out
         for name, value in SIGV4.items():
             monkeypatch.setenv(name, value)

@@ -20,8 +20,9 @@ LONG = b"x" * 2_000_000
 
 
 class Application:
-    """Answers /wait when the test says so or the client disconnects, /long with 2 MB, and others at once; it refuses
-    what has a body before it has read that."""
+    """Answers /wait when the test says so or the client disconnects, /long with 2 MB, and other paths at once. It
+    refuses a request with a body before it reads the body.
+    """
 
     def __init__(self) -> None:
         self.waits = asyncio.Event()
@@ -57,7 +58,7 @@ class Application:
 
 
 class Service:
-    """A server, and clients of it."""
+    """Holds a server and its clients."""
 
     def __init__(self, limits: HttpLimits | None) -> None:
         self.application = Application()
@@ -78,7 +79,7 @@ class Service:
 
 
 async def response(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Status and body of the next response."""
+    """Returns the status and body of the next response."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = int(head.partition(b"content-length: ")[2].split(b"\r\n")[0])
     return int(head.split(b" ")[1]), await reader.readexactly(length)
@@ -104,7 +105,7 @@ async def test_requests_of_one_connection_are_answered() -> None:
 
 
 async def test_a_client_that_reads_nothing_holds_back_its_own_responses_alone() -> None:
-    """Its next requests are not begun, and others are answered."""
+    """The server does not begin further requests of this client, and it answers other clients."""
     async with serve() as service:
         slow = socket.create_connection(("127.0.0.1", service.port))
         slow.setblocking(False)
@@ -124,7 +125,7 @@ async def test_a_client_that_reads_nothing_holds_back_its_own_responses_alone() 
 
 @pytest.mark.parametrize("reset", [False, True])
 async def test_a_client_that_leaves_while_its_request_waits_ends_it(reset: bool) -> None:
-    """Also by shutting down one direction: nothing tells that it would still read."""
+    """Shutting down one direction counts, too: the server cannot know that the client still reads."""
     async with serve() as service, service.client() as (_, writer):
         writer.write(GET % b"wait")
         await service.application.waits.wait()
@@ -152,7 +153,7 @@ async def test_connections_beyond_the_limit_are_503_until_others_are_closed() ->
 
 
 def upload(port: int, length: int, *, whole: bool = True) -> tuple[bytes, socket.socket]:
-    """What a client reads that first sends everything, or half of it, and only then reads."""
+    """Returns what a client reads that first sends everything, or half of it, and then reads."""
     client = socket.create_connection(("127.0.0.1", port), timeout=60)
     client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length)
     client.sendall(bytes(length if whole else length // 2))
@@ -163,7 +164,7 @@ def upload(port: int, length: int, *, whole: bool = True) -> tuple[bytes, socket
 
 
 async def test_a_client_that_is_still_sending_reads_its_answer() -> None:
-    """RFC 9112, 9.6: closed at once, the connection would be reset, and SDKs send the request again."""
+    """RFC 9112, 9.6: a connection that is closed at once is reset, and SDKs send the request again."""
     async with serve() as service:
         answer, client = await asyncio.to_thread(upload, service.port, 30_000_000)
         client.close()
@@ -203,7 +204,7 @@ async def test_stop_closes_idle_connections_and_waits_for_the_others() -> None:
 
 @pytest.mark.parametrize("at_once", [False, True])
 async def test_stop_ends_what_takes_too_long(at_once: bool) -> None:
-    """When its time is over, or at the second signal."""
+    """The server ends when its time is over or at the second signal."""
     async with serve() as service, service.client() as (reader, writer):
         writer.write(GET % b"wait")
         await service.application.waits.wait()

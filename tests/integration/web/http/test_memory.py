@@ -1,4 +1,4 @@
-"""Memory is bounded, however long the messages are and however many come at once, and no stranger takes all of it.
+"""Memory is bounded for messages of any length and number, and no unauthenticated client takes all of it.
 Source: decision 14, 120 MB.
 
 GET /_localstack/health, for scripts that wait for it. LocalStack's page "Internal Endpoints" names the path; the
@@ -27,14 +27,14 @@ SPARE_MIB = 50  # for all that is under way: each sender's message in its four f
 
 
 def at_most(service: Service) -> int:
-    """The most that the process ever had in memory, in KiB: VmHWM of proc(5)."""
+    """Returns the largest resident memory of the process so far, in KiB: VmHWM of proc(5)."""
     status = Path(f"/proc/{service.process_id}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the kernel does not tell")
 def test_long_messages_from_many_at_once(database: Database) -> None:
-    """40 MiB come in at once, and leave in answers of some MiB."""
+    """The service takes 40 MiB at once and returns them in responses of several MiB."""
     with running_service(database.api_dsn) as service, service.http() as http:
         url = service.sqs().create_queue(QueueName="orders")["QueueUrl"]
 
@@ -57,7 +57,7 @@ def test_long_messages_from_many_at_once(database: Database) -> None:
 
 
 def test_strangers_who_send_slowly_take_no_memory_from_others(database: Database) -> None:
-    """They hold all of the 20 MiB, by saying so: from other addresses, without credentials, with hardly any bytes."""
+    """They claim all of the 20 MiB by their headers: from other addresses, without credentials, with very few bytes."""
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
     with running_service(database.api_dsn) as service, ExitStack() as strangers:
         client = service.sqs()

@@ -1,8 +1,8 @@
-"""Our own PgBouncer: found or unpacked, in transaction mode, replaced when left over.
+"""Our PgBouncer is found or unpacked, runs in transaction mode, and replaces one that was left over.
 
-Logins through PgBouncer: the service by its file, others as the database knows them (auth_query.sql).
+The service logs in through PgBouncer by its file; other roles log in by auth_query.sql.
 
-Source: PgBouncer's documentation, "auth_query"; SCRAM secrets are passed through, so the server is asked over TCP here.
+Source: PgBouncer's documentation, "auth_query". PgBouncer passes SCRAM secrets through, so it connects over TCP here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.support.database import Database, memory_directory
 
 
 def test_connections_are_shared_between_transactions(database: Database) -> None:
-    """40 clients that all stay connected are served by at most 20 server connections (default_pool_size)."""
+    """At most 20 server connections (default_pool_size) serve 40 clients that stay connected."""
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         clients = list(pool.map(lambda _: _client(database.pooled_dsn), range(40)))
         rows = list(pool.map(lambda client: client.execute("select pg_backend_pid()").fetchone(), clients))
@@ -51,7 +51,7 @@ def test_a_wrong_password_is_refused(database: Database) -> None:
 def test_a_pooler_left_behind_is_replaced() -> None:
     """After `kill -9` of the service its pooler still runs; the next start ends it and starts its own.
 
-    Also in a folder whose name has characters that its configuration has to quote.
+    This holds for a folder whose name contains characters that the configuration must quote, too.
     """
     with (
         ephemeral_state(memory_directory()) as parent,
@@ -66,7 +66,7 @@ def test_a_pooler_left_behind_is_replaced() -> None:
 
 
 def test_a_stale_pid_file_kills_nobody() -> None:
-    """The number in it may by now be another process: here it is this test's own."""
+    """Another process may have the pid in that file by now; here it is the pid of this test."""
     previous = signal.getsignal(signal.SIGTERM)
     with (
         ephemeral_state(memory_directory()) as state,
@@ -87,7 +87,7 @@ def test_without_debians_tools_the_reason_is_said(tmp_path: Path, monkeypatch: p
 
 @dataclass(frozen=True)
 class Pooled:
-    """A server and its pooler, which reaches it as one on another machine: with passwords."""
+    """Runs a server and a pooler that connects to it over TCP with passwords, as between two machines."""
 
     server: Postgres
     pooler: PgBouncer
@@ -98,7 +98,7 @@ class Pooled:
                 connection.execute(statement)
 
     def user(self, role: str, password: str, port: int | None = None) -> str:
-        """The user of a session after the login through the pooler. Raises psycopg.OperationalError."""
+        """Returns the user of a session after a login through the pooler. Raises psycopg.OperationalError."""
         address = f"postgresql://{role}:{password}@127.0.0.1:{port or self.pooler.port}/{DATABASE}"
         with psycopg.connect(address, autocommit=True, prepare_threshold=None) as connection:
             row = connection.execute("select current_user").fetchone()

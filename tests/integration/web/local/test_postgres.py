@@ -1,4 +1,4 @@
-"""Our launcher: binaries of the system and of the wheel, take-over, crash, other versions, root and ordinary users."""
+"""The launcher runs binaries of the system and of the wheel, as root and as an ordinary user, and survives crashes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ from tests.support.wait import wait_until
 
 @pytest.fixture
 def state() -> Iterator[Path]:
-    """A state folder that the server's user can enter (pytest's own are closed to it when root runs the tests)."""
+    """Returns a state folder that the server's user can enter; it cannot enter pytest's folders if root runs the
+    tests.
+    """
     with ephemeral_state(memory_directory()) as path:
         yield path
 
@@ -101,7 +103,7 @@ def test_a_running_server_is_adopted(state: Path) -> None:
 def test_a_server_that_was_recovering_is_adopted_when_it_is_ready(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It refuses connections at first, as after a session was killed or the disk was full, and does not end."""
+    """The server refuses connections at first, as after a killed session or a full disk, and does not end."""
     left_behind = postgres.start(state, SystemAccount.choose())
     adopt, looks = postgres._adopt, 0
 
@@ -164,7 +166,9 @@ def test_an_ephemeral_folder_is_gone_afterwards() -> None:
 def test_the_wheel_is_copied_when_its_folder_is_closed_to_the_server(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with a checkout below /root. An ordinary user reaches its own folders, so there nothing is copied."""
+    """This is the case for a checkout below /root. An ordinary user can read its own folders, so the launcher copies
+    nothing.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(state / "cache"))
     (state / "cache").mkdir(mode=0o755)
     wheel = find_binaries("wheel")
@@ -190,8 +194,8 @@ def test_a_folder_that_the_server_cannot_enter_is_refused(tmp_path: Path) -> Non
     tmp_path.chmod(0o700)
 
 
-# Runs the launcher as it is, then as an ordinary user: every module is loaded by then, so that it does not matter
-# whether that user could read the interpreter's folder.
+# Runs the launcher as the present user, then as an ordinary user. All modules are loaded by then, so that user need
+# not be able to read the interpreter's folder.
 _AS_ORDINARY_USER = """
 import os, pwd, sys
 from pathlib import Path
@@ -217,7 +221,9 @@ print("passed")
 
 
 def test_as_root_and_as_an_ordinary_user(state: Path) -> None:
-    """An ordinary user runs PostgreSQL itself; root runs it as another user. Both ways when root runs the tests."""
+    """An ordinary user runs PostgreSQL itself; root runs it as another user. The test covers both cases if root runs
+    it.
+    """
     for name in ("first", "second"):
         (state / name).mkdir()
     command = [sys.executable, "-W", "error", "-c", _AS_ORDINARY_USER]
@@ -242,11 +248,11 @@ def test_comes_back_after_the_whole_server_was_killed(state: Path) -> None:
 
 
 # --- chosen database -------------------------------------------------------------------------------------------------
-# The database of `penstock metrics run` and `report`, by one rule. docs/metrics_job.md says which it is.
+# One rule chooses the database of `penstock metrics run` and `report` (docs/metrics_job.md).
 #
 # The encryption key of an installation that runs its own database.
 #
-# What a killed `penstock up --ephemeral` leaves behind: nothing.
+# A killed `penstock up --ephemeral` leaves nothing behind.
 
 
 POOLED, DIRECT = "postgresql://u:secret@pooler:6432/d", "postgresql://u:secret@db:5432/d"
@@ -254,7 +260,7 @@ POOLED, DIRECT = "postgresql://u:secret@pooler:6432/d", "postgresql://u:secret@d
 
 @pytest.fixture
 def empty_state(tmp_path: Path, database: Database) -> Path:
-    """A folder as `penstock up` leaves one: the port of a server that runs, and its password."""
+    """Creates a folder as `penstock up` leaves it, with the port and the password of a running server."""
     folder = tmp_path / "postgres"
     folder.mkdir()
     (folder / "port").write_text(str(conninfo_to_dict(database.dsn)["port"]))
@@ -269,7 +275,7 @@ def test_what_is_set_comes_first(empty_state: Path) -> None:
 
 
 def test_else_the_service_of_this_machine(empty_state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`report` takes the one that `run` takes."""
+    """`report` uses the same database as `run`."""
     monkeypatch.setattr(chosen, "_answers", lambda dsn: True)
     monkeypatch.setenv("XDG_CACHE_HOME", str(empty_state / "cache"))  # other services may run here
     monkeypatch.setattr(chosen, "default_state_directory", lambda: empty_state)
@@ -311,7 +317,7 @@ OPEN = Settings.read({"QUEUE_ACCESS": "off"})
 
 
 def test_it_is_made_once_and_used_from_then_on(tmp_path: Path) -> None:
-    """Also when access is off later: encrypted texts must stay readable."""
+    """The key stays when access is turned off later, since encrypted texts must stay readable."""
     assert with_encryption_key(OPEN, tmp_path) == OPEN
     key = with_encryption_key(CLOSED, tmp_path).queue_encryption_key
     assert len(b64decode(key)) == 32
@@ -349,13 +355,13 @@ def parent() -> Iterator[Path]:
 
 
 def processes_of(folder: str) -> set[int]:
-    """Ids of processes whose command names the folder."""
+    """Returns the ids of the processes whose command names the folder."""
     numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
     return {number for number in numbers if folder in command_line(number)}
 
 
 def test_nothing_is_left_when_it_is_killed(parent: Path) -> None:
-    """Also where a shell has started it in the background, with SIGQUIT and SIGINT ignored."""
+    """It also ends if a shell started it in the background, which ignores SIGQUIT and SIGINT."""
     before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     try:
         check_that_nothing_is_left(parent)

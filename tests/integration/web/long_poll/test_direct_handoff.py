@@ -1,4 +1,4 @@
-"""A send while a receiver waits: in one transaction with its receive, or as if no message could be handed over."""
+"""A send hands its message to a waiting receiver in one transaction, or behaves as if no receiver waited."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -33,7 +33,9 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Pool:
-    """Stores what it is told. A receive finds `found` messages; `pipelines`: whether calls can go together."""
+    """Stores the messages that the test names. A receive finds `found` messages. `pipelines` says whether calls can
+    share a pipeline.
+    """
 
     def __init__(self, found: int = 0, *, pipelines: bool = True) -> None:
         self.found = found
@@ -71,7 +73,7 @@ class Pool:
 
 
 class Waiters:
-    """A dispatcher whose queues only the test sends to, and the messages that were returned."""
+    """Holds a dispatcher whose queues only the test sends to, and the messages that it returned."""
 
     def __init__(self, pool: Pool) -> None:
         self.long_polls = LongPollDispatcher(self._nothing)
@@ -87,7 +89,7 @@ class Waiters:
         return self.long_polls.wait(queue, 20, self.long_polls.next_ticket(), receive=receive)
 
     def send(self, *numbers: int, arn: str = ORDERS, first_id: int = 1) -> Awaitable[list[list[Row]]]:
-        """A call for as many senders as there are numbers of messages."""
+        """Makes one call for several senders; `counts` has the number of messages of each."""
         return self.send_effects([sent(arn, number, first_id) for number in numbers])
 
     def send_effects(self, effects: Sequence[Batch]) -> Awaitable[list[list[Row]]]:
@@ -100,7 +102,7 @@ class Waiters:
 
 
 def sent(arn: str, number: int, first_id: int = 1) -> Batch:
-    """Messages with the ids of `message(first_id)` and those after it."""
+    """Returns messages with consecutive ids, from that of `message(first_id)`."""
     ids = [UUID(int=first_id + n).bytes for n in range(number)]
     entries = [SendEntry(arn, each, b"x", 1, None, None, None, None, None) for each in ids]
     return BatchCall(SEND_MESSAGES, entries, (False,), queue_arn=arn)
@@ -134,7 +136,7 @@ async def test_who_waits_is_handed_what_comes_in_the_same_call() -> None:
 async def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
     registered: bool, sent: int, found: int, known: bool
 ) -> None:
-    """Then the next receive waits at once, as long as whatever comes will be told to this process."""
+    """The next receive then waits at once while this process is notified of every new message."""
     waiters = Waiters(Pool(found=found))
     waiters.long_polls.receives_notifications = registered
     waiters.wait(take(10))
@@ -207,7 +209,7 @@ async def test_as_many_are_served_as_messages_are_enough_for(
 
 
 async def test_what_is_handed_over_in_one_call_is_bounded() -> None:
-    """By messages, as receives are: a queue may hold others, and larger ones, than those that come."""
+    """Memory is counted by messages: the queue may hold larger messages than those that arrive."""
     pool = Pool(found=LARGEST_RECEIVE + 20)
     waiters = Waiters(pool)
     answers = [waiters.wait(take(1)) for _ in range(LARGEST_RECEIVE + 20)]
@@ -219,7 +221,7 @@ async def test_what_is_handed_over_in_one_call_is_bounded() -> None:
 
 
 async def test_while_much_is_unread_they_look_by_themselves() -> None:
-    """So that a look for long messages waits."""
+    """The search for long messages waits for this lock."""
     waiters = Waiters(Pool(found=1))
     waiters.write_backpressure.add(SlowClient(20_000_000))
     answer = waiters.wait(take(1))
@@ -238,7 +240,7 @@ async def test_without_a_pipeline_connection_they_receive_by_themselves() -> Non
 
 
 async def test_who_finds_nothing_looks_by_itself() -> None:
-    """Others took it, or it is delayed."""
+    """Another receiver took the message, or it is delayed."""
     waiters = Waiters(Pool(found=0))
     first, second = waiters.wait(take(1)), waiters.wait(take(1))
     await waiters.send(1)
@@ -268,7 +270,7 @@ async def test_what_was_taken_for_somebody_who_left_goes_to_others_and_back() ->
 
 @pytest.mark.parametrize("receive", [None, take(1, f"{ORDERS}.fifo")])
 async def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[ReceivedRow] | None) -> None:
-    """Those of a FIFO queue keep messages of a group apart; one with an attempt id is remembered."""
+    """FIFO queues keep the messages of a group apart; a receive with an attempt id is stored."""
     pool = Pool(found=1)
     waiters = Waiters(pool)
     waiting = waiters.wait(receive)
@@ -308,7 +310,7 @@ async def test_the_time_of_who_is_being_served_does_not_end() -> None:
 
 
 def test_message_and_lease_are_one_transaction(database: Database) -> None:
-    """Through the whole service, as soon as it has made a line: versions of rows tell which transaction made them."""
+    """Goes through the whole service once it has a pipeline connection; row versions show the writing transaction."""
     same = "select count(*) from queue.log l join queue.lease x on x.xmin = l.xmin where x.pos = l.id"
     with (
         running_service(database.api_dsn, database.dsn) as service,

@@ -1,4 +1,4 @@
-"""A send whose answer is lost after its commit, while a receive waited for what it would be handed."""
+"""The answer of a send is lost after its commit while a receive waits for the message."""
 
 import asyncio
 from collections.abc import Sequence
@@ -63,8 +63,9 @@ async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
 async def test_what_it_handed_out_counts_as_received_although_the_receive_was_never_told(
     database: Database,
 ) -> None:
-    """The receive goes on, and finds what is left. So a message may be a dead letter after fewer receives with an
-    answer than maxReceiveCount, as after a receive whose answer is lost."""
+    """The receive continues and finds the remaining messages. A message may therefore become a dead letter after
+    fewer answered receives than maxReceiveCount.
+    """
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('orders')")
         connection.execute("select queue.send('orders', '\"old\"')")

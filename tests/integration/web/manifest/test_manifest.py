@@ -1,4 +1,4 @@
-"""`penstock apply`, `export` and `import` against a running service, and against moto's (docs/penstock_file.md)."""
+"""`penstock apply`, `export` and `import` work against a running service and against moto (docs/penstock_file.md)."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
 
 
 def test_a_file_is_about_one_region(penstock: Command, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The own one of the service, whatever SDKs of this shell use, or the one that is named."""
+    """The region is the service's, not the one that SDKs of this shell use, unless an option names one."""
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.setenv(name, "eu-central-1")
     file.write_text(
@@ -203,7 +203,7 @@ def test_a_file_is_about_one_region(penstock: Command, file: Path, monkeypatch: 
 def test_users_are_in_the_database(
     penstock: Command, dsn: str, file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Which the command knows, too, where `penstock up` has started it on this machine."""
+    """The command finds the service that `penstock up` started on this machine."""
     document = {"Statement": {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}}
     file.write_text(yaml.safe_dump({"users": {"shop": {"policies": ["read", document]}}}))
     apply = ("apply", "-f", str(file))
@@ -253,7 +253,7 @@ def test_mistakes_are_found_before_anything_is_asked(
 def test_a_service_starts_with_a_file(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is ready when the file is applied."""
+    """The service is ready once the file has been applied."""
     with running("--ephemeral", "--file", str(file)) as service:
         assert service.lines[:2] == ["9 changes made by --file", f"penstock ready on {service.address}"]
         monkeypatch.setenv("PENSTOCK_ENDPOINT", service.address)
@@ -270,7 +270,7 @@ def test_a_file_that_cannot_be_applied_ends_the_start(file: Path) -> None:
 
 
 def test_the_schema_knows_schedules_too(capsys: pytest.CaptureFixture[str]) -> None:
-    """`make check` validates examples/penstock.yaml by it."""
+    """`make check` validates examples/penstock.yaml with this schema."""
     assert main(["apply", "--schema"]) == 0
     parts = json.loads(capsys.readouterr().out)["$defs"]
     assert parts["Manifest"]["properties"].keys() == {"queues", "topics", "schedules", "users"}
@@ -295,7 +295,9 @@ def test_moto_is_imported(penstock: Command, tmp_path: Path, capsys: pytest.Capt
 
 
 def fill() -> None:
-    """Queues with dead letters, a policy and tags, a FIFO queue, topics with subscriptions of several kinds."""
+    """Creates queues with dead letters, a policy and tags, a FIFO queue, and topics with several kinds of
+    subscriptions.
+    """
     sqs, sns = (boto3.client(name, region_name="us-east-1") for name in ("sqs", "sns"))
     arns = {}
     for name, attributes in {

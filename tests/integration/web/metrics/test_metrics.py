@@ -1,4 +1,4 @@
-"""GET /metrics of a real service: known traffic gives known counts."""
+"""GET /metrics of a real service counts known traffic correctly."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_requests_and_messages(service: Service) -> None:
     messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)["Messages"]
     again: list[dict[str, Any]] = []
     calls = empty = 0
-    while len(again) < 3:  # a receive may leave out messages that a worker holds at this moment
+    while len(again) < 3:  # a receive may skip messages that a worker holds at this moment
         answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20)
         again += answer.get("Messages", [])
         calls += 1
@@ -196,7 +196,7 @@ def test_gauges_of_queues(database: Database, service: Service) -> None:
 
 
 def test_health_of_the_metrics_job(database: Database, service: Service) -> None:
-    """Of one that never ran nothing is told but that nothing failed; a run under way changes nothing."""
+    """A worker that never ran has only the count of its failures, 0; a run under way changes nothing."""
     create(service)
     until_row(database.dsn, "select from queue.reading")
     assert "penstock_metrics_job_last" not in scrape(service.url).text
@@ -238,7 +238,7 @@ def test_without_a_database_it_answers(database: Database, service: Service) -> 
 
 
 def test_promtool_is_content(database: Database, service: Service) -> None:
-    """Types, names and units, in Prometheus's own judgement, which says nothing at all."""
+    """Prometheus's own linter finds no fault in types, names and units."""
     sqs, url = service.sqs(), create(service, "quote-and-backslash")
     sqs.send_message(QueueUrl=url, MessageBody="1")
     until_row(database.dsn, "select from queue.measurement where visible = 1")
@@ -261,7 +261,8 @@ def sent(url: str, queue: str, count: int) -> None:
     headers = {"x-amz-target": "AmazonSQS.SendMessage", "content-type": "application/x-amz-json-1.0"}
     body: dict[str, Any] = {"QueueUrl": f"{url}/000000000000/{queue}", "MessageBody": "1"}
     for _ in range(count):
-        with plain_http.Client() as client:  # each its own connection: any process gets it
+        # Each request has its own connection, which any process may accept.
+        with plain_http.Client() as client:
             assert client.post(url, headers=headers, json=body).status_code == 200
 
 
@@ -273,7 +274,7 @@ def test_whichever_process_is_asked_answers_for_all(database: Database) -> None:
         for found in answers:
             assert found.value("penstock_queue_messages_sent_total", queue=ORDERS) == 40
             assert found.value("penstock_processes") == 2
-        # The end of a connection reaches its process a moment after another one is asked.
+        # A process notices the end of a connection a moment later than another process answers.
         wait_until(lambda: scrape(up.address).value("penstock_http_requests_active") == 1)
         victim = children(up.process.pid)[0]
         os.kill(victim, signal.SIGKILL)

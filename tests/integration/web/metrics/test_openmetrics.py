@@ -30,7 +30,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 def ask(service: Service, **headers: str) -> httpx.Response:
-    """The answer as it was sent: no header that the client adds by itself."""
+    """Returns the raw answer to a request without the client's default headers."""
     with httpx.Client(headers={"accept-encoding": "identity"}) as http:
         return http.get(
             service.url + "/metrics", headers={k.replace("_", "-"): v for k, v in headers.items()}

@@ -1,4 +1,4 @@
-"""The worker dies again and again in the middle of invocations: no message is lost, and groups keep their order."""
+"""The worker is killed repeatedly during invocations: no message is lost, and groups keep their order."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SENDERS = 4
 
 @dataclass(frozen=True)
 class Size:
-    """How many messages in how many groups, and the visibility timeout of their queue, in seconds."""
+    """Holds the numbers of messages and groups and the queue's visibility timeout in seconds."""
 
     messages: int
     groups: int
     timeout: int
 
     def body(self, n: int) -> str:
-        """Of the n-th message: its group, and its number there."""
+        """Returns the group of the n-th message and its number in the group."""
         return f"g{n % self.groups}-{n // self.groups}"
 
     def is_poison(self, body: str) -> bool:
@@ -42,7 +42,9 @@ class Size:
 
 
 class Ledger:
-    """The function: what it was invoked with, and what it has handled. `waiting`: invocations that `pause` holds up."""
+    """Stands for the function, and records its invocations and the messages that it handled. `waiting` counts the
+    invocations that `pause` blocks.
+    """
 
     def __init__(self, size: Size) -> None:
         self.handled: dict[str, list[int]] = defaultdict(list)
@@ -72,12 +74,12 @@ class Ledger:
         return {"batchItemFailures": [{"itemIdentifier": one} for one in failures]}
 
     def until_came(self, messages: int) -> None:
-        """Until so many have come, the same ones again or others."""
+        """Waits for this number of deliveries, first or repeated."""
         with self._changed:
             assert self._changed.wait_for(lambda: self.came.total() >= messages, LONGEST_SECONDS)
 
     def pause(self) -> list[str]:
-        """The messages of an invocation, or several, none of which ends before `go_on`."""
+        """Returns the messages of the invocations that wait for `go_on`."""
         with self._changed:
             self._goes_on = False
             assert self._changed.wait_for(lambda: bool(self.waiting), LONGEST_SECONDS)
@@ -90,9 +92,10 @@ class Ledger:
 
 
 def kill(service: Service, ledger: Ledger, dsn: str) -> Counter[str]:
-    """While invocations are under way: their messages, each with how often it had come. None of them is deleted.
+    """Returns the messages of the running invocations, each with its number of deliveries so far. None of these
+    messages is deleted.
 
-    Other processes need not wait until the dead one is known to be dead.
+    Other processes need not wait until the dead process is noticed.
     """
     held = ledger.pause()
     before = Counter({body: ledger.came[body] for body in held})
@@ -105,7 +108,7 @@ def kill(service: Service, ledger: Ledger, dsn: str) -> Counter[str]:
 
 
 def prepare(service: Service, size: Size, fifo: bool) -> tuple[str, str]:
-    """URLs of a queue and its dead-letter queue, with all messages, mapped."""
+    """Returns the URLs of a mapped queue that holds all messages, and of its dead-letter queue."""
     sqs = service.sqs()
     suffix, kind = (".fifo", {"FifoQueue": "true", "ContentBasedDeduplication": "true"}) if fifo else ("", {})
     dead_url = sqs.create_queue(QueueName=f"dead{suffix}", Attributes=kind)["QueueUrl"]
@@ -125,7 +128,7 @@ def prepare(service: Service, size: Size, fifo: bool) -> tuple[str, str]:
 
 
 def send(sqs: Any, url: str, size: Size, fifo: bool, sender: int) -> None:
-    """The messages of every fourth group, those of a group in their order."""
+    """Returns the messages of every fourth group, in their order."""
     numbers = [n for n in range(size.messages) if n % size.groups % SENDERS == sender]
     for start in range(0, len(numbers), 10):
         entries = [
@@ -137,7 +140,7 @@ def send(sqs: Any, url: str, size: Size, fifo: bool, sender: int) -> None:
 
 
 def depth(sqs: Any, url: str) -> int:
-    """Messages of the queue, visible or not."""
+    """Returns the number of messages in the queue, visible or not."""
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     return sum(
         int(n) for n in sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"].values()
@@ -145,13 +148,13 @@ def depth(sqs: Any, url: str) -> int:
 
 
 def until_empty(sqs: Any, url: str) -> None:
-    """As long as the queue becomes emptier."""
+    """Waits while the number of messages in the queue falls."""
     while left := depth(sqs, url):
         wait_until(lambda left=left: depth(sqs, url) < left)  # type: ignore[misc]
 
 
 def drained(sqs: Any, url: str) -> Iterator[str]:
-    """The bodies of all messages of a queue, which are deleted."""
+    """Receives and deletes all messages of a queue and returns their bodies."""
     while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
         yield from (message["Body"] for message in messages)
         entries = [{"Id": m["MessageId"], "ReceiptHandle": m["ReceiptHandle"]} for m in messages]
@@ -165,7 +168,7 @@ def drained(sqs: Any, url: str) -> Iterator[str]:
     ids=["600", "100000"],
 )
 def test_every_message_is_handled_or_a_dead_letter(database: Database, size: Size, fifo: bool) -> None:
-    """Five kills while invocations are under way: their messages were not deleted, so they come again."""
+    """Five kills interrupt running invocations; their messages were not deleted, so they are delivered again."""
     ledger, url, dead_url = Ledger(size), "", ""
     kills: list[Counter[str]] = []
     with running_functions(f=ledger) as functions:

@@ -226,7 +226,7 @@ def test_a_policy_holds_for_each_spelling_of_an_id(
 
 
 # --- counts ----------------------------------------------------------------------------------------------------------
-# The counts of mappings: metrics by queue, and what the REST API says of each mapping.
+# Mappings are counted in metrics for each queue and in the REST API for each mapping.
 #
 # Meanings: "Event source mapping metrics" (Types of metrics for Lambda functions, AWS Lambda Developer Guide),
 # https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
@@ -244,7 +244,7 @@ COUNTERS = {
 
 
 def shown(harness: Harness, mapping: str) -> dict[str, Any]:
-    """The mapping of the REST API. A change of any mapping makes the poller store its counts."""
+    """Returns the mapping as the REST API describes it. A change of any mapping makes the poller store its counts."""
     httpx.patch(
         f"{harness.service.url}/v1/mappings/{harness.map_of_nothing()}", json={"enabled": False}
     ).raise_for_status()
@@ -257,7 +257,7 @@ def until_result(harness: Harness, mapping: str, result: str) -> None:
 
 
 def test_messages_and_invocations(harness: Harness) -> None:
-    """Three messages: one is handled, one fails once, and a filter leaves one out."""
+    """Sends three messages: one succeeds, one fails once, and a filter drops one."""
     url, arn = harness.queue()
     failures = iter([ValueError("once")])
 
@@ -289,7 +289,7 @@ def test_messages_and_invocations(harness: Harness) -> None:
 
 
 def test_since_when_it_fails(harness: Harness) -> None:
-    """From the first failure on, whatever the later ones are, until a success."""
+    """The time counts from the first failure until a success; later failures do not change it."""
     url, arn = harness.queue()
     answers: list[Any] = [b"{", {"batchItemFailures": 1}, None]
     name = harness.function(lambda _: answers.pop(0))
@@ -310,7 +310,7 @@ def test_since_when_it_fails(harness: Harness) -> None:
 
 
 def test_a_function_that_cannot_be_reached_is_in_the_verdict(harness: Harness) -> None:
-    """Once no invocation has succeeded for five minutes (docs/verdicts.md)."""
+    """The mapping counts as failing once no invocation has succeeded for five minutes (docs/verdicts.md)."""
     url, arn = harness.queue()
     mapping = harness.map(arn, "http://127.0.0.1:1/")
     harness.sqs.send_message(QueueUrl=url, MessageBody="m")

@@ -1,4 +1,4 @@
-"""What the worker `poll` does with messages: events, batches, failures, filters, order.
+"""The worker `poll` turns messages into events and batches, and handles failures, filters and order.
 
 Sources: "Using Lambda with Amazon SQS", "Handling errors for an SQS event source in Lambda", "Using event filtering
 with an Amazon SQS event source" (AWS Lambda Developer Guide).
@@ -100,7 +100,7 @@ def test_the_event_of_a_fifo_queue(harness: Harness) -> None:
 
 
 def test_powertools_reads_the_event(harness: Harness) -> None:
-    """Its data class and its pydantic model accept what we send."""
+    """Powertools' data class and pydantic model accept our event."""
     url, arn = harness.queue()
     name = harness.function(ignore)
     harness.map(arn, name)
@@ -269,7 +269,7 @@ def test_a_filter_of_text_and_of_what_is_not_the_body(harness: Harness) -> None:
 
 # --- order -----------------------------------------------------------------------------------------------------------
 def test_fifo_groups_keep_their_order_through_failures(harness: Harness) -> None:
-    """Each message succeeds in the order of its group, whatever fails meanwhile."""
+    """The messages of a group succeed in their order even if invocations fail meanwhile."""
     url, arn = harness.queue(FifoQueue="true", ContentBasedDeduplication="true")
     handled: dict[str, list[int]] = defaultdict(list)
     failed: set[str] = set()
@@ -310,7 +310,7 @@ def test_a_url_gets_the_same_event(harness: Harness) -> None:
 
 
 def test_changes_take_effect(harness: Harness) -> None:
-    """A mapping that is off gets nothing, its new function gets what the old one does not."""
+    """A disabled mapping invokes nothing; after a change of the function only the new one is invoked."""
     url, arn = harness.queue()
     old, new = harness.function(ignore), harness.function(ignore)
     uuid = harness.map(arn, old, Enabled=False)

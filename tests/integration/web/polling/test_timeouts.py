@@ -118,7 +118,7 @@ HIDDEN_SECONDS = """select min(extract(epoch from m.visible_at - clock_timestamp
 
 
 def hidden_seconds(harness: Harness, arn: str) -> float:
-    """How long the messages of a queue stay invisible from now on."""
+    """Sets the queue's visibility timeout."""
     with psycopg.connect(harness.dsn) as db:
         row = db.execute(HIDDEN_SECONDS, (arn.split(":")[5],)).fetchone()
     return float(row[0]) if row is not None and row[0] is not None else 0.0
@@ -126,7 +126,7 @@ def hidden_seconds(harness: Harness, arn: str) -> float:
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 def test_messages_stay_invisible_while_a_url_handles_them(harness: Harness, fifo: bool) -> None:
-    """Of the queue's one second nothing would be left when the URL answers."""
+    """The queue's timeout of one second would be over when the URL answers."""
     goes_on = threading.Event()
 
     def waits(_: Any) -> None:
@@ -147,7 +147,7 @@ def test_messages_stay_invisible_while_a_url_handles_them(harness: Harness, fifo
 
 
 def test_what_a_url_refuses_comes_again_after_the_queues_timeout(harness: Harness) -> None:
-    """Not after the time for which its messages were held."""
+    """The invocation does not last longer than its messages are held."""
     began, goes_on = threading.Event(), threading.Event()
 
     def refuses_once(_: Any) -> None:
@@ -181,7 +181,7 @@ def ignore(_: Any) -> None:
 
 
 def check(invocation: Invocation) -> None:
-    """As Lambda does: a request that was not signed with the secret, for the service and the region, is refused."""
+    """The server refuses a request without a signature for the service and the region, as Lambda does."""
     address = urlsplit(invocation.target)
     headers = {name.encode(): value.encode() for name, value in invocation.headers.items()}
     http = HttpRequest("POST", address.path, address.query.encode(), headers, invocation.body)
@@ -210,7 +210,7 @@ def check_session(invocation: Invocation) -> None:
 
 
 def last_result(database: Database, functions: Functions, **credentials: str) -> str:
-    """The result of the invocation of a mapping's function, which is named with an alias."""
+    """Returns the result of invoking a mapping's function, whose name has an alias."""
     settings = {"QUEUE_LAMBDA_ENDPOINT": functions.url, **ALONE, **credentials}
     with running_service(database.api_dsn, **settings) as service:
         sqs, client = service.sqs(), service.client("lambda")

@@ -25,7 +25,7 @@ GROUP = "</svg><script>alert('&\"')</script>"
 
 @pytest.fixture(scope="module")
 def database(postgres: TestServer) -> Iterator[Database]:
-    """`orders` with two hours of minutes, and a gap; `bills` with one minute; `rests` with a forecast alone."""
+    """`orders` has two hours of minutes with a gap, `bills` has one minute, and `rests` has only a forecast."""
     with postgres.database() as database:
         with psycopg.connect(database.api_dsn) as db:
             orders = new_queue(db, "orders")

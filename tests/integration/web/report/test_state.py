@@ -1,4 +1,4 @@
-"""`penstock metrics report`: how queues are now, from minutes that are stored; no metrics job ever ran."""
+"""`penstock metrics report` shows the present state from stored minutes, without any run of the metrics job."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from tests.support.web.report_page import barriers, of_class, pictures, table
 
 MINUTE = timedelta(minutes=1)
 OTHERS = QUEUES_A_PAGE
-"""Idle queues, so that there is more than one page of queues."""
+"""Adds idle queues, so that the queues need more than one page."""
 
 
 @dataclass
 class Service:
-    """A database, and the minute that was not over when its rows were written."""
+    """Holds a database and the minute that had not ended when its rows were written."""
 
     database: Database
     now: datetime
 
 
 def minutes(now: datetime, first: int, last: int = 1, **counts: Any) -> list[Minute]:
-    """Minutes of the same counts, from `first` to `last` minutes ago."""
+    """Returns minutes with equal counts, from `first` to `last` minutes ago."""
     known = {
         "sent": 300,
         "received": 300,
@@ -49,7 +49,7 @@ def minutes(now: datetime, first: int, last: int = 1, **counts: Any) -> list[Min
 
 
 def add(db: Connection, name: str, rows: list[Minute], oldest_at: datetime | None = None) -> None:
-    """A queue with these minutes, measured just now as in the last of them."""
+    """Adds a queue with these minutes, whose present counts are those of the last minute."""
     queue_id = new_queue(db, name)
     add_minutes(db, queue_id, rows)
     insert(
@@ -59,7 +59,7 @@ def add(db: Connection, name: str, rows: list[Minute], oldest_at: datetime | Non
 
 
 def fill(db: Connection, now: datetime) -> None:
-    """A queue of each fate; the last receive of `stopped` was ten minutes ago."""
+    """Adds a queue for each verdict; the last receive of `stopped` was ten minutes ago."""
     stopped = minutes(now, 60, 11)
     for waits, ago in enumerate(range(10, 0, -1), start=1):
         stopped += minutes(
@@ -159,4 +159,4 @@ def test_a_healthy_queue_that_was_asked_for(report: Callable[..., str]) -> None:
     (row,) = table(page, "state")
     assert (row["Verdict"], row["Why"], row["What to do"]) == ("ok", "Consumers keep up.", "")
     assert "stopped" not in page
-    assert len(pictures(page)) == 1  # nothing waits, and so is not drawn
+    assert len(pictures(page)) == 1  # no message waits, so the chart does not draw it

@@ -1,4 +1,4 @@
-"""/v1/deliveries over a real service, whose worker delivers meanwhile. Shapes: docs/webhooks.md."""
+"""/v1/deliveries over a real service while its worker delivers. Shapes: docs/webhooks.md."""
 
 import json
 from functools import partial
@@ -145,7 +145,7 @@ def are_sent(http: httpx.Client, number: int) -> bool:
 
 
 def test_the_worker_carries_what_the_service_publishes(database: Database, receiver: Receiver) -> None:
-    """At once, also after it has slept."""
+    """The worker sends at once, also after it has slept."""
     settings = {"SNS_GATEWAY_URL": receiver.url("/200")}
     with running_service(database.api_dsn, **settings) as service, service.http() as http:
         for number in range(3):
@@ -168,7 +168,7 @@ def test_without_a_gateway_it_is_kept(database: Database) -> None:
 
 
 def test_so_many_numbers_can_be_opted_out(database: Database) -> None:
-    """One that is there can be noted again (QUOTA_OPTED_OUT_NUMBERS, docs/security.md)."""
+    """A number that is stored can be stored again (QUOTA_OPTED_OUT_NUMBERS, docs/security.md)."""
     with running_service(database.api_dsn, QUOTA_OPTED_OUT_NUMBERS="2") as service, service.http() as http:
         answers = [http.put(f"/v1/outbox/opted-out/%2B1555010000{last}") for last in (1, 2, 3, 1)]
         assert [answer.status_code for answer in answers] == [200, 200, 429, 200]

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.settings(
 
 
 def bind(http: httpx.Client, url: str) -> None:
-    """Events of orders go to this URL."""
+    """Binds events of orders to this URL."""
     hook = {"protocol": "http", "endpoint": url}
     http.post("/v1/events/order.*/subscriptions", json=hook).raise_for_status()
 
@@ -82,7 +82,7 @@ def test_an_event_is_signed_delivered_and_noted(
 def test_a_subscriber_of_a_topic_gets_a_signed_notification(
     service: Service, http: httpx.Client, receiver: Receiver
 ) -> None:
-    """As "Verifying the signatures of Amazon SNS messages" (SNS Developer Guide) has it."""
+    """The signature follows "Verifying the signatures of Amazon SNS messages" (SNS Developer Guide)."""
     url, sns = receiver.url("/200"), service.client("sns")
     topic = sns.create_topic(Name="news")["TopicArn"]
     sns.subscribe(TopicArn=topic, Protocol="http", Endpoint=url)
@@ -143,7 +143,7 @@ def test_too_many_deliveries_leave_no_room_for_one(http: httpx.Client, database:
     bind(http, "http://127.0.0.1:1/")
 
     def is_refused() -> bool:
-        """The service counts deliveries again meanwhile, and then removes the row."""
+        """The service counts deliveries again in this time and then removes the row."""
         with psycopg.connect(database.dsn) as connection:
             connection.execute(
                 "insert into queue.delivery_excess values ('000000000000', '', 1000000, now())"

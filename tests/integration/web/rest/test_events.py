@@ -17,7 +17,7 @@ MANY = [f"q{number}" for number in range(3)]
 
 @pytest.fixture
 def http(http: httpx.Client) -> httpx.Client:
-    """Three queues are there and empty, nothing is bound."""
+    """Creates three empty queues and no binding."""
     for queue in http.get("/v1/queues").json()["queues"]:
         for one in http.get(f"/v1/queues/{queue['name']}/subscriptions").json()["subscriptions"]:
             unbind(http, one)
@@ -72,7 +72,9 @@ def test_an_event_reaches_the_queues_that_are_bound(http: httpx.Client) -> None:
     ],
 )  # fmt: skip
 def test_patterns(http: httpx.Client, pattern: str, key: str, matches: bool) -> None:
-    """As in AMQP: `*` is one segment, `#` none or more. A look tells what a publish then does."""
+    """As in AMQP: `*` matches one segment; `#` matches any number of segments. A dry run names the queues that a
+    publish then reaches.
+    """
     made = bind(http, pattern, queue_name="q0")
     dry = http.get(f"/v1/events/{key}/matches").json()["subscriptions"]
     assert [one["id"] for one in dry] == ([made["id"]] if matches else [])

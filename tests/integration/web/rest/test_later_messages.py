@@ -1,4 +1,4 @@
-"""Messages that are to come later than SQS delays them (900 s): they wait as schedules. Source: our choice."""
+"""Messages with a delay longer than that of SQS (900 s) are stored as schedules. Source: our choice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def db(shared_database: Database) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def http(http: httpx.Client, db: psycopg.Connection[Any]) -> httpx.Client:
-    """The queues `orders` and `o.fifo` are there and empty, and no schedule."""
+    """Creates the empty queues `orders` and `o.fifo` and no schedule."""
     db.execute("delete from queue.schedule; delete from queue.schedule_run")
     for name in ("orders", "o.fifo"):
         http.post("/v1/queues", json={"name": name, "fifo": name == "o.fifo"})
@@ -65,7 +65,7 @@ def test_it_waits_as_a_schedule_and_enters_its_queue_when_due(
     http: httpx.Client, db: psycopg.Connection[Any]
 ) -> None:
     before = datetime.now(UTC)
-    headers = {f"h{n}": {"n": n} for n in range(10)}  # as many as a message may have: none is added
+    headers = {f"h{n}": {"n": n} for n in range(10)}  # a message may have no more attributes: none is added
     message = {"message": {"a": [1.50, "ü"]}, "headers": headers, "group_id": "tenant", "delay": 7 * 86_400}
     sent = send(http, message)
     assert sent["id"] is None
@@ -108,7 +108,7 @@ def test_with_its_schedule_it_is_gone(http: httpx.Client) -> None:
 
 
 def test_pruning_schedules_spares_messages(http: httpx.Client) -> None:
-    """A file of schedules says nothing of messages that somebody has sent."""
+    """An exported file contains no messages that clients have sent with a delay."""
     name = send(http, {"message": 1, "delay": 1_000})["schedule"]
     every = {"name": "nightly", "cron": "0 0 * * *", "target": {"queue": "orders", "message": 1}}
     for wanted in ([every], []):
@@ -156,7 +156,7 @@ def test_what_is_refused_changes_nothing(http: httpx.Client, queue: str, body: A
 
 
 def test_in_sql(http: httpx.Client, db: psycopg.Connection[Any]) -> None:
-    """In the application's own transaction."""
+    """The application sends it in its own transaction."""
     with db.transaction(force_rollback=True):
         assert db.execute("""select queue.send('orders', '{"a": 1}', delay => 86400)""").fetchall() == [
             (None,)

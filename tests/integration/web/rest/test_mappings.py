@@ -124,7 +124,7 @@ def test_a_mapping_that_is_not_there(http: httpx.Client) -> None:
 
 
 def test_who_may(database: Database) -> None:
-    """Making or changing a mapping needs its action, and to receive from the queue and delete there."""
+    """A user who creates or changes a mapping needs that action and the rights to receive and delete on the queue."""
     users = {"read": "read", "maker": allow("lambda:*"), "owner": allow("lambda:*", "sqs:*")}
     with running_service(database.api_dsn, **SIGV4, **LAMBDA) as service, service.http() as http:
         keys = {}
@@ -154,14 +154,14 @@ def test_who_may(database: Database) -> None:
 
 
 def allow(*actions: str) -> str:
-    """A policy as the database has it."""
+    """Returns a policy in the database's form."""
     return json.dumps(
         {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Resource": "*", "Action": actions}}
     )
 
 
 def test_a_quota_of_an_account(database: Database) -> None:
-    """AWS has none; QUOTA_MAPPINGS is ours (docs/security.md)."""
+    """AWS has no such limit; QUOTA_MAPPINGS is ours (docs/security.md)."""
     with running_service(database.api_dsn, **LAMBDA, QUOTA_MAPPINGS="2") as service, service.http() as http:
         new_queue(http, "orders")
         bodies = [{"queue": "orders", "function": f"f{n}", "enabled": False} for n in range(3)]

@@ -38,7 +38,7 @@ COUNTS = (
 
 @pytest.fixture(scope="module")
 def database(postgres: TestServer) -> Iterator[Database]:
-    """`orders` has two minutes, of one of which nothing is known but the counts; `bills` was never looked at."""
+    """`orders` has two minutes, one with counts alone; `bills` has none."""
     with postgres.database() as database:
         with psycopg.connect(database.api_dsn, autocommit=True) as db:
             db.execute(f"alter database {database.name} set timezone = 'Asia/Kolkata'".encode())

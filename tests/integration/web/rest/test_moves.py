@@ -1,4 +1,4 @@
-"""Moves over the REST API: one first, the rest when told, the audit, and refusals."""
+"""Move tasks over the REST API move one message first and the rest on request; the audit and refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOVES = "/v1/queues/dead/moves"
 
 @pytest.fixture(scope="module")
 def http(shared_service: Service) -> Iterator[httpx.Client]:
-    """A service with the queue `orders`, whose messages are dead letters once they were received."""
+    """Provides a service with the queue `orders`, whose messages become dead letters after one receive."""
     with shared_service.http() as http:
         http.post("/v1/queues", json={"name": "dead"}).raise_for_status()
         policy = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead", "maxReceiveCount": 1}

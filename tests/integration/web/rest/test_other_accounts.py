@@ -1,7 +1,7 @@
-"""What one account can do to another's queues, bindings, deliveries and schedules over the REST API: nothing.
+"""No account can read or change another's queues, bindings, deliveries and schedules over the REST API.
 
-There every name is one of the caller's own account (docs/access.md); resources of others are not found. Each way is
-tried with all spellings of the other's queue, and has a twin: the same request with a key of the account itself.
+Every name belongs to the caller's account (docs/access.md); the resources of other accounts are not found. Each
+request is tried with all spellings of the other account's queue, and once with the owner's own key.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Asked = tuple[str, str, Any]
 
 
 class Account(NamedTuple):
-    """Calls with a key of one account."""
+    """Makes calls with a key of one account."""
 
     http: httpx.Client
     key: str
@@ -46,9 +46,9 @@ class Account(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """What the owner has: a queue with two messages, one of which is in flight; bindings of it and of a URL for
-    `key`; a
-    delivery that waits; a schedule. `other`: a queue with a message in flight that the partner has."""
+    """Holds the owner's resources: a queue with two messages, one of them in flight; bindings of the queue and of a
+    URL for `key`; a delivery that waits; a schedule. `other`: a queue with a message in flight that the partner has.
+    """
 
     owner: Account
     partner: Account
@@ -62,7 +62,7 @@ class Setup(NamedTuple):
     other: str
 
     def state(self) -> Any:
-        """All of this, as the owner sees it."""
+        """Returns all these resources as the owner sees them."""
         at = f"/queues/{self.queue}"
         states = ("visible", "in_flight", "delayed")
         described = self.owner.do("GET", at)
@@ -121,7 +121,7 @@ def setup(accounts: tuple[Account, Account]) -> Setup:
 
 # --- queues, by their names ------------------------------------------------------------------------------------------
 def spellings(queue: str) -> list[str]:
-    """The other account's queue, as paths, addresses and ARNs have it; and what patterns and SQL would make of it."""
+    """Spells the other account's queue as in paths, addresses and ARNs, and as patterns and SQL might."""
     arn = f"arn:aws:sqs:us-east-1:{OWNER}:{queue}"
     return [
         queue, f"{OWNER}/{queue}", f"/{OWNER}/{queue}", f"{OWNER}:{queue}", f":{OWNER}:{queue}",
@@ -151,7 +151,7 @@ def in_transaction(**parts: Any) -> Callable[[Setup, str], Asked]:
 
 
 SEND, ACK = {"queue": "NAME", **FORGED}, {"queue": "NAME", "receipt": "RECEIPT"}
-# Each with the parts that the owner may ask, too: a request refused to the partner is done for the owner.
+# The owner may make each of these requests: the service does for the owner what it refuses to the partner.
 BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
@@ -170,7 +170,7 @@ BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "bind": lambda setup, name: ("POST", f"/events/{setup.key}.new/subscriptions", {"queue_name": name}),
 }  # fmt: skip
 HALF = {"queue": "OTHER", "message": "half"}
-# The partner's act on his own queue in the same request is not done either.
+# The partner's change to its own queue in the same request is not made either.
 WITH_OWN: dict[str, Callable[[Setup, str], Asked]] = {
     "own first": in_transaction(send=[HALF, SEND]),
     "own last": in_transaction(send=[SEND, HALF]),
@@ -223,7 +223,7 @@ def test_nor_is_what_has_an_id(setup: Setup, way: str) -> None:
 
 @pytest.mark.parametrize("receipts", [["{0}"], ["{0}", "{0}"], ["x", "{0}"]])
 def test_a_receipt_of_another_account_is_none(setup: Setup, receipts: list[str]) -> None:
-    """It is HMAC over the queue's ARN, in which the account is."""
+    """It is an HMAC over the queue's ARN, which contains the account."""
     before = setup.state()
     given = {"receipts": [one.format(setup.receipt) for one in receipts]}
     assert setup.partner.ask("DELETE", f"/queues/{setup.other}/messages", given).status_code in NOTHING
@@ -251,7 +251,7 @@ def test_an_event_reaches_the_bindings_of_its_own_account(setup: Setup) -> None:
 
 @pytest.mark.parametrize("pattern", ["#", "*.*", "shop.#", "{setup.key}"])
 def test_a_binding_gets_the_events_of_its_own_account(setup: Setup, pattern: str) -> None:
-    """Patterns that would get everything of everybody."""
+    """Patterns that match the events of all accounts."""
     pattern = quote(pattern.format(setup=setup), safe="")
     made = setup.partner.do("POST", f"/events/{pattern}/subscriptions", {"queue_name": setup.other})
     setup.owner.do("POST", f"/events/{setup.key}", {"message": "of the owner"})
@@ -272,7 +272,7 @@ def test_an_address_of_a_queue_is_no_url(setup: Setup) -> None:
 # --- what would send later -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("target", [{"queue": "{0}"}, {"topic": "{1}"}])
 def test_a_schedule_sends_to_its_own_account(setup: Setup, target: dict[str, str]) -> None:
-    """A queue that is not there may be a target: it may be made later, in the account of the schedule."""
+    """A missing queue may be a target: it may be created later, in the account of the schedule."""
     before = setup.state()
     for number, name in enumerate(spellings(setup.queue)):
         to = {kind: text.format(name, setup.key) for kind, text in target.items()}

@@ -1,4 +1,4 @@
-"""A paused queue takes messages and hands none out, to whoever asks: docs/operations.md."""
+"""A paused queue accepts messages and returns none to any receiver (docs/operations.md)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_verdict_says_so(http: httpx.Client) -> None:
 
 
 def waits(db: Connection, name: str) -> bool:
-    """Whether a process has asked to be told of messages of the queue."""
+    """Says whether a process has registered for notifications of the queue."""
     found = db.execute(
         "select from queue.watcher w join queue.queues q using (queue_id) where q.arn = %s", (arn_of(name),)
     )

@@ -1,6 +1,6 @@
-"""Verdicts on queues by every way to them: REST by each deployment, /metrics, the command line; and their minutes.
+"""Verdicts on queues by every interface: REST in each deployment, /metrics and the command line, with their minutes.
 
-What each queue must be called is what docs/verdicts.md says of such minutes.
+The expected verdicts follow from docs/verdicts.md.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ KINDS = {
 
 @dataclass
 class Queues:
-    """A database whose queues have minutes up to `now`, the start of the minute that is not over."""
+    """Holds a database whose queues have minutes up to `now`, the start of the present minute."""
 
     database: Database
     now: datetime
 
 
 def fill(db: Connection, now: datetime) -> None:
-    """Half an hour of each queue, and as many messages as its last minute says."""
+    """Stores half an hour for each queue, and the number of messages that its last minute names."""
     for name in KINDS:
         add_minutes(db, new_queue(db, name), MINUTES[name](now))
     for name, count in {"behind": 3600, "draining": 3600, "stopped": 200, "dead-letters": 5}.items():
@@ -65,7 +65,7 @@ def fill(db: Connection, now: datetime) -> None:
 
 
 def busy(now: datetime, ago: int, **columns: Any) -> Minute:
-    """The minute so long ago."""
+    """Returns the minute that was this many minutes ago."""
     start = now - ago * MINUTE
     known = {"sent": 300, "received": 300, "deleted": 300, "visible": 0, "in_flight": 5, "delayed": 0}
     return Minute(start, last_received_at=start + MINUTE, **{**known, **columns})
@@ -78,7 +78,7 @@ def behind(now: datetime) -> list[Minute]:
 
 
 def draining(now: datetime) -> list[Minute]:
-    """For ten minutes 300 messages more were deleted than sent: twelve minutes are left."""
+    """In each of ten minutes, 300 messages more were deleted than sent: twelve minutes are left."""
     peak = [busy(now, 11, sent=300, visible=6600)]
     return peak + [
         busy(now, ago, received=600, deleted=600, visible=3600 + 300 * (ago - 1)) for ago in range(10, 0, -1)
@@ -162,7 +162,7 @@ def test_since_when_and_why(http: httpx.Client, queues: Queues) -> None:
 
 
 def test_when_it_will_be_empty(http: httpx.Client, queues: Queues) -> None:
-    """3,600 messages at 300 a minute: in twelve minutes."""
+    """3,600 messages at 300 a minute take twelve minutes."""
     verdict = verdicts(http)["draining"]
     low, at, high = (datetime.fromisoformat(verdict[f"empties_{name}"]) for name in ("low", "at", "high"))
     assert low <= at <= high
@@ -171,7 +171,9 @@ def test_when_it_will_be_empty(http: httpx.Client, queues: Queues) -> None:
 
 
 def test_consumers_for_a_target(http: httpx.Client) -> None:
-    """Five are busy and do 300 messages a minute, a second each. The backlog of 3,600 in a minute takes 60 more."""
+    """Five receivers are busy and handle 300 messages a minute, one second for each message. The backlog of 3,600 in
+    a minute takes 60 more.
+    """
     slow, quick = (verdicts(http, target_lag_seconds=n)["behind"] for n in (3600, 60))
     assert (slow["consumers_now"], slow["target_lag_seconds"]) == (5, 3600)
     assert 8 <= slow["consumers_needed"] < 15

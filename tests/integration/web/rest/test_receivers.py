@@ -1,4 +1,4 @@
-"""The receivers of a queue: noted by the process, read by GET /v1/queues/{name}/receivers."""
+"""The process stores the receivers of a queue; GET /v1/queues/{name}/receivers reads them."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_an_outage_loses_only_what_was_noted(monkeypatch: pytest.MonkeyPat
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------
-# The audit of changes over the REST API: a row an act, also of one that failed.
+# The audit has one row for each change over the REST API, including changes that failed.
 
 
 def test_acts_leave_a_row(database: Database) -> None:

@@ -21,7 +21,7 @@ RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch
 
 @pytest.fixture
 def http(http: httpx.Client) -> httpx.Client:
-    """The queue `orders` is there and empty, and no other."""
+    """Provides the empty queue `orders` and no other queue."""
     for queue in http.get("/v1/queues").json()["queues"]:
         http.delete(f"/v1/queues/{queue['name']}").raise_for_status()
     http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
@@ -177,7 +177,7 @@ def test_an_asynchronous_commit_stores_as_well(http: httpx.Client) -> None:
 def test_up_to_1000_messages_a_receive(http: httpx.Client) -> None:
     http.post("/v1/queues/orders/messages", json=[{"message": n} for n in range(1000)]).raise_for_status()
     messages = receive(http, max=1000)
-    while len(messages) < 1000:  # a receive may answer less than there is
+    while len(messages) < 1000:  # a receive may return fewer messages than the queue holds
         messages += receive(http, max=1000)
     assert sorted(message["message"] for message in messages) == list(range(1000))
 
@@ -349,7 +349,7 @@ def test_a_body_says_that_it_is_json(http: httpx.Client, path: str, kind: str | 
     [("PUT", "/v1/queues", "GET, POST"), ("POST", "/v1/queues/orders", "DELETE, GET, PATCH")],
 )
 def test_what_is_not_allowed_names_what_is(http: httpx.Client, method: str, path: str, methods: str) -> None:
-    """RFC 9110, 15.5.6: the methods that the resource supports, of all of its routes."""
+    """RFC 9110, 15.5.6: the header lists the methods of all routes of the resource."""
     answer = http.request(method, path)
     assert error_of(answer) == (405, "method_not_allowed")
     assert answer.headers.get_list("allow") == [methods]
@@ -417,7 +417,7 @@ def test_too_many_messages_in_flight_is_429(database: Database) -> None:
     ],
 )
 def test_half_a_character_is_the_clients_fault(http: httpx.Client, method: str, path: str, body: Any) -> None:
-    """JSON can write a lone surrogate; an answer that quotes it cannot."""
+    """JSON can contain a lone surrogate; the answer that quotes it cannot."""
     answer = http.request(method, path, content=json.dumps(body).encode(), headers=JSON)
     assert (answer.status_code, "error" in answer.json()) == (400, True)
 
@@ -448,13 +448,13 @@ MANY = b",".join([b'{"message":0}'] * 300_000)
 def test_megabytes_are_refused_unread(
     http: httpx.Client, method: str, path: str, body: bytes, status: int
 ) -> None:
-    """Our choice: reading a million small members would hold up everybody else for a second."""
+    """Our choice: parsing a million small members would block all other requests for a second."""
     assert http.request(method, path, content=body, headers=JSON).status_code == status
     assert http.get("/v1/queues/orders").json()["queue_length"] == 0
 
 
 def test_a_thousand_messages_of_some_kilobytes(http: httpx.Client) -> None:
-    """Their number and the length of their headers count, not their content."""
+    """The number of parts and the length of their headers count, not their content."""
     inner = [{"message": number, "headers": {}} for number in range(80)]
     many = [{"message": inner, "headers": {"n": number}} for number in range(1_000)]
     answer = http.post("/v1/queues/orders/messages", json=many)

@@ -1,4 +1,4 @@
-"""Searches over the REST API: the request's form, the answer's, and refusals."""
+"""Searches over the REST API: requests, answers and refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEARCH = "/v1/queues/orders/messages/search"
 
 @pytest.fixture(scope="module")
 def http(postgres: TestServer) -> Iterator[httpx.Client]:
-    """A service with the queue `orders`, in which are three messages."""
+    """Provides a service whose queue `orders` holds three messages."""
     with (
         postgres.database() as database,
         running_service(database.api_dsn) as service,
@@ -76,7 +76,8 @@ def test_failures_in_groups_have_a_filter_that_finds_them(http: httpx.Client) ->
     assert group["samples"][0]["message"]["order"]["id"] in range(3)
     again = http.post(SEARCH, json={"filter": group["filter"]}).json()
     assert len(again["messages"]) == 3
-    assert not http.get("/v1/queues/orders/failures").json()["groups"][0]["filter"]  # they came from no queue
+    # No queue was their source.
+    assert not http.get("/v1/queues/orders/failures").json()["groups"][0]["filter"]
 
 
 @pytest.mark.parametrize("query", ["by=x", "by=attribute", "attribute=a", "scan=0", "groups=0", "after=x"])

@@ -120,7 +120,7 @@ def test_what_is_refused(
 
 
 def test_nobody_subscribes_a_url_for_others(http: httpx.Client) -> None:
-    """It has to confirm: until then it has no ARN in the list, as on AWS."""
+    """The subscriber has to confirm: until then the list shows no ARN, as on AWS."""
     http.post("/v1/topics", json={"name": "hooks"}).raise_for_status()
     made = http.post("/v1/topics/hooks/subscriptions", json={"url": "https://hooks.example/"})
     assert (made.status_code, made.json()) == (201, {"arn": None})

@@ -1,6 +1,6 @@
-"""NUL and lone surrogates in the REST API: the client's mistake, or data that is stored as JSON writes it; never ours.
+"""NUL and lone surrogates in the REST API are a client error or are stored in JSON's escaped form, never a 500.
 
-PostgreSQL has no error to write down either, in which texts of clients would stand.
+PostgreSQL does not log an error, which would contain the client's text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOVE = "00000000-0000-4000-8000-000000000000"
 DELETABLE, BINDING = "/queues/{other}", "/events/{key}/subscriptions"
 TIMES = "from={2026-01-01T00:00:00Z}&to={2026-01-02T00:00:00Z}"
 
-# Without a check of keys they are refused; `test_access_over_rest` tries them with one.
+# Without access control they are refused; `test_access_over_rest` tries them with it.
 ACCESS: list[tuple[str, str, Any]] = [
     ("GET", "/users", None),
     ("PUT", "/users/{ann}", {"policies": ["read"]}),
@@ -125,7 +125,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
 
 
 def changed(value: Any, text: str) -> Iterator[Any]:
-    """The document with one of its texts or names replaced, each once."""
+    """Returns copies of the document, each with one text or name replaced."""
     if isinstance(value, str):
         yield text
     elif isinstance(value, list):
@@ -140,7 +140,7 @@ def changed(value: Any, text: str) -> Iterator[Any]:
 
 
 def paths(path: str) -> Iterator[str]:
-    """The path as it is, and with each of its parts replaced, by NUL and by what UTF-8 cannot be."""
+    """Returns the path, and copies with one part replaced by NUL or by invalid UTF-8."""
     plain = path.replace("{", "").replace("}", "")
     yield plain
     pieces = path.split("{")
@@ -181,7 +181,7 @@ def test_every_route_is_asked() -> None:
 
 
 def sent(body: Any) -> Iterator[bytes]:
-    """The body in JSON, with escapes and without."""
+    """Returns the body as JSON, with escapes and without."""
     if body is None:
         yield b""
     else:
@@ -207,7 +207,7 @@ def test_no_text_is_our_mistake(http: httpx.Client, method: str, path: str, body
 
 @pytest.mark.parametrize("headers", [{"a": {"b": "\0"}}, {"a": [{"\0": 1}]}, {"a": ["\\\0"]}])
 def test_headers_of_events_have_no_nul(http: httpx.Client, headers: Any) -> None:
-    """URLs get them as JSON that PostgreSQL has stored."""
+    """URLs get the characters in the JSON that PostgreSQL stored."""
     answer = http.post("/v1/events/bound", json={"message": 1, "headers": headers})
     assert (answer.status_code, answer.json()["error"]["message"]) == (400, "headers: NUL cannot be stored")
 

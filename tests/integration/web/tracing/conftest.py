@@ -1,4 +1,4 @@
-"""A collector, and a service that sends it what callers want to be recorded, and nothing else (docs/tracing.md)."""
+"""Provides a collector, and a service that sends it only the traces that callers sample (docs/tracing.md)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def service(postgres: TestServer, collector: Collector) -> Iterator[Service]:
 
 
 def new_trace() -> str:
-    """Another trace id than any before."""
+    """Returns a new trace id."""
     return f"{next(_numbers):032x}"
 
 
@@ -60,7 +60,7 @@ def traceparent(trace_id: str, flags: str = "01") -> str:
 
 
 def call(http: httpx.Client, action: str, headers: dict[str, str] | None = None, **members: Any) -> Any:
-    """An action of SQS in JSON; what it answers."""
+    """Calls an action of SQS in JSON and returns the answer."""
     answer = http.post(
         "/",
         headers={

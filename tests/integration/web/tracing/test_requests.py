@@ -71,7 +71,7 @@ def test_a_send_is_a_child_of_its_caller(http: httpx.Client, collector: Collecto
 
 
 def test_calls_of_the_database(http: httpx.Client, collector: Collector) -> None:
-    """The name of the query, and no value."""
+    """The span has the name of the query and no values."""
     url, trace = make_queue(http, "called"), new_trace()
     send(http, url, trace, "secret")
     (call_span,) = collector.calls(collector.request(trace))
@@ -103,7 +103,7 @@ def test_the_message_names_the_span_that_sent_it(http: httpx.Client, collector: 
 
 
 def test_a_receive_links_to_those_who_sent(http: httpx.Client, collector: Collector) -> None:
-    """A link each; a message without a trace has none."""
+    """The span has a link for each message with a trace."""
     url = make_queue(http, "linked")
     traces = [new_trace(), new_trace()]
     for trace in traces:
@@ -111,7 +111,7 @@ def test_a_receive_links_to_those_who_sent(http: httpx.Client, collector: Collec
     call(http, "SendMessage", QueueUrl=url, MessageBody="untraced")
     own = new_trace()
     got: list[Any] = []
-    while len(got) < 3:  # a request may find fewer than there are
+    while len(got) < 3:  # a receive may return fewer messages than the queue holds
         members = {"QueueUrl": url, "MaxNumberOfMessages": 10}
         got += call(http, "ReceiveMessage", {"traceparent": traceparent(own)}, **members).get("Messages", [])
     senders = {(trace, collector.request(trace).span_id.hex()) for trace in traces}
@@ -147,7 +147,7 @@ def test_a_delete_settles(http: httpx.Client, collector: Collector) -> None:
 
 
 def test_what_failed_says_where_and_why(http: httpx.Client, collector: Collector) -> None:
-    """`error.type` is the error's code. HTTP semantic conventions: a 4xx is no error of a server's span."""
+    """`error.type` is the code of the error. HTTP semantic conventions: a server's span with a 4xx is not an error."""
     url, trace = make_queue(http, "failing"), new_trace()
     headers = {
         "content-type": "application/x-amz-json-1.0",
@@ -241,7 +241,7 @@ def test_a_message_s_own_header_wins(http: httpx.Client, collector: Collector) -
 
 
 def test_who_does_not_record_is_not_recorded(http: httpx.Client, collector: Collector) -> None:
-    """Nor does anything begin here, at a rate of 0. The message passes the caller's decision on."""
+    """At a rate of 0 no trace begins here either. The message carries the caller's sampling decision."""
     url, trace, later = make_queue(http, "unrecorded"), new_trace(), new_trace()
     call(http, "SendMessage", {"traceparent": traceparent(trace, "00")}, QueueUrl=url, MessageBody="x")
     call(http, "SendMessage", QueueUrl=url, MessageBody="y")
@@ -262,7 +262,7 @@ def test_a_bad_traceparent_is_ignored(http: httpx.Client, bad: str) -> None:
 
 
 def test_the_native_api(http: httpx.Client, collector: Collector) -> None:
-    """By its routes; those about messages, as in SQS."""
+    """Spans are named by routes; those about messages have the attributes of SQS's."""
     trace, other, failed = new_trace(), new_trace(), new_trace()
     make_queue(http, "native")
     body = {"message": {"a": 1}}
@@ -319,7 +319,9 @@ def test_events_and_transactions(http: httpx.Client, collector: Collector) -> No
 
 
 def test_a_trace_begins_here(postgres: TestServer) -> None:
-    """At a rate of 1, without any header. Probes are not recorded. The rest is sent before the process ends."""
+    """The rate is 1, and the request has no header. Probes are not recorded. The service sends the remaining spans
+    before it ends.
+    """
     with running_collector() as collector:
         settings = {"OTLP_SAMPLE_RATE": "1"}
         with traced_service(postgres, collector, **settings) as service, service.http() as http:
@@ -337,7 +339,7 @@ def test_a_trace_begins_here(postgres: TestServer) -> None:
 def test_both_ways_of_a_request_make_the_same_span(
     service: Service, http: httpx.Client, collector: Collector, outcome: str
 ) -> None:
-    """The fast path takes what one write brings; ASGI takes what comes in two."""
+    """The fast path takes a request that arrives in one write; ASGI takes one that arrives in two."""
     url = make_queue(http, f"both-{outcome}")
     members = {"QueueUrl": url, "MessageBody": "" if outcome == "refused" else "hello"}
     body = b"{" if outcome == "undecodable" else json.dumps(members).encode()
@@ -364,7 +366,7 @@ def test_both_ways_of_a_request_make_the_same_span(
 def test_a_pipelined_request_is_not_in_the_trace_of_the_one_before(
     service: Service, http: httpx.Client, collector: Collector
 ) -> None:
-    """The second one begins when the first is answered, and has no header."""
+    """The second request has no header, and begins when the first is answered."""
     urls = [make_queue(http, "first"), make_queue(http, "second")]
     trace = new_trace()
     requests = [
@@ -381,14 +383,14 @@ def test_a_pipelined_request_is_not_in_the_trace_of_the_one_before(
 
 
 def describe(span: Span) -> tuple[str, str, dict[str, Any]]:
-    """All of a span but the values of one request alone."""
+    """Returns a span without the values that belong to one request."""
     found = attributes(span.attributes)
     alone = ("aws.request_id", "messaging.message.id")
     return span.name, span.parent_span_id.hex() and PARENT, {k: v for k, v in found.items() if k not in alone}
 
 
 def post(service: Service, body: bytes, header: str, is_whole: bool) -> int:
-    """Sends a SendMessage in one write, or behind another request, where ASGI takes it; its status."""
+    """Sends a SendMessage in one write, or behind another request so that ASGI takes it; returns the status."""
     request = write_request(service, body, header)
     with connect(service) as connection:
         if not is_whole:

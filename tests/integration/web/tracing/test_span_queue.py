@@ -1,4 +1,4 @@
-"""Spans on their way: no request waits for the collector, and lost spans are counted."""
+"""No request waits for the collector of spans, and lost spans are counted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_SECONDS = 60
 
 
 class Stuck(SpanExporter):
-    """A collector that answers when it may: `held` is set while a batch is under way."""
+    """A collector that answers when the test allows it: `held` is set while a batch is under way."""
 
     def __init__(self, result: SpanExportResult = SpanExportResult.SUCCESS) -> None:
         self.held, self.go_on = Event(), Event()
@@ -42,7 +42,7 @@ class Stuck(SpanExporter):
 
 
 def end_spans(span_queue: SpanQueue, *names: str) -> None:
-    """Spans that begin and end."""
+    """Begins and ends this number of spans."""
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(span_queue)
     tracer = provider.get_tracer("test")
@@ -51,7 +51,7 @@ def end_spans(span_queue: SpanQueue, *names: str) -> None:
 
 
 def test_what_does_not_fit_is_dropped_and_counted() -> None:
-    """While the collector is stuck two spans wait; the others are lost, and no request is held up."""
+    """Two spans wait while the collector is stuck; the others are lost, and no request waits."""
     exporter = Stuck()
     span_queue = SpanQueue(exporter, most_spans=2)
     end_spans(span_queue, "under way")
@@ -97,7 +97,7 @@ def test_drops_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_over_a_real_connection() -> None:
-    """By gRPC, to a collector that takes them; then to one that is not there, within the time of the end."""
+    """Sends spans by gRPC to a working collector, then to a missing one within the time for shutting down."""
     with running_collector() as collector:
         tracing = open_tracing(Settings.read({"OTLP_ENDPOINT": collector.endpoint, "OTLP_SAMPLE_RATE": "1"}))
         span = tracing.root("fire", {"n": 1})
@@ -118,7 +118,7 @@ def test_over_a_real_connection() -> None:
 
 
 def test_the_rate_is_kept() -> None:
-    """Of 10,000 traces at a rate of 0.3, 3,000 within five standard deviations (46 each)."""
+    """A rate of 0.3 records 3,000 of 10,000 traces, within five standard deviations of 46."""
     tracing = Tracing(Settings.read({"OTLP_SAMPLE_RATE": "0.3"}), Stuck())
     chosen = sum(tracing.should_record() for _ in range(10_000))
     tracing.close(0)
@@ -127,7 +127,7 @@ def test_the_rate_is_kept() -> None:
 
 # --- the whole service -----------------------------------------------------------------------------------------------
 def test_the_service_ends_in_time_without_its_collector(database: Database) -> None:
-    """Issue 7: within 10 s of SIGTERM, though no collector takes its spans; and no request has waited for them."""
+    """The service ends within 10 s of SIGTERM if no collector takes its spans, and no request has waited for them."""
     settings = {
         "OTLP_ENABLED": "true",
         "OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}",
@@ -142,7 +142,7 @@ def test_the_service_ends_in_time_without_its_collector(database: Database) -> N
 
 
 def test_without_traces_opentelemetry_is_not_imported() -> None:
-    """Nor is the exporter of spans: it costs nothing, and need not be there. (FastAPI itself needs the bare API.)"""
+    """The exporter of spans is not loaded either, and need not be installed. FastAPI itself needs the API package."""
     code = (
         "import sys, asyncio, penstock_web.cli, penstock_web.server as s; from penstock.settings import Settings\n"
         "async def main():\n"

@@ -1,4 +1,4 @@
-"""Webhooks and schedules as spans: deliveries that a publish caused, and schedules that begin by themselves."""
+"""Deliveries belong to the trace of their publish; schedules begin traces."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def arrived(receiver: Receiver, path: str) -> dict[str, str]:
 def test_a_webhook_goes_on_with_the_trace(
     http: httpx.Client, collector: Collector, receiver: Receiver
 ) -> None:
-    """A separate span, below that of the publish and linked to it; the endpoint's spans go below this one."""
+    """A delivery has a span below that of the publish and linked to it; the endpoint's spans are its children."""
     bind(http, "ok", receiver.url("/200"))
     trace = new_trace()
     publish(http, "ok", traceparent(trace))
@@ -85,7 +85,7 @@ def test_a_webhook_that_fails(http: httpx.Client, collector: Collector, receiver
 def test_a_webhook_of_an_unrecorded_trace(
     http: httpx.Client, collector: Collector, receiver: Receiver
 ) -> None:
-    """The caller's own header, and no span; without a trace, no header."""
+    """The endpoint gets the caller's header and no span, or no header without a trace."""
     receiver.answers |= {"/unrecorded": receiver.answers["/200"], "/untraced": receiver.answers["/200"]}
     bind(http, "unrecorded", receiver.url("/unrecorded"))
     bind(http, "untraced", receiver.url("/untraced"))
@@ -99,7 +99,7 @@ def test_a_webhook_of_an_unrecorded_trace(
 
 # --- schedules -------------------------------------------------------------------------------------------------------
 def fire(db: Connection, rate: float) -> list[tuple[str, str, dict[str, Any]]]:
-    """Fires what is due; the spans that are recorded, by header, name and attributes."""
+    """Fires due schedules and returns the recorded spans by header, name and attributes."""
     exporter = InMemorySpanExporter()
     settings = Settings.read({}, otlp_sample_rate=rate)
     tracing = Tracing(settings, exporter)
@@ -115,7 +115,7 @@ def fire(db: Connection, rate: float) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def headers_in(db: Connection, queue: str) -> set[str | None]:
-    """What the messages of a queue carry."""
+    """Returns the trace headers of a queue's messages."""
     rows = db.execute(
         "select m.system ->> 'AWSTraceHeader' from queue.log m join queue.queues q using (queue_id) "
         "where q.name = %s",
@@ -125,7 +125,7 @@ def headers_in(db: Connection, queue: str) -> set[str | None]:
 
 
 def test_what_fires_begins_a_trace(db: Connection, hour: Hour) -> None:
-    """Each occurrence its own; of simple schedules, which fire together, and of others."""
+    """Each occurrence has its own trace, also those of simple schedules that fire together."""
     db.execute("select queue.create('jobs')")
     put(db, "simple", hour(), catchup=True)
     put(db, "other", hour(), catchup=True, overlap="skip")
@@ -160,7 +160,7 @@ def test_a_schedule_that_fails_is_an_error(db: Connection, hour: Hour) -> None:
 
 
 def test_log_lines_say_which_trace(caplog: pytest.LogCaptureFixture) -> None:
-    """In the one schema of log lines: trace_id and span_id of the present span."""
+    """Log lines have the members trace_id and span_id of the present span."""
     token = CURRENT_TRACE.set(TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", True))
     try:
         record = logging.makeLogRecord({"name": "penstock.x", "msg": "hello"})

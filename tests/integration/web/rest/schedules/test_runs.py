@@ -1,4 +1,4 @@
-"""Runs over a real service, and the same schedules through the other API. Shapes: docs/schedules.md.
+"""Lists runs over a real service, and reads the same schedules through both APIs. Shapes: docs/schedules.md.
 
 Documents that are not schedules. Shapes: docs/schedules.md.
 """
@@ -71,7 +71,7 @@ def test_a_run_wakes_who_waits(http: httpx.Client, service: Service, shared_data
 
 
 def test_a_run_reaches_whom_a_topic_reaches(http: httpx.Client) -> None:
-    """By routing key, and filter policies look at the message."""
+    """The event goes by its routing key, and filter policies are applied to the message."""
     for pattern, policy in (("orders.*", {"do": ["it"]}), ("orders.#", {"do": ["else"]})):
         http.post(
             f"/v1/events/{pattern.replace('#', '%23')}/subscriptions",
@@ -190,7 +190,7 @@ def test_a_message_may_not_be_too_long(http: httpx.Client) -> None:
 def test_errors_of_expressions_help(
     http: httpx.Client, given: dict[str, str], position: int | None, suggestion: str | None
 ) -> None:
-    """Where, what instead, examples: of previews and of schedules alike."""
+    """Errors of previews and of schedules give the position, a suggestion and examples."""
     answer = http.post("/v1/previews", json=given)
     assert refused(answer) == (400, "schedule_invalid")
     problem = answer.json()["error"]

@@ -72,7 +72,7 @@ def test_everything_that_is_said_is_shown(http: httpx.Client) -> None:
     ],
 )
 def test_every_form(http: httpx.Client, expression: dict[str, str], canonical: dict[str, str]) -> None:
-    """docs/schedules.md; `expression` is as it was written. A preview says the same."""
+    """docs/schedules.md says so; `expression` is returned as the client wrote it. A preview returns the same error."""
     made = create(http, **{"cron": None, **expression})
     shown = {name: made[name] for name in ("cron", "fire_at") if name in made}
     assert (shown, made["expression"]) == (canonical, next(iter(expression.values())))
@@ -121,7 +121,7 @@ def test_put_makes_and_replaces(http: httpx.Client) -> None:
 def test_put_computes_anew_when_the_expression_or_time_zone_changes(
     http: httpx.Client, shared_database: Database
 ) -> None:
-    """Else the next time stays, though it has passed: it is late, not forgotten."""
+    """Otherwise the next time stays, even if it has passed: the schedule is late and still fires."""
     create(http)
     with psycopg.connect(shared_database.dsn) as connection:
         connection.execute(
@@ -176,7 +176,9 @@ def test_a_time_that_has_passed(http: httpx.Client) -> None:
 
 
 def test_a_time_that_has_just_passed(http: httpx.Client) -> None:
-    """It passed while the request was under way: not lost. One that is written again may have fired already."""
+    """The time passed during the request, and the occurrence is not lost. A schedule that is written again may have
+    fired already.
+    """
     just = (datetime.now(UTC) - timedelta(seconds=20)).strftime("%Y-%m-%dT%H:%M:%SZ")
     made = create(http, cron=None, fire_at=just)
     assert (made["status"], made["next_fire_at"]) == ("active", just)
@@ -255,7 +257,7 @@ def test_a_sync_makes_replaces_and_prunes(http: httpx.Client, service: Service) 
 
 
 def test_a_queue_that_is_not_there_is_said_at_once(http: httpx.Client) -> None:
-    """The schedule is made all the same: its queue may come later."""
+    """The schedule is created anyway: its queue may be created later."""
     lost = {**NEW, "target": {"queue": "lost", "message": 1}}
     answer = http.post("/v1/schedules", json=lost)
     warning = answer.json()["warning"]
