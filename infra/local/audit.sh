@@ -15,7 +15,7 @@ status=0
   "${files[@]}" >"$log" 2>&1 || status=$?
 if ((status)) && ! grep -q '^Found [0-9]' "$log"; then
   tail -n 1 "$log" >&2
-  echo "make audit: nobody could be asked about every package, so nothing was audited: the data are on the internet" >&2
+  echo "make audit: no answer about every package, so nothing was audited: the data are on the internet" >&2
   exit 2
 fi
 cat "$log" >&2

@@ -1,5 +1,5 @@
 variable "name" {
-  description = "Name of everything that is made"
+  description = "Name of all resources"
   type        = string
   default     = "penstock"
 
@@ -54,7 +54,7 @@ variable "client_cidrs" {
   # The sum counts: two halves of the internet are the internet. All private networks together have fewer addresses.
   validation {
     condition     = local.access == "sigv4" || sum(concat([0], [for c in var.client_cidrs : try(pow(2, 32 - split("/", c)[1]), 0)])) <= pow(2, 25)
-    error_message = "The service verifies signatures only with QUEUE_ACCESS = \"sigv4\". Otherwise let in your own networks alone, 2^25 addresses in all."
+    error_message = "The service verifies signatures only with QUEUE_ACCESS = \"sigv4\". Otherwise admit only your own networks, 2^25 addresses in all."
   }
 }
 
@@ -92,7 +92,7 @@ variable "deregistration_delay_seconds" {
 }
 
 variable "balancer_log_bucket" {
-  description = "Bucket of S3 for the load balancer's access logs, whose policy lets Elastic Load Balancing write; empty: none are written"
+  description = "Bucket of S3 for the load balancer's access logs, whose policy lets Elastic Load Balancing write; empty: no logs"
   type        = string
   default     = ""
 }
@@ -154,7 +154,7 @@ variable "service_tasks" {
 }
 
 variable "requests_per_task" {
-  description = "More tasks also when those behind the load balancer get more requests a minute than this, each; 0: processor time alone decides"
+  description = "More tasks start also when each behind the load balancer gets more requests a minute; 0: only processor time decides"
   type        = number
   default     = 0
 
@@ -165,7 +165,7 @@ variable "requests_per_task" {
 }
 
 variable "worker_tasks" {
-  description = "Tasks for deliveries and schedules alone; 0: those behind the load balancer do it"
+  description = "Separate tasks for deliveries and schedules; 0: those behind the load balancer do both"
   type        = number
   default     = 0
 }

@@ -22,7 +22,7 @@ variable "database_storage_gb" {
 }
 
 variable "database_storage_limit_gb" {
-  description = "Up to which size RDS makes the storage larger by itself, in GiB"
+  description = "Size up to which RDS enlarges the storage, in GiB"
   type        = number
   default     = 1000
 
@@ -69,7 +69,7 @@ variable "password_version" {
 
 # --- PgBouncer for Lambda functions and applications ------------------------------------------------------------------
 variable "pooler_tasks" {
-  description = "Tasks of a PgBouncer for others than the service, such as Lambda functions; 0: none"
+  description = "Tasks of a PgBouncer for other clients than the service, such as Lambda functions; 0: none"
   type        = number
   default     = 0
 }

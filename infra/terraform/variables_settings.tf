@@ -5,7 +5,7 @@ variable "settings" {
 
   validation {
     condition     = can(regex("^(https://[^/]+)?$", lookup(var.settings, "QUEUE_BASE_URL", "")))
-    error_message = "QUEUE_BASE_URL must be https://host, without a path: the load balancer has HTTPS alone."
+    error_message = "QUEUE_BASE_URL must be https://host, without a path: the load balancer only speaks HTTPS."
   }
 
   validation {
@@ -27,6 +27,6 @@ variable "secret_settings" {
 
   validation {
     condition     = local.access != "sigv4" || contains(keys(var.secret_settings), "QUEUE_ENCRYPTION_KEY")
-    error_message = "QUEUE_ACCESS = \"sigv4\", the default here, needs QUEUE_ENCRYPTION_KEY in secret_settings: 32 bytes in base64, made by `openssl rand -base64 32`."
+    error_message = "QUEUE_ACCESS = \"sigv4\", the default here, needs QUEUE_ENCRYPTION_KEY in secret_settings: 32 bytes in base64, from `openssl rand -base64 32`."
   }
 }

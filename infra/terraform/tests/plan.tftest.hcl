@@ -81,7 +81,7 @@ run "settings_of_the_service" {
   }
   assert {
     condition     = output.connections == 6 * (10 + 2 + 2) && aws_vpc_security_group_ingress_rule.tasks.from_port == 8000
-    error_message = "what depends on a setting follows it"
+    error_message = "values that depend on a setting follow it"
   }
 }
 

@@ -96,7 +96,7 @@ run "service" {
   }
   assert {
     condition     = length(aws_appautoscaling_policy.cpu) == 1 && length(aws_appautoscaling_policy.requests) == 0
-    error_message = "processor time alone decides, unless requests are asked for"
+    error_message = "only processor time decides, unless requests are set"
   }
 }
 

@@ -4,6 +4,6 @@ output "address" {
 }
 
 output "final_snapshot" {
-  description = "Name of the snapshot that RDS makes when it deletes the database"
+  description = "Name of the snapshot that RDS takes when it deletes the database"
   value       = aws_db_instance.this.final_snapshot_identifier
 }

@@ -29,7 +29,7 @@ ephemeral "aws_secretsmanager_secret_version" "this" {
 }
 
 output "secret_arn" {
-  description = "Known once there is a password in it"
+  description = "Known once it has a password"
   value       = aws_secretsmanager_secret_version.this.arn
 }
 

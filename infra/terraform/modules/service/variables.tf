@@ -56,7 +56,7 @@ variable "target_group_arn" {
 }
 
 variable "requests_per_task" {
-  description = "Requests a minute of a task, beyond which there are more tasks; 0: processor time alone decides"
+  description = "Requests a minute of a task, beyond which more tasks start; 0: only processor time decides"
   type        = number
   default     = 0
 }

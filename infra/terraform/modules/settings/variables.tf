@@ -1,5 +1,5 @@
 variable "defaults" {
-  description = "Settings by name where `settings` has none: what the other modules need"
+  description = "Settings of the other modules, by name; `settings` overrides them"
   type        = map(string)
 }
 
