@@ -12,6 +12,7 @@ from typing import Final
 import httpx
 import psycopg
 
+from tests.support.chaos.actors import run_actors
 from tests.support.chaos.faults import Fault, Scene
 from tests.support.chaos.servers import Installation
 from tests.support.chaos.traffic import Traffic, scheduled_for
@@ -80,7 +81,7 @@ def play(
         endpoint.loses = lambda: "lose webhooks" in traffic.lies
         target.loses = lambda: "lose mapped" in traffic.lies
         traffic.prepare()
-        with traffic.actors():
+        with run_actors(traffic):
             scene = Scene(servers, traffic, numbers)
             end = time.time() + seconds
             _recover(traffic, servers, report, None, 0, [])

@@ -16,9 +16,9 @@ from penstock_web.system_account import LocalError
 from .commands.options import Endpoint, Json
 
 if TYPE_CHECKING:
+    from penstock_web.manifest.changes import Change
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
     from penstock_web.manifest.model import Manifest
-    from penstock_web.manifest.plan import Change
     from penstock_web.manifest.users import UserStore
 
 app = typer.Typer()
@@ -58,8 +58,8 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
     """Shows the plan, asks for confirmation on a terminal, and makes the changes."""
     import msgspec
 
+    from penstock_web.manifest.changes import make
     from penstock_web.manifest.model import json_schema
-    from penstock_web.manifest.plan import make
     from penstock_web.manifest.source import read_file
 
     if schema:

@@ -107,7 +107,7 @@ def _apply(manifest: Manifest, settings: Settings, address: str) -> None:
     """Raises LocalError."""
     from contextlib import ExitStack
 
-    from penstock_web.manifest.plan import make
+    from penstock_web.manifest.changes import make
 
     from .manifest import plan_changes
 

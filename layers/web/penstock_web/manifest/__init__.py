@@ -7,6 +7,7 @@ it.
     endpoint.py     an endpoint of SQS and SNS, through boto3
     current.py      what an endpoint has, as the file would say it
     references.py   names in the file, ARNs at the endpoint
+    changes.py      the changes of a plan, in their order
     plan.py         the changes that lead from the current to the desired state
     users.py        users and their policies, in the database
 

@@ -22,8 +22,8 @@ from penstock.sns.filter_policy.compile import compile_policy
 from penstock.sqs.attributes import check_queue_attributes
 from penstock_web.system_account import LocalError
 
+from .changes import text
 from .model import Document, Manifest, ManifestMapping, ManifestQueue, ManifestTopic
-from .plan import text
 
 Place = tuple[str, ...]
 """Holds keys and numbers from the top of the file."""

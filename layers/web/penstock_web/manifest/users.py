@@ -9,8 +9,8 @@ from functools import partial
 from penstock.postgres.database import Database
 from penstock.postgres.statements.access import END_USER, LIST_USERS, SET_USER
 
+from .changes import Change, Phase, Step
 from .model import Document, ManifestUser
-from .plan import Change, Phase, Step
 
 
 class UserStore:

@@ -15,8 +15,9 @@ import pytest
 
 from tests.support.cases.page import page
 from tests.support.cases.table import ALL
+from tests.support.chaos.actors import Actor, produce_poison
 from tests.support.chaos.connection import NoAnswerError, RefusedError
-from tests.support.chaos.traffic import Actor, Traffic, produce_poison
+from tests.support.chaos.traffic import Traffic
 from tests.support.ledger import Ledger
 from tests.support.model.storage import Rules, ViolationError, explore
 
