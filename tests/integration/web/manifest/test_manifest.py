@@ -275,7 +275,7 @@ def test_the_schema_knows_schedules_too(capsys: pytest.CaptureFixture[str]) -> N
     parts = json.loads(capsys.readouterr().out)["$defs"]
     assert parts["Manifest"]["properties"].keys() == {"queues", "topics", "schedules", "users"}
     assert {"cron", "every", "target"} <= parts["NewSchedule"]["properties"].keys()
-    assert parts["Queue"]["additionalProperties"] is False
+    assert parts["ManifestQueue"]["additionalProperties"] is False
 
 
 def test_moto_is_imported(penstock: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
