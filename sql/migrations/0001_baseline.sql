@@ -312,7 +312,8 @@ create table queue.receive_attempt (
     primary key (queue_id, attempt_id)
 );
 create index receive_attempt_received_at on queue.receive_attempt (received_at);
-comment on table queue.receive_attempt is 'Receives of FIFO queues that a client can repeat by their ReceiveRequestAttemptId.';
+comment on table queue.receive_attempt is
+    'Receives of FIFO queues that a client can repeat by their ReceiveRequestAttemptId.';
 
 
 -- Ids after a failover or a restore: new ids start far above those that the lost server may have given out -----------

@@ -22,7 +22,8 @@ begin
     v_at := case when v_parts[8] in ('+', '-') then (v_local
             - (v_parts[8] || v_parts[9] || ':' || v_parts[10])::interval) at time zone 'utc'
         else queue.first_instant(v_local, case when upper(v_parts[7]) = 'Z' then 'UTC' else p_zone end) end;
-    if v_at not between timestamptz '1970-01-01 00:00:00Z' and timestamptz '2199-12-31 23:59:59Z' and p_text not like 'at(%' then
+    if v_at not between timestamptz '1970-01-01 00:00:00Z' and timestamptz '2199-12-31 23:59:59Z'
+        and p_text not like 'at(%' then
         raise exception '"%" is not between 1970 and 2199', p_text using errcode = 'QU003';
     end if;
     if v_at is null then

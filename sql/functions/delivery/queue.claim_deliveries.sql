@@ -78,9 +78,10 @@ begin
         update queue.outgoing_delivery d set lease = p_lease, due_at = v_until, waiting = false, waits_for = null
         where d.delivery_id = any (v_ids)
         returning d.*)
-    select d.delivery_id, d.account_id || ' ' || d.endpoint_key, d.endpoint, n.kind, n.message_id, n.topic_arn, d.subscription_arn,
-        d.raw, case when n.kind <> 'schedule' then d.subscription_policy else (d.subscription_policy::jsonb || jsonb_build_object(
-            'SecondsLeft', (d.subscription_policy::jsonb ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text end,
+    select d.delivery_id, d.account_id || ' ' || d.endpoint_key, d.endpoint, n.kind, n.message_id, n.topic_arn,
+        d.subscription_arn, d.raw, case when n.kind <> 'schedule' then d.subscription_policy
+            else (d.subscription_policy::jsonb || jsonb_build_object('SecondsLeft',
+                (d.subscription_policy::jsonb ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text end,
         d.topic_policy, d.attempts, case when n.kind = 'schedule' then queue.function_input(n, d.attempts + 1)
             else queue.delivery_body(d.raw, d.subscription_arn, n) end,
         d.account_id, n.trace
@@ -193,7 +194,9 @@ return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 -- queue.delivery_endpoint and leases the deliveries. Returns their ids; {} if it chose none.
 -- Locks: deliveries and, for a host, rows of paused endpoints, skipped if locked. Index: outgoing_delivery_waits_for,
 -- delivery_endpoint_paused.
-create or replace function queue.claim_endpoint_deliveries(p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz) returns bigint[]
+create or replace function queue.claim_endpoint_deliveries(
+    p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz)
+returns bigint[]
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
@@ -206,7 +209,8 @@ declare
 begin
     if exists (     -- a subscription with its own rate waits in a separate row
         select from queue.delivery_endpoint l
-        where l.endpoint_key = p_endpoint_key.account_id || ' ' || split_part(p_endpoint_key.endpoint_key, ' ', 2) and l.stopped and l.endpoint_key <> p_endpoint_key.endpoint_key)
+        where l.endpoint_key = p_endpoint_key.account_id || ' ' || split_part(p_endpoint_key.endpoint_key, ' ', 2)
+            and l.stopped and l.endpoint_key <> p_endpoint_key.endpoint_key)
     then
         update queue.delivery_endpoint l set next_at = 'infinity' where l.endpoint_key = p_endpoint_key.endpoint_key;
         return '{}';

@@ -14,18 +14,24 @@ declare
 begin
     exhausted := 0;
     dead_lettered := 0;
-    for v_endpoint in select l.endpoint_key from queue.delivery_endpoint l where l.paused_until is not null and not l.stopped order by l.endpoint_key loop
+    for v_endpoint in
+        select l.endpoint_key from queue.delivery_endpoint l
+        where l.paused_until is not null and not l.stopped order by l.endpoint_key
+    loop
         v_ids := array(
             select d.delivery_id from queue.outgoing_delivery d
             where d.waits_for = v_endpoint and d.state = 'pending' and d.waiting
-                and case when d.endpoint like 'arn:%' and d.outgoing_id is null     -- a schedule's: due_at may be later than that
+                -- a schedule's: due_at may be later than that
+                and case when d.endpoint like 'arn:%' and d.outgoing_id is null
                     then extract(epoch from clock_timestamp()) >= (d.subscription_policy::jsonb ->> 'Until')::float8
-                    else d.due_at <= clock_timestamp() - case when d.outgoing_id is null then 1 else 6 end * interval '1 hour' end
+                    else d.due_at <= clock_timestamp()
+                        - case when d.outgoing_id is null then 1 else 6 end * interval '1 hour' end
             order by d.due_at, d.delivery_id limit p_limit for update skip locked);
         continue when v_ids = '{}';
         v_notices := array(
             select n.notice_id from queue.notice n
-            where n.notice_id = any (array(select d.notice_id from queue.outgoing_delivery d where d.delivery_id = any (v_ids)))
+            where n.notice_id = any (array(
+                select d.notice_id from queue.outgoing_delivery d where d.delivery_id = any (v_ids)))
             order by n.notice_id for update);
         update queue.outgoing_delivery d
         set last_error = concat_ws('; ', d.last_error, case when d.endpoint like 'arn:%' then 'its function was paused'

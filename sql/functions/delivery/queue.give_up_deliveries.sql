@@ -24,7 +24,8 @@ begin
     from queue.outgoing_delivery d join queue.notice n on n.notice_id = d.notice_id
     cross join lateral (
         select case when n.kind in ('gateway', 'mail') then n.head
-                when n.kind = 'schedule' then queue.function_input(n, greatest(1, d.attempts)) else queue.delivery_body(d.raw, d.subscription_arn, n) end as body,
+                when n.kind = 'schedule' then queue.function_input(n, greatest(1, d.attempts))
+                else queue.delivery_body(d.raw, d.subscription_arn, n) end as body,
             case when n.kind = 'schedule' then queue.function_failure(d, n) when d.raw then n.attributes end as attributes) b
     where d.delivery_id = any (p_ids) and d.dead_letter_arn is not null;
     if v_dead_letters.ids is not null then
@@ -58,8 +59,9 @@ end $$;
 -- dead-letter queue. The code of the error is the part of the last error before the colon.
 create or replace function queue.function_failure(p_delivery queue.outgoing_delivery, p_notice queue.notice) returns jsonb
 language sql stable as $$
-select queue.schedule_failure(jsonb_populate_record(null::queue.schedule, n.headers -> 'schedule'), (n.headers ->> 'at')::timestamptz,
-    greatest(0, (n.headers ->> 'earlier_attempts')::int + w.attempts - 1), coalesce(substring(w.last_error from '^([A-Za-z]+):'), 'ServiceException'),
+select queue.schedule_failure(jsonb_populate_record(null::queue.schedule, n.headers -> 'schedule'),
+    (n.headers ->> 'at')::timestamptz, greatest(0, (n.headers ->> 'earlier_attempts')::int + w.attempts - 1),
+    coalesce(substring(w.last_error from '^([A-Za-z]+):'), 'ServiceException'),
     coalesce(w.last_error, ''), case when w.attempts > (w.subscription_policy::jsonb ->> 'MaximumRetryAttempts')::int
         then 'MaximumRetryAttempts' else 'MaximumEventAgeInSeconds' end)
 from (select (p_notice).*) n, (select (p_delivery).*) w

@@ -16,11 +16,14 @@ tried as (
         percentile_disc(0.95) within group (order by n.duration_ms) as p95_ms, max(n.attempt_id) as last_id
     from newest n group by n.endpoint),
 paused as (
-    select split_part(l.endpoint_key, ' ', 2) as endpoint, l.stopped, case when not l.stopped then l.paused_until end as paused_until,
+    select split_part(l.endpoint_key, ' ', 2) as endpoint, l.stopped,
+        case when not l.stopped then l.paused_until end as paused_until,
         (select count(*)::int from (
-            select from queue.outgoing_delivery d where d.waits_for = l.endpoint_key and d.state = 'pending' and d.waiting limit 10001) x) as waiting
+            select from queue.outgoing_delivery d
+            where d.waits_for = l.endpoint_key and d.state = 'pending' and d.waiting limit 10001) x) as waiting
     from queue.delivery_endpoint l
-    where l.account_id = p_account_id and l.paused_until is not null and l.endpoint_key = p_account_id || ' ' || split_part(l.endpoint_key, ' ', 2))
+    where l.account_id = p_account_id and l.paused_until is not null
+        and l.endpoint_key = p_account_id || ' ' || split_part(l.endpoint_key, ' ', 2))
 select coalesce(t.endpoint, p.endpoint), coalesce(t.attempts, 0), coalesce(t.delivered, 0), t.p95_ms, n.status, n.error,
     queue.epoch_ms(n.recorded_at), coalesce(p.stopped, false), queue.epoch_ms(p.paused_until), p.waiting
 from tried t full join paused p on p.endpoint = t.endpoint left join newest n on n.attempt_id = t.last_id

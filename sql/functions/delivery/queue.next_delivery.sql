@@ -14,7 +14,8 @@ declare
     v_next timestamptz;
 begin
     v_next := least(
-        (select d.due_at from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting order by d.due_at limit 1),
+        (select d.due_at from queue.outgoing_delivery d
+         where d.state = 'pending' and not d.waiting order by d.due_at limit 1),
         (select l.next_at from queue.delivery_endpoint l where l.next_at < 'infinity' order by l.next_at limit 1));
     if p_watcher is not null and (v_next is null or v_next > v_now) then
         insert into queue.watcher (queue_id, watcher, registered_at)      -- as watch_queues does

@@ -20,7 +20,8 @@ begin
         insert into queue.delivery_endpoint as l (endpoint_key, next_at, paused_until, stopped, account_id, host)
         values (p_account_id || ' ' || p_endpoint, 'infinity', 'infinity', true, p_account_id,
             queue.delivery_host(p_account_id, p_endpoint))
-        on conflict (endpoint_key) do update set next_at = 'infinity', paused_until = 'infinity', stopped = true, probe = null;
+        on conflict (endpoint_key) do update set next_at = 'infinity', paused_until = 'infinity', stopped = true,
+        probe = null;
     end if;
     return next;
 end $$;

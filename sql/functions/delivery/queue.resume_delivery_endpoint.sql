@@ -12,7 +12,8 @@ begin
     known := found;
     if known then   -- a subscription with its own rate waits for a separate row
         perform from queue.delivery_endpoint l
-        where l.account_id = p_account_id and starts_with(l.endpoint_key, v_endpoint_key || ' ') order by l.endpoint_key for update;
+        where l.account_id = p_account_id and starts_with(l.endpoint_key, v_endpoint_key || ' ')
+        order by l.endpoint_key for update;
         update queue.delivery_endpoint l set next_at = clock_timestamp()
         where l.account_id = p_account_id and starts_with(l.endpoint_key, v_endpoint_key || ' ');
         perform queue.wake_deliveries();

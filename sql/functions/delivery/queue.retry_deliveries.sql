@@ -20,7 +20,8 @@ begin
     set attempts = 0, state = 'pending', lease = null, due_at = clock_timestamp(), waiting = false
     where d.delivery_id = any (v_ids);
     update queue.outgoing o set state = 'waiting', error = null
-    from queue.outgoing_delivery d where d.delivery_id = any (v_ids) and o.outgoing_id = d.outgoing_id and o.state = 'failed';
+    from queue.outgoing_delivery d where d.delivery_id = any (v_ids) and o.outgoing_id = d.outgoing_id
+        and o.state = 'failed';
     retried := cardinality(v_ids);
     last_id := case when retried = p_limit then v_ids[retried] end;
     if retried > 0 then

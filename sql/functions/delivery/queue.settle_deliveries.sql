@@ -51,8 +51,8 @@ begin
         returning d.delivery_id, d.notice_id, d.account_id, d.endpoint, d.attempts, e.delay_ms, e.health,
             d.subscription_arn),
     logged as (
-        insert into queue.outgoing_delivery_attempt (account_id, delivery_id, message_id, subscription_arn, endpoint, attempt,
-            outcome, status, error, duration_ms, sent_bytes, answer)
+        insert into queue.outgoing_delivery_attempt (account_id, delivery_id, message_id, subscription_arn, endpoint,
+            attempt, outcome, status, error, duration_ms, sent_bytes, answer)
         select t.account_id, t.delivery_id, n.message_id, t.subscription_arn, t.endpoint, t.attempt, t.outcome,
             e.status, e.error, e.duration_ms, e.sent_bytes, e.answer
         from (
@@ -71,7 +71,8 @@ begin
     into delivered, retried, exhausted, v_exhausted, v_refused, v_mailed from kept k;
     if v_refused is not null or v_mailed is not null then
         perform queue.record_mail_refusals(v_mailed || v_refused,
-            array_fill(false, array[coalesce(cardinality(v_mailed), 0)]) || array_fill(true, array[coalesce(cardinality(v_refused), 0)]));
+            array_fill(false, array[coalesce(cardinality(v_mailed), 0)])
+                || array_fill(true, array[coalesce(cardinality(v_refused), 0)]));
     end if;
     dead_lettered := case when exhausted > 0 then queue.give_up_deliveries(v_exhausted) else 0 end;
     exhausted := exhausted - dead_lettered;
@@ -125,7 +126,8 @@ begin
         if v_endpoint.answers then
             update queue.delivery_endpoint l
             set failures = 0, pauses = 0, paused_until = null, probe = null, next_at = least(l.next_at, v_now)
-            where l.endpoint_key = v_endpoint.endpoint_key and (l.failures > 0 or l.paused_until is not null) and not l.stopped;
+            where l.endpoint_key = v_endpoint.endpoint_key and (l.failures > 0 or l.paused_until is not null)
+                and not l.stopped;
             continue;
         end if;
         insert into queue.delivery_endpoint as l (endpoint_key, next_at, failures, account_id, host)

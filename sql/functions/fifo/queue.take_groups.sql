@@ -122,7 +122,8 @@ begin
                     where f.group_key = u.group_key order by f.version desc limit 1)
             from unnest(v_taken) u(group_key))))
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
-    select u.group_key, p_queue_id, v_now + p_visibility, u.first_id from unnest(v_taken, v_first_ids) u(group_key, first_id);
+    select u.group_key, p_queue_id, v_now + p_visibility, u.first_id
+    from unnest(v_taken, v_first_ids) u(group_key, first_id);
 end $$;
 
 -- queue.first_ready_at(queue, from): returns the first time from p_from on at which a group is or was ready, and null if

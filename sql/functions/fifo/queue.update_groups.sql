@@ -8,7 +8,8 @@ declare
     v_now timestamptz := clock_timestamp();
 begin
     with head as materialized (
-        select u.group_key, h.place, h.queue_id, h.first_id, greatest(coalesce(h.visible_at, 'infinity'), v_now) as visible_at
+        select u.group_key, h.place, h.queue_id, h.first_id,
+            greatest(coalesce(h.visible_at, 'infinity'), v_now) as visible_at
         from unnest(p_group_keys) u(group_key)
         cross join lateral queue.first_group_message(u.group_key) h
         where (h.ready_at <= v_now and h.visible_at <= v_now) is not true),

@@ -3,7 +3,8 @@
 -- elements, as in AWS's rule engine: {"employees": {"firstName": ["Anna"], "lastName": ["Jones"]}} does not match an
 -- Anna Smith next to a Peter Jones. A key is [names of its path, key]. A name of the message may have dots; if several
 -- names begin alike (a, a.b), the shortest counts.
-create or replace function queue.keys_match_together(p_keys jsonb, p_members int[], p_depth int, p_node jsonb) returns boolean
+create or replace function queue.keys_match_together(p_keys jsonb, p_members int[], p_depth int, p_node jsonb)
+returns boolean
 language plpgsql immutable parallel safe as $$
 declare
     v_left int[] := p_members;

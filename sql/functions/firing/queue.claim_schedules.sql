@@ -10,7 +10,8 @@
 -- groups). Index: schedule_account_due.
 create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
 returns table (
-    now timestamptz, schedule_id bigint, api text, expression_kind text, canonical text, timezone text, anchor_at timestamptz,
+    now timestamptz, schedule_id bigint, api text, expression_kind text, canonical text, timezone text,
+    anchor_at timestamptz,
     end_at timestamptz, window_seconds int, catchup boolean, catchup_limit int, max_age_seconds int,
     next_fire_at timestamptz, topic text, name text)
 language plpgsql as $$

@@ -151,7 +151,8 @@ declare
 begin
     with entry as materialized (
         select row_number() over (order by u.n) as n, s.schedule_id, u.at, m.body, m.attributes, m.size,
-            s.target ->> 'queue' as name, coalesce(s.target -> 'system', queue.system_attributes(null, u.topic_message ->> 'trace')) as system,
+            s.target ->> 'queue' as name,
+            coalesce(s.target -> 'system', queue.system_attributes(null, u.topic_message ->> 'trace')) as system,
             format('arn:aws:sqs:%s:%s:%s', s.region, s.account_id, s.target ->> 'queue') as arn
         from unnest(p_schedule_ids, p_next_fire_at, p_at, p_topic_messages)
             with ordinality u(schedule_id, next_fire_at, at, topic_message, n)

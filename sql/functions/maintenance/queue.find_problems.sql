@@ -9,7 +9,8 @@
 --   positions   times in the future, because the clock went back
 --   jumps       ids that still have to jump (check_server)
 --   partitions  days of a history that are not part of it
-create or replace function queue.find_problems(p_service_roles text[] default '{}') returns table (subject text, problem text)
+create or replace function queue.find_problems(p_service_roles text[] default '{}')
+returns table (subject text, problem text)
 language plpgsql as $$
 declare
     v_sequence record;
@@ -26,7 +27,8 @@ begin
         left join (values ('fifo_id', 'queue.fifo_message'::regclass, 'id', 'true'),
             ('side_id', 'queue.side', 'id', 'shard = -1'),                  -- others keep the id that they had in the log
             ('schedule_id', 'queue.schedule', 'schedule_id', 'true'),
-            ('topic_sequence', 'queue.topic_deduplication', 'sequence_number', 'true')) u(seq, tab, col, rows) on u.seq = s.name
+            ('topic_sequence', 'queue.topic_deduplication', 'sequence_number', 'true'))
+            u(seq, tab, col, rows) on u.seq = s.name
         left join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = s.oid and d.deptype in ('a', 'i')
         left join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
     loop

@@ -114,7 +114,8 @@ declare
     v_changes bigint[];
 begin
     for v_dropped in    -- in random order: no account waits for the many endpoints of another one
-        select d.application_id, d.account_id from queue.dropped_platform_application d order by random() for update skip locked
+        select d.application_id, d.account_id from queue.dropped_platform_application d
+        order by random() for update skip locked
     loop
         exit when v_removed >= p_limit;
         delete from queue.platform_endpoint e where e.endpoint_id = any (array(
@@ -156,7 +157,8 @@ begin
             'id_jump', 'late_id_jump', 'watcher', 'move_task', 'deferred', 'noise', 'sweep', 'in_flight',
             'receive_attempt']
     loop
-        execute format('delete from queue.%I where ctid = any (array(select ctid from queue.%I where queue_id = $1 limit $2 for update skip locked))',
+        execute format('delete from queue.%I where ctid = any (array('
+                'select ctid from queue.%I where queue_id = $1 limit $2 for update skip locked))',
             v_table, v_table) using p_queue_id, p_limit;
         get diagnostics v_rows = row_count;
         v_removed := v_removed + v_rows;
@@ -172,7 +174,8 @@ end $$;
 create or replace function queue.add_history_day(p_name text, p_day date) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
-    v_table text := case when p_name in ('history', 'outgoing_delivery_history', 'outgoing_delivery_attempt') then p_name end;
+    v_table text := case
+        when p_name in ('history', 'outgoing_delivery_history', 'outgoing_delivery_attempt') then p_name end;
     v_part text := v_table || to_char(p_day, '_YYYYMMDD');
     v_from timestamptz := p_day::timestamp at time zone 'utc';
     v_to timestamptz := (p_day + 1)::timestamp at time zone 'utc';

@@ -39,5 +39,6 @@ begin
     where m.mapping_id = any (v_ids) and not exists (
         select from queue.poller p where p.poller_id = m.poller_id and p.alive_until > clock_timestamp());
     return query
-    select m.mapping_id, m.revision, queue.epoch_ms(clock_timestamp()) from queue.event_source_mapping m where m.poller_id = p_poller_id and m.enabled;
+    select m.mapping_id, m.revision, queue.epoch_ms(clock_timestamp())
+    from queue.event_source_mapping m where m.poller_id = p_poller_id and m.enabled;
 end $$;

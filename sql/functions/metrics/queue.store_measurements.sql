@@ -70,7 +70,8 @@ begin
             select s.due_at from queue.schedule s
             where s.status = 'active' and s.due_at is not null order by s.due_at limit 1))), 0)
         union all select 'deliveries_overdue', '', coalesce(greatest(0, extract(epoch from v_now - (
-            select d.due_at from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting order by d.due_at limit 1))), 0)
+            select d.due_at from queue.outgoing_delivery d
+            where d.state = 'pending' and not d.waiting order by d.due_at limit 1))), 0)
         union all select 'metrics_job_succeeded', '', extract(epoch from r.finished_at)
             from (select x.run_id, x.finished_at from queue.metrics_run x
                   where x.finished_at is not null and x.error is null order by x.run_id desc limit 1) r

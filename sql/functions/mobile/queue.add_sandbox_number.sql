@@ -29,8 +29,8 @@ begin
         set one_time_password = excluded.one_time_password, wrong_passwords = 0, sent_at = clock_timestamp()
         where not s.verified;
     if found then
-        perform queue.send_outgoing(p_account_id, p_region, 'sms', 'OneTimePassword', p_phone_number, gen_random_uuid(), null,
-            p_text, null);
+        perform queue.send_outgoing(p_account_id, p_region, 'sms', 'OneTimePassword', p_phone_number, gen_random_uuid(),
+            null, p_text, null);
     end if;
     return query select null::text;
 end $$;

@@ -19,7 +19,8 @@ end $$;
 
 -- queue.opt_out(account, region, number): stops text messages of an account in a region to a phone number, as its owner
 -- wants. Returns one row: whether the number was not opted out before.
-create or replace function queue.opt_out(p_account_id text, p_region text, p_phone_number text) returns table (changed boolean)
+create or replace function queue.opt_out(p_account_id text, p_region text, p_phone_number text)
+returns table (changed boolean)
 language plpgsql as $$
 begin
     insert into queue.opted_out_number as o (account_id, region, phone_number, opted_out)

@@ -216,7 +216,8 @@ begin
     end if;
     perform set_config('queue.reads', 'on', true);
     v_taken := array(
-        select t::queue.received_row from queue.take_log(p_queue_id, p_shards, p_limit, p_limit, interval '0', null, null, false) t);
+        select t::queue.received_row from queue.take_log(p_queue_id, p_shards, p_limit, p_limit, interval '0', null,
+            null, false) t);
     moved := cardinality(v_taken);
     if moved = 0 then
         return;

@@ -21,7 +21,8 @@ begin
         return;
     end if;
     v_error := case
-        when p_ids is null and p_filter is null and not exists (select from queue.queues q where q.dead_letter_arn = p_source) then 'NotADeadLetterQueue'
+        when p_ids is null and p_filter is null
+            and not exists (select from queue.queues q where q.dead_letter_arn = p_source) then 'NotADeadLetterQueue'
         when p_destination is null then null
         when not exists (select from queue.queues q where q.arn = p_destination) then 'ResourceNotFoundException'
         when p_destination = p_source then 'MoveToItself'

@@ -13,7 +13,8 @@ begin
     delete from queue.outgoing o where o.outgoing_id = any (array(
         select e.outgoing_id from queue.outgoing e
         where e.outgoing_id <= (
-            select max(f.outgoing_id) from (select g.outgoing_id from queue.outgoing g order by g.outgoing_id limit p_limit) f)
+            select max(f.outgoing_id) from (
+                select g.outgoing_id from queue.outgoing g order by g.outgoing_id limit p_limit) f)
             and e.created_at < clock_timestamp() - p_days * interval '1 day'
         order by e.outgoing_id for update skip locked));
     get diagnostics v_removed = row_count;

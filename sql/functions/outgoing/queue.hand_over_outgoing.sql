@@ -90,7 +90,8 @@ begin
         p_message.envelope
     from (select) one left join queue.topic t on t.arn = p_message.topic_arn
     returning notice_id into v_notice;
-    insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, due_at, dead_letter_arn)
+    insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, due_at,
+        dead_letter_arn)
     values (v_notice, p_message.account_id, p_message.subscription_arn, 'smtp://mail/' || p_message.protocol, true,
         p_message.outgoing_id, v_due, p_message.dead_letter_arn);
     return null;
@@ -142,7 +143,8 @@ begin
     insert into queue.notice (kind, topic_arn, message_id, raw)
     values ('lambda', p_message.topic_arn, p_message.message_id, p_message.body)
     returning notice_id into v_notice;
-    insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, dead_letter_arn)
+    insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id,
+        dead_letter_arn)
     values (v_notice, p_message.account_id, p_message.subscription_arn, p_message.destination, true,
         p_message.outgoing_id, p_message.dead_letter_arn);
     return null;
@@ -156,9 +158,10 @@ language sql as $$
 with notice as (
     insert into queue.notice (kind, topic_arn, message_id, raw, head)
     select 'gateway', p_message.topic_arn, p_message.message_id, json_strip_nulls(json_build_object(
-        'id', p_message.message_id || coalesce(':' || right(p_message.subscription_arn, 36), ''),     -- as webhook_id in request.py
-        'message_id', p_message.message_id, 'kind', p_message.kind, 'account', p_message.account_id, 'region', p_message.region,
-        'protocol', p_message.protocol, 'destination', p_message.destination,
+        -- as webhook_id in request.py
+        'id', p_message.message_id || coalesce(':' || right(p_message.subscription_arn, 36), ''),
+        'message_id', p_message.message_id, 'kind', p_message.kind, 'account', p_message.account_id, 'region',
+        p_message.region, 'protocol', p_message.protocol, 'destination', p_message.destination,
         'platform', case when p_message.protocol = 'application' then split_part(p_message.destination, '/', 2) end,
         'token', e.token, 'topic_arn', p_message.topic_arn, 'subject', p_message.subject, 'text', p_message.body,
         'attributes', p_message.attributes))::text, p_message.envelope

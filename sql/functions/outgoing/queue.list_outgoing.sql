@@ -11,7 +11,8 @@ language sql stable as $$
 select o.outgoing_id, queue.epoch_ms(o.created_at), o.region, o.protocol, o.kind, o.destination, o.message_id, o.topic_arn,
     o.subscription_arn, o.subject, o.body, o.attributes::text, o.state, o.error
 from (
-    select g.*, sum(octet_length(g.body) + coalesce(octet_length(g.attributes::text), 0)) over w as bytes, row_number() over w as place
+    select g.*, sum(octet_length(g.body) + coalesce(octet_length(g.attributes::text), 0)) over w as bytes,
+        row_number() over w as place
     from (
         select * from queue.outgoing e
         where e.account_id = p_account_id and e.outgoing_id > coalesce(p_after, 0)

@@ -8,9 +8,11 @@ language sql stable as $$
 select case
     when p_protocol = 'sms' and exists (
         select from queue.opted_out_number o
-        where (o.account_id, o.region, o.phone_number) = (p_account_id, p_region, p_destination) and o.opted_out) then 'OptedOut'
+        where (o.account_id, o.region, o.phone_number) = (p_account_id, p_region, p_destination)
+            and o.opted_out) then 'OptedOut'
     when p_protocol = 'application' then (
-        select case when a.arn is null then 'EndpointNotFound' when e.attributes ->> 'Enabled' = 'false' then 'EndpointDisabled'
+        select case when a.arn is null then 'EndpointNotFound'
+            when e.attributes ->> 'Enabled' = 'false' then 'EndpointDisabled'
             when a.attributes ->> 'Enabled' = 'false' then 'PlatformApplicationDisabled' end
         from (select) one
         left join queue.platform_endpoint e on e.arn = p_destination

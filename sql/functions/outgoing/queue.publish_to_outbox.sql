@@ -8,7 +8,8 @@ create or replace function queue.publish_to_outbox(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$
 declare
-    v_error text := queue.outgoing_refusal(p_topic.account_id, p_topic.region, p_subscription.protocol, p_subscription.endpoint);
+    v_error text := queue.outgoing_refusal(p_topic.account_id, p_topic.region, p_subscription.protocol,
+        p_subscription.endpoint);
     v_dead_letters text := case when p_subscription.protocol in ('sms', 'application', 'email', 'email-json', 'lambda')
         and p_subscription.dead_letter_queue_allowed then p_subscription.dead_letter_arn end;
     v_text_of text := case p_subscription.protocol when 'application' then split_part(p_subscription.endpoint, '/', 2)
@@ -48,8 +49,8 @@ create or replace function queue.outgoing_envelope(
 language sql stable as $$
 select case when p_text = p_publication #>> '{contents,*,raw}' and p_publication #> '{contents,*,head}' is not null
     then (p_publication #>> '{contents,*,head}') || p_subscription.arn || (p_publication #>> '{contents,*,tail}')
-    else json_strip_nulls(json_build_object('Type', 'Notification', 'MessageId', p_publication ->> 'message_id', 'TopicArn', p_topic.arn,
-        'Subject', p_publication ->> 'subject', 'Message', p_text,
+    else json_strip_nulls(json_build_object('Type', 'Notification', 'MessageId', p_publication ->> 'message_id',
+        'TopicArn', p_topic.arn, 'Subject', p_publication ->> 'subject', 'Message', p_text,
         'Timestamp', to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'MessageAttributes', (
             select json_object_agg(a.key, json_build_object('Type', a.value ->> 'DataType',

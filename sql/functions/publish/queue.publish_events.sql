@@ -37,7 +37,8 @@ begin
         return query
         select v_queue, s.id, s.error
         from queue.send_messages(array[v_queue], array[gen_random_uuid()], array[p_body], array[v_size],
-            array[p_attributes], array[queue.system_attributes(null, p_trace)], case when p_delay is not null and right(v_queue, 5) <> '.fifo'
+            array[p_attributes], array[queue.system_attributes(null, p_trace)],
+            case when p_delay is not null and right(v_queue, 5) <> '.fifo'
                 then array[p_delay] end,
             case when right(v_queue, 5) = '.fifo' then array[p_routing_key] end,
             case when right(v_queue, 5) = '.fifo' then array[gen_random_uuid()::text] end) s;

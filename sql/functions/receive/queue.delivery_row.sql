@@ -25,7 +25,8 @@ select null::text, null::int,
         else coalesce((p_log).body, (p_side).body, (p_fifo).body) end,
     coalesce((p_log).attributes, (p_side).attributes, (p_fifo).attributes)::text,
     coalesce(queue.client_system((p_log).system), queue.client_system((p_side).system),
-        queue.client_system((p_fifo).system) || jsonb_build_object('MessageDeduplicationId', (p_fifo).deduplication_id))::text,
+        queue.client_system((p_fifo).system)
+            || jsonb_build_object('MessageDeduplicationId', (p_fifo).deduplication_id))::text,
     queue.public_id(coalesce((p_log).shard, (p_side).shard, -2), coalesce((p_log).id, (p_side).id, (p_fifo).id)),
     queue.epoch_ms(coalesce(p_visible_at, (p_side).visible_at, (p_fifo).visible_at)),
     p_nonce

@@ -8,7 +8,8 @@ language sql as $$
 with noted as (
 insert into queue.receiver as r (queue_id, caller, agent, address, first_at, last_at, received)
 select q.queue_id, u.caller, u.agent, u.address, min(u.last_at), max(u.last_at), sum(u.received)
-from unnest(p_arns, p_callers, p_agents, p_addresses, p_last_at, p_received) u(arn, caller, agent, address, last_at, received)
+from unnest(p_arns, p_callers, p_agents, p_addresses, p_last_at, p_received)
+    u(arn, caller, agent, address, last_at, received)
 join queue.queues q on q.arn = u.arn
 group by 1, 2, 3, 4 order by 1, 2, 3, 4
 on conflict (queue_id, caller, agent, address) do update

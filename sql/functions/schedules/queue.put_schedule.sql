@@ -70,7 +70,8 @@ begin
             v_new.next_fire_at := v_old.next_fire_at;
         end if;
     end if;
-    perform queue.record_skipped_run(v_old.schedule_id, v_old.next_fire_at, 'skipped: the schedule was changed before it fired')
+    perform queue.record_skipped_run(v_old.schedule_id, v_old.next_fire_at,
+        'skipped: the schedule was changed before it fired')
     where v_old.status = 'active' and v_old.due_at <= v_now and v_new.next_fire_at is distinct from v_old.next_fire_at;
     v_new.due_at := queue.schedule_due_at(v_new.schedule_id, v_new.next_fire_at, queue.schedule_window(v_new));
     if v_new.next_fire_at is null and v_new.api = 'rest' and v_new.status = 'active' then
@@ -83,10 +84,12 @@ begin
     end if;
     insert into queue.schedule values (v_new.*)
     on conflict (schedule_id) do update set
-        (api, expression_kind, expression, canonical, timezone, anchor_at, start_at, end_at, jitter_seconds, window_minutes, catchup,
+        (api, expression_kind, expression, canonical, timezone, anchor_at, start_at, end_at, jitter_seconds,
+            window_minutes, catchup,
          catchup_limit, failure_threshold, overlap, target, status, next_fire_at, due_at, last_error,
          consecutive_failures, description, kms_key_arn, action_after_completion, client_token, updated_at)
-        = (excluded.api, excluded.expression_kind, excluded.expression, excluded.canonical, excluded.timezone, excluded.anchor_at,
+        = (excluded.api, excluded.expression_kind, excluded.expression, excluded.canonical, excluded.timezone,
+            excluded.anchor_at,
          excluded.start_at, excluded.end_at, excluded.jitter_seconds, excluded.window_minutes, excluded.catchup,
          excluded.catchup_limit, excluded.failure_threshold, excluded.overlap, excluded.target, excluded.status,
          excluded.next_fire_at, excluded.due_at, excluded.last_error, excluded.consecutive_failures,

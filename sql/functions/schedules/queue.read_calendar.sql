@@ -9,7 +9,8 @@
 -- Index: schedule_account_due.
 create or replace function queue.read_calendar(
     p_account_id text, p_region text, p_group text, p_until timestamptz, p_limit int)
-returns table (expression_kind text, expression text, canonical text, timezone text, anchor_at timestamptz, end_at timestamptz,
+returns table (expression_kind text, expression text, canonical text, timezone text, anchor_at timestamptz,
+    end_at timestamptz,
     schedules bigint, names text[], next_fire_at timestamptz, late bigint, looked_at bigint, expressions bigint,
     read_at timestamptz)
 language sql stable set jit = off as $$

@@ -24,7 +24,8 @@ found as materialized (
         q.queue_id, p_filter, clock_timestamp(), p_after, p_scan, p_scan) f),
 grouped as materialized (
     select f.source_arn, f.receive_count, f.attribute, f.shape, count(*) as messages, min(f.entered_at) as oldest,
-        max(f.entered_at) as newest, (array_agg(f.message order by f.entered_at desc, f.message desc))[1:p_samples] as samples
+        max(f.entered_at) as newest,
+        (array_agg(f.message order by f.entered_at desc, f.message desc))[1:p_samples] as samples
     from found f where f.message is not null group by f.source_arn, f.receive_count, f.attribute, f.shape),
 largest as (
     select row_number() over (order by g.messages desc, g.newest desc, g.samples)::int as number, g.*
@@ -38,8 +39,8 @@ select g.number, g.source_arn, g.receive_count, g.attribute, g.shape, g.messages
     m.system ->> 'DeadLetterQueueSourceArn', null::int, null::text, null::bigint, null::bigint
 from largest g cross join q cross join lateral queue.pick_messages(q.queue_id, g.samples) m
 union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
-    null, null, null, f.looked_at, f.next,
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+    null, null, null, null, f.looked_at, f.next,
     (select m.visible + m.in_flight + m.delayed from queue.measurement m join q on q.queue_id = m.queue_id),
     (select count(*) from grouped)
 from found f where f.message is null

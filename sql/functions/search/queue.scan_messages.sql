@@ -12,7 +12,8 @@ declare
     v_queue queue.queues;
     v_shard int := coalesce(split_part(p_after, ':', 1)::int, -1);
     v_id bigint := coalesce(split_part(p_after, ':', 2)::bigint, 0);
-    v_group text := coalesce(substr(p_after, length(split_part(p_after, ':', 1)) + length(split_part(p_after, ':', 2)) + 3), '');
+    v_group text := coalesce(
+        substr(p_after, length(split_part(p_after, ':', 1)) + length(split_part(p_after, ':', 2)) + 3), '');
     v_left int := p_limit;
     v_rows int;
 begin

@@ -16,8 +16,10 @@ declare
     v_attributes jsonb[];
     v_row record;
 begin
-    if p_delay not between 0 and v_longest_delay or coalesce(v_count, 0) = 0 or array_position(p_messages, null) is not null then
-        raise exception 'a delay is 0 to 31536000 seconds (FIFO: 900), a batch not empty and a message not null' using errcode = 'QU003';
+    if p_delay not between 0 and v_longest_delay or coalesce(v_count, 0) = 0
+        or array_position(p_messages, null) is not null then
+        raise exception 'a delay is 0 to 31536000 seconds (FIFO: 900), a batch not empty and a message not null'
+            using errcode = 'QU003';
     end if;
     select array_agg(gen_random_uuid()), array_agg(d.body), array_agg(octet_length(d.body)), array_agg(d.attributes)
     into v_ids, v_bodies, v_sizes, v_attributes

@@ -41,7 +41,8 @@ begin
         from (values (p_queues[n])) u(arn) left join queue.queues q on q.arn = u.arn;
         if error is null then
             v_part := string_to_array(p_queues[n], ':');
-            v_at := date_trunc('second', clock_timestamp() + p_delays[n] * interval '1 second' + interval '999999 microseconds');
+            v_at := date_trunc('second',
+                clock_timestamp() + p_delays[n] * interval '1 second' + interval '999999 microseconds');
             schedule := 'delayed-' || gen_random_uuid();
             detail := null;
             perform queue.put_schedule(v_part[5], v_part[4], 'default', schedule, 'create', jsonb_build_object(

@@ -9,7 +9,8 @@ join queue.topic t on t.topic_id = s.topic_id
 cross join lateral (
     select s.endpoint, false where s.protocol = 'sqs' and s.target_allowed
     union all
-    select s.dead_letter_arn, true where s.dead_letter_arn is not null and s.dead_letter_queue_allowed) k(arn, is_dead_letter_queue)
+    select s.dead_letter_arn, true where s.dead_letter_arn is not null
+        and s.dead_letter_queue_allowed) k(arn, is_dead_letter_queue)
 left join queue.queues q on q.arn = k.arn
 where split_part(k.arn, ':', 5) <> s.owner
 order by k.arn, s.arn

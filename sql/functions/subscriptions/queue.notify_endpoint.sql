@@ -12,7 +12,8 @@ with notice as (
     select p_kind, p_topic, (p_text::jsonb ->> 'MessageId')::uuid, p_text
     where p_subscription.protocol in ('http', 'https') returning notice_id)
 insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy)
-select n.notice_id, split_part(p_topic, ':', 5), p_subscription.arn, p_subscription.endpoint, false, p_subscription.attributes ->> 'DeliveryPolicy'
+select n.notice_id, split_part(p_topic, ':', 5), p_subscription.arn, p_subscription.endpoint, false,
+    p_subscription.attributes ->> 'DeliveryPolicy'
 from notice n;
 select queue.wake_deliveries();
 $$;

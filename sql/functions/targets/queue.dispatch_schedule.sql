@@ -170,7 +170,8 @@ begin
     returning * into v_notice;
     insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, subscription_policy, dead_letter_arn)
     values (v_notice.notice_id, v_account, v_target ->> 'Arn', true, json_build_object(
-            'MaximumRetryAttempts', greatest(0, coalesce((v_target -> 'RetryPolicy' ->> 'MaximumRetryAttempts')::int, 185) - p_attempt + 1),
+            'MaximumRetryAttempts',
+            greatest(0, coalesce((v_target -> 'RetryPolicy' ->> 'MaximumRetryAttempts')::int, 185) - p_attempt + 1),
             'Until', ceil(extract(epoch from p_at)) + queue.schedule_window(p_schedule)
                 + coalesce((v_target -> 'RetryPolicy' ->> 'MaximumEventAgeInSeconds')::int, 86400)),
         v_target -> 'DeadLetterConfig' ->> 'Arn');

@@ -10,7 +10,8 @@ select m.body, m.attributes, queue.message_size(m.body, m.attributes)
 from (
     select coalesce(t.target ->> 'body', (t.target -> 'message')::text) as body,
         coalesce(t.target -> 'attributes', queue.as_attributes(nullif(t.target -> 'headers', 'null')), '{}')
-            || case when t.target ? 'system' then '{}' else queue.as_attributes(jsonb_build_object('_schedule', jsonb_build_object('name', p_schedule.name,
+            || case when t.target ? 'system' then '{}'
+                else queue.as_attributes(jsonb_build_object('_schedule', jsonb_build_object('name', p_schedule.name,
                 'scheduled_for', queue.schedule_time(p_at), 'out_of_band', p_out_of_band))) end as attributes
     from (select p_schedule.target as target) t) m
 $$;

@@ -11,7 +11,8 @@ begin
     if v_topic_id is null then
         return query select 'NotFound'::text;
     elsif (p_attributes ->> 'MaximumMessageSize')::int > 262144 and (
-            exists (select from queue.subscription s where s.topic_id = v_topic_id and s.protocol not in ('sqs', 'firehose', 'lambda'))
+            exists (select from queue.subscription s
+                where s.topic_id = v_topic_id and s.protocol not in ('sqs', 'firehose', 'lambda'))
             or (select count(*) from queue.subscription s where s.topic_id = v_topic_id) > 100) then
         return query select 'LargeMessages'::text;
     else

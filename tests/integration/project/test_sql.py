@@ -60,6 +60,7 @@ def test_a_good_function_has_no_findings(directory: Path, empty_database: Databa
         (USE + "select 1;\n" + PART.lstrip(), "stands before the function"),
         (GOOD + PART, "neither it nor a statement uses queue.g"),
         (HEADER + "select 1;\n" + GOOD.removeprefix(HEADER), "stands before the function"),
+        (GOOD.replace("something", "x" * 125), "has 146 characters"),
     ],
 )
 def test_findings_in_a_file(directory: Path, text: str, said: str) -> None:

@@ -43,10 +43,11 @@ select p.oid, p.oid::regprocedure::text, n.nspname || '.' || p.proname, l.lannam
 from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
 where n.nspname = 'queue' order by 2
 """
+LONGEST_LINE = 125
 
 
 def check_files(directory: Path) -> Iterator[str]:
-    """Findings about the texts in sql/functions and sql/former.
+    """Findings about the texts in sql/functions and sql/former, and lines of more than LONGEST_LINE characters.
 
     A file defines the function of its name first, then those that it uses alone, and those that belong to it: no other
     file uses them. So what another file uses has a file of its name.
@@ -66,6 +67,15 @@ def check_files(directory: Path) -> Iterator[str]:
             for caller in (place for place, names in called.items() if name in names and place != path):
                 yield f"{path.name}: {caller.name} uses {name}, which needs a file"
         yield from (f"{path.name}: {finding}" for finding in check_headers(defined, text))
+    yield from check_lines([*paths, *directory.glob("migrations/*.sql")])
+
+
+def check_lines(paths: list[Path]) -> Iterator[str]:
+    """Findings about lines of more than LONGEST_LINE characters."""
+    for path in paths:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if len(line) > LONGEST_LINE:
+                yield f"{path.name}:{number}: has {len(line)} characters, more than {LONGEST_LINE}"
 
 
 def check_headers(names: list[str], text: str) -> Iterator[str]:
