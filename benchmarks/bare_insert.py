@@ -21,7 +21,7 @@ from .system import UnavailableError
 
 CLIENTS = 16
 INSERTS = 20_000  # of one figure: about a second of CPU, which the kernel counts in 1/100 s
-FIGURES = 3  # a vacuum that runs meanwhile makes one of them too large, and the median leaves that out
+FIGURES = 3  # a vacuum at the same time makes one of them too large; the median ignores it
 TABLE = "create table bare_insert (id bigint generated always as identity primary key, body text not null)"
 INSERT = f"insert into bare_insert (body) values ('{body_of(100)}');\n"
 FAILURES = (UnavailableError, RuntimeError, OSError, psycopg.Error)

@@ -1,4 +1,4 @@
-"""All studies by name, and names for several of them."""
+"""Lists all studies by name, and defines names for groups of studies."""
 
 from collections.abc import Callable
 from functools import partial

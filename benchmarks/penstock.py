@@ -73,12 +73,12 @@ class Penstock:
         return {**os.environ, **self._settings}
 
     def make_key(self, account: str) -> Key:
-        """A new access key of this account, with which everything in it is allowed."""
+        """Creates an access key that allows everything in this account."""
         key_id, secret, _ = self._create_key("--account", account)
         return Key(account, key_id.partition("=")[2], secret.partition("=")[2])
 
     def make_bearer_key(self, account: str) -> str:
-        """A new key of this account for the REST API: the value of the header Authorization."""
+        """Creates a key of this account for the REST API and returns the value of the header Authorization."""
         return self._create_key("--bearer", "--account", account)[0].partition(": ")[2]
 
     def _create_key(self, *arguments: str) -> list[str]:

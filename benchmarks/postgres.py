@@ -83,7 +83,8 @@ def data_folder(dsn: str) -> Path:
 
 
 def administrator_dsn(dsn: str) -> str:
-    """The DSN if its role may make databases, else that of the superuser `postgres` through the server's socket.
+    """Returns the DSN if its role may create databases, else that of the superuser `postgres` through the server's
+    socket.
 
     `penstock up` gives its own role no such right. Only root and the server's user can enter that socket's folder.
     """

@@ -1,10 +1,10 @@
-"""Commits beside each other: what a message costs the whole server side, in alternating runs.
+"""Compares commits in alternating runs: the CPU of the whole server side for each message.
 
     python -m benchmarks.revisions BASE [NEW…] --scenario send_1,receive_delete_1 --rounds 20 --connections 16,64
 
 Each commit gets a separate work tree and environment, and a running service with a separate database; all services run
-all the time, and their order changes each round, since the machine's speed changes within the hour. The figure of a NEW
-is the median over the rounds of its quotient with BASE. With `--log FILE` every round is a line of JSON there.
+all the time, and their order changes each round, since the machine's speed changes within the hour. The result for a
+NEW is the median of its quotients with BASE over all rounds. With `--log FILE` every round is a line of JSON there.
 `--plain`: each on a PostgreSQL with its defaults (`peers/plain_postgres.py`). `--waiting N`: another queue holds N
 messages.
 """
@@ -81,7 +81,7 @@ def cost(outcome: Outcome) -> Cost:
 
 
 def places(count: int, number: int) -> list[int]:
-    """Which of the services runs when in a round: two rounds with opposite orders, then the next one is first."""
+    """Returns the order of the services in a round: two rounds have opposite orders, then another service is first."""
     order = [(number // 2 + place) % count for place in range(count)]
     return order[::-1] if number % 2 else order
 
@@ -89,7 +89,7 @@ def places(count: int, number: int) -> list[int]:
 def compare(
     scenario: Scenario, plan: Plan, services: Sequence[Penstock], rounds: int
 ) -> Iterator[list[Cost]]:
-    """The costs of all services in each round, after one that does not count."""
+    """Yields the costs of all services in each round, after one round that does not count."""
     for number in range(-1, rounds):
         costs = {place: cost(services[place].run(scenario, plan)) for place in places(len(services), number)}
         if number >= 0:
@@ -97,7 +97,7 @@ def compare(
 
 
 def plans(scenario: Scenario, connections: Sequence[int], messages: int, samples: int) -> list[Plan]:
-    """A plan for each number of connections; one alone for a scenario that always has the same number."""
+    """Returns one plan for each number of connections, or a single plan for a scenario with a fixed number."""
     numbers = connections if scenario.measured else [IDLE_CONNECTIONS]
     return [Plan(number, messages, 100, idle_samples=samples) for number in numbers]
 
@@ -119,7 +119,7 @@ def main(  # noqa: PLR0913, PLR0917 - options of the command
     waiting: Annotated[int, typer.Option(help="messages that another queue holds")] = 0,
     log: Annotated[Path | None, typer.Option(help="file that every round is appended to")] = None,
 ) -> None:
-    """What a message costs: BASE, NEW, their quotient, and the latencies of both; a line for each NEW."""
+    """What a message costs: Prints a line for each NEW with BASE, NEW, their quotient, and both latencies."""
     revisions = [base, *(new or ["HEAD"])]
     scenarios = [SCENARIOS[name] for name in scenario.split(",")]
     numbers = [int(number) for number in connections.split(",")]
@@ -161,7 +161,9 @@ def append_round(
 
 
 def report(scenario: Scenario, plan: Plan, revisions: list[str], rounds: list[list[Cost]]) -> None:
-    """A line for each NEW: medians of BASE and NEW in CPU seconds a thousand messages, the quotient, both latencies."""
+    """Returns a line for each NEW: medians of BASE and NEW in CPU seconds for 1,000 messages, the quotient, and
+    latencies.
+    """
     base, *others = zip(*rounds, strict=True)
     for revision, new in zip(revisions[1:], others, strict=True):
         quotients = [after.cpu_seconds / before.cpu_seconds for before, after in zip(base, new, strict=True)]

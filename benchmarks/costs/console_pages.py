@@ -97,7 +97,7 @@ insert into queue.metrics_window (window_seconds, queue_id, starts_at, ends_at, 
 select 3600, queue_id, at, at + interval '1 hour', n, n, 0, n, 0, 0, 0, 0, n %% 100, 0, n, 1000000 + n from hours
 where %s > 0
 """
-"""Hours of the large queue, as the metrics job stores them."""
+"""Stores hours of the large queue in the form of the metrics job."""
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -124,7 +124,7 @@ def fill(dsn: str, queues: int, rows: int, messages: int) -> None:
 
 
 def wait_until_measured(dsn: str) -> None:
-    """Until the worker `measure` has gone through the queues, and, as autovacuum does then, the planner knows it."""
+    """Waits until the worker `measure` has measured all queues, then runs ANALYZE, as autovacuum would."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         question = "select count(*) from queue.queues q left join queue.measurement m using (queue_id) where m is null"
         while connection.execute(question).fetchone() != (0,):
@@ -133,7 +133,7 @@ def wait_until_measured(dsn: str) -> None:
 
 
 def measured(endpoint: str, times: int) -> list[dict[str, float | str]]:
-    """A row a page: milliseconds and bytes."""
+    """Returns one row for each page: milliseconds and bytes."""
     pool = urllib3.PoolManager(retries=False, timeout=60)
 
     def get(page: str) -> tuple[float, int]:

@@ -176,7 +176,9 @@ def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]
 
 
 def measure_deltas(dsn: str, messages: int) -> dict[str, object]:
-    """Runs without a span: the first, one in which nothing happened, and one in which a message of three days ended."""
+    """Measures three runs without a span: the first, one without changes, and one after a message of three days
+    ended.
+    """
     line: dict[str, object] = {"messages": messages}
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("select queue.create('old'), queue.send('old', '1')")
@@ -189,7 +191,7 @@ def measure_deltas(dsn: str, messages: int) -> dict[str, object]:
 
 
 def changed_rows(connection: psycopg.Connection[Any]) -> dict[str, float]:
-    """The rows that the last run read, and those of windows that it added, changed or removed."""
+    """Returns the numbers of rows that the last run read, and of windows that it added, changed or removed."""
     row = connection.execute(
         "select rows_read, rows_written - (select count(*) from queue.metrics_forecast) from queue.metrics_run"
         " order by run_id desc limit 1"

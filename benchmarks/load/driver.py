@@ -91,7 +91,7 @@ def outcome_of(
     verdict: Verdict,
     other_bad_answers: int = 0,
 ) -> Outcome:
-    """The figures of a measured phase; `readings` are those before and after it."""
+    """Computes the figures of a measured phase; `readings` are the counters before and after it."""
     sent, received = len(measured.acknowledged), min(len(set(measured.received)), measured.deleted)
     send_seconds = measured.seconds_until(Action.SEND, Action.SEND_BATCH)
     elapsed = measured.seconds_until(*scenario.counted)

@@ -24,11 +24,13 @@ class Pace:
         self._next_at = perf_counter()
 
     def timed(self, request: Request, messages: int) -> Request | Due:
-        """The request, due at the next arrival; for n messages the pause is n times as long. In a closed loop: now."""
+        """Returns the request, due at the next arrival. The pause is n times as long for n messages. In a closed loop
+        it is due now.
+        """
         return Due(request, self.arrival(messages)) if self._rate else request
 
     def arrival(self, messages: int = 1) -> float:
-        """When the next arrival is due (perf_counter); there must be a rate."""
+        """Returns the time of the next arrival (perf_counter). Needs a rate."""
         self._next_at += self._dice.expovariate(self._rate / messages)
         return self._next_at
 

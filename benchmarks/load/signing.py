@@ -1,6 +1,6 @@
 """Signature Version 4 in a header, as cheap as a load generator needs it ("Create a signed AWS API request", IAM).
 
-The time of a signature is that of its second, and the key of a day is made once.
+A signature's time is rounded to a second, and each day's key is computed once.
 """
 
 import hmac

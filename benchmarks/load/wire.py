@@ -136,7 +136,7 @@ def md5_of(body: str) -> str:
 
 
 def signed_lines(address: Address, target: str, payload: bytes, service: str = "sqs") -> bytes:
-    """The lines that sign a request with the address's key, from the end of the line before; none without a key."""
+    """Returns the header lines that sign a request with the address's key; empty without a key."""
     if address.key is None:
         return b""
     host = f"{address.host}:{address.port}"
@@ -200,5 +200,5 @@ class Requests:
 
 
 def json_quoted(handle: str) -> str:
-    """A receipt handle as JSON; that of another service may have any characters."""
+    """Returns a receipt handle as JSON; handles of other services may contain any characters."""
     return msgspec.json.encode(handle).decode()

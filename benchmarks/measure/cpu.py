@@ -1,8 +1,9 @@
 """CPU time and memory of the server side, read from /proc (Linux, see proc(5)).
 
 CPU is user + system time of every live process of a group, plus that of their ended children for which they have
-waited, so that the postmaster includes the time of PostgreSQL backends that ended. The kernel counts in ticks (1/100 s)
-a process: measure some seconds. Memory is PSS: a page that n processes share counts 1/n in each, so shared_buffers
+waited, so that the postmaster includes the time of PostgreSQL backends that ended. The kernel counts each process in
+ticks of 1/100 s, so a measurement should last some seconds. Memory is PSS: a page that n processes share counts 1/n
+in each, so shared_buffers
 count once.
 """
 
@@ -134,7 +135,9 @@ def sum_or_none(values: Iterable[int | None]) -> int | None:
 
 
 def host_times() -> tuple[float, float]:
-    """Seconds of all cores since boot: all, and not idle. Time stolen by a hypervisor counts as not idle."""
+    """Returns two sums over all cores since boot, in seconds: all time, and time that was not idle. Time stolen by a
+    hypervisor counts as not idle.
+    """
     fields = [int(field) for field in (PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     total = sum(fields)
     return total / TICKS_A_SECOND, (total - fields[IDLE] - fields[IOWAIT]) / TICKS_A_SECOND

@@ -12,13 +12,13 @@ from infra.local.interpreter import is_optimised
 
 from .cpu import host_times
 
-BUSY_SHARE = 0.10  # more than this of all cores used by others: the figures are marked
+BUSY_SHARE = 0.10  # the figures are marked if other programs use more than this share of all cores
 SAMPLE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """Load before a study: the share of all cores in use during one second, and the load average of a minute."""
+    """The load before a study: the share of all cores in use during one second, and the load average of one minute."""
 
     busy_share: float
     load_average_1m: float

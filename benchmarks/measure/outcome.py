@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def server_cpu_seconds(self) -> dict[str, float]:
-        """By part of the server side: service, postgresql, pgbouncer."""
+        """Maps the parts of the server side to their figures: service, postgresql, pgbouncer."""
         return {
             part: used - self.before.cpu_seconds.get(part, 0.0)
             for part, used in self.after.cpu_seconds.items()
@@ -91,7 +91,7 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
-        """Whether messages were moved, and none was lost, duplicated or malformed."""
+        """Says whether the run moved messages and none was lost, duplicated or malformed."""
         return self.messages > 0 and self.bad_answers == 0 and (self.verdict is None or self.verdict.clean)
 
 
@@ -102,7 +102,7 @@ def latency_of(seconds: Sequence[float]) -> Latency:
 
 
 StageCallback = Callable[[str], None]
-"""Called with "empty", "filled", "measured" and "drained", outside of the measured time."""
+"""The run calls it with "empty", "filled", "measured" and "drained", outside the measured time."""
 
 
 def ignore_stages(stage: str) -> None:

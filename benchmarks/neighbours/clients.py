@@ -17,13 +17,13 @@ ADDRESSES_OF_A_NET = 250
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account's keys: one that signs, and the value of Authorization for the REST API."""
+    """An account's keys: one for signatures, and the value of Authorization for the REST API."""
 
     key: Key
     bearer: str
 
     def address(self, endpoint: str, queue: str = "") -> Address:
-        """The address of a queue of the account; of the service, when it names none."""
+        """Returns the address of a queue of the account, or of the service without a name."""
         return address_of(endpoint, queue, self.key.account, self.key)
 
 

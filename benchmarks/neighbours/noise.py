@@ -1,4 +1,4 @@
-"""A noise: a process of low priority that uses the service in the name of the noisy account until its input ends.
+"""A noise is a process of low priority that uses the service as the noisy account until its input ends.
 
     python -m benchmarks.neighbours.noise '{"kind": "polls", …}'           # an `Order`; the study starts it
 
@@ -70,7 +70,7 @@ class Noise:
         return self.dice.random() * min(2.0**failures, MOST_PAUSE_SECONDS)
 
     def repeat(self, request: Request) -> Flow:
-        """One request after the other, and a pause after a refusal, longer each time."""
+        """Sends one request after the other, and pauses after each refusal for longer."""
         failures = 0
         while True:
             at = perf_counter() + self.pause(failures)
@@ -78,7 +78,7 @@ class Noise:
             failures = failures + 1 if answer is None else 0
 
     async def client(self, number: int, address: Address, flow: Callable[[], Flow]) -> None:
-        """A client, until it is cancelled."""
+        """Runs a client until it is cancelled."""
         while True:
             with suppress(OSError):
                 async with self.opening:
@@ -92,7 +92,7 @@ class Noise:
             await asyncio.sleep(self.pause(1))
 
     def requests(self) -> list[tuple[Address, Request]]:
-        """For each client its address and its request; those of one queue share one signature."""
+        """Returns each client's address and request; the requests for one queue share one signature."""
         order, found = self.order, []
         for name in order.names:
             address = order.account.address(order.endpoint, name)
@@ -139,7 +139,7 @@ class Noise:
         await asyncio.gather(*clients, return_exceptions=True)
 
     def done(self) -> Done:
-        """The work done until now."""
+        """Returns the work done until now."""
         tally = self.tally
         answers = sum(len(seconds) for seconds in tally.call_seconds.values()) + len(tally.received)
         return Done(answers, tally.bad_answers, process_time() - self.cpu_before, tally.bad_samples)

@@ -21,11 +21,11 @@ SENDS_A_SECOND = 50.0
 EVENTS_A_SECOND = 10.0
 SCHEDULES = 20  # each fires every second
 CONNECTIONS = 16
-FIRST_CLIENT = 50_000  # its addresses are others than the noisy account's
+FIRST_CLIENT = 50_000  # the noisy account uses other addresses
 LATE_SECONDS = 60.0
 
 Make = Callable[[float], Request]
-"""The request that is due at a time."""
+"""Returns the request that is due at a time."""
 
 FIRED = """
 select extract(epoch from r.fired_at - r.scheduled_for)::float8
@@ -50,7 +50,7 @@ class Target:
 
 @dataclass(slots=True)
 class Sample:
-    """Seconds of each kind, and the numbers of messages that were refused or did not come within LATE_SECONDS."""
+    """The seconds of each kind, and the numbers of messages that were refused or did not arrive within LATE_SECONDS."""
 
     sends: list[float] = field(default_factory=list)
     fires: list[float] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Probe:
         self._arrived = asyncio.Event()
 
     async def run(self) -> Sample:
-        """Measures for the given seconds, and then waits until everything has come, or LATE_SECONDS."""
+        """Measures for the given seconds, then waits for the remaining messages, at most LATE_SECONDS."""
         loop, target = asyncio.get_running_loop(), self._target
         server = await loop.create_server(lambda: Receiver(self._received), "127.0.0.1", target.port)
         address = target.account.address(target.endpoint, target.queue)
@@ -143,13 +143,13 @@ class Probe:
 
 
 def requests_at(pace: Pace, until: float, make: Make) -> Flow:
-    """Requests at the pace, which count from when they are due."""
+    """Sends requests at the pace; their time counts from when they are due."""
     while (due := pace.arrival()) < until:
         yield Due(make(due), due)
 
 
 def moment(dsn: str) -> datetime:
-    """The present second, by the clock of the database, which says when a schedule is due."""
+    """Returns the present second by the database's clock, which decides when a schedule is due."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute(MOMENT).fetchone()
     assert row is not None

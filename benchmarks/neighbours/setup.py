@@ -24,7 +24,7 @@ POLLED_QUEUES = 100
 ROUTING_KEY = "events"
 DELAY_SECONDS = 15  # from the start of a noise until its schedules fire
 
-# As many as the account may have, all due in the same second of each minute.
+# The largest number that the account may have; all are due in the same second of each minute.
 FILL = """
 insert into queue.schedule (account_id, region, name, api, expression_kind,
     expression, canonical, timezone, target, next_fire_at,
@@ -52,7 +52,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """A service with both accounts, and where the noisy one's slow endpoint listens."""
+    """A service with both accounts, and the port of the noisy account's slow endpoint."""
 
     service: Penstock
     quiet: Target
@@ -94,7 +94,9 @@ def rest(service: Penstock, account: Account, method: str, path: str, document: 
         try:
             urllib.request.urlopen(request, timeout=60).close()
         except urllib.error.HTTPError as error:
-            if error.code != HTTPStatus.TOO_MANY_REQUESTS:  # setting up is faster than the quota allows
+            if (
+                error.code != HTTPStatus.TOO_MANY_REQUESTS
+            ):  # the setup makes requests faster than the quota allows
                 raise
             time.sleep(int(error.headers["Retry-After"]))
         else:

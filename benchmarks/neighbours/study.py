@@ -28,7 +28,7 @@ CORES = os.cpu_count() or 1
 SECONDS = 60.0
 SETTLE_SECONDS = 5.0
 GOAL = 2.0
-QUOTA = 200  # requests a second of an account, a few times what the quiet one makes
+QUOTA = 200  # requests a second of an account; the quiet account makes a fraction of them
 QUIET = "none"
 KINDS = ("schedules", "webhooks", "policies", "polls", "senders")
 PHASES: Mapping[str, Sequence[str]] = {QUIET: (), **{kind: (kind,) for kind in KINDS}, "all": KINDS}
@@ -67,7 +67,7 @@ class Noises:
 
 
 def order_of(kind: str, installation: Installation, sizes: Sizes) -> Order:
-    """The order for the process of a noise."""
+    """Returns the order for the process of a noise."""
     names = {
         "polls": [f"polled{number}" for number in range(POLLED_QUEUES)],
         "senders": ["noise"],
@@ -89,7 +89,7 @@ def start(order: Order) -> "subprocess.Popen[str]":
 def wait_for_ready(process: "subprocess.Popen[str]") -> None:
     assert process.stdout is not None
     if process.stdout.readline() != "ready\n":
-        raise RuntimeError("a noise did not begin; its own output says why")
+        raise RuntimeError("a noise did not begin; its output has the reason")
 
 
 def run_phase(installation: Installation, sizes: Sizes, kinds: Sequence[str], seconds: float) -> Phase:
@@ -141,7 +141,7 @@ def measure(quotas: Mapping[str, str], bench: Bench) -> Findings:
 
 
 def order(number: int) -> list[str]:
-    """The phases of a round: each begins elsewhere, and every second one goes backwards."""
+    """Returns the phases of a round. Each round begins with another phase, and every second one is reversed."""
     names = list(PHASES)
     names = names[number % len(names) :] + names[: number % len(names)]
     return names[::-1] if number % 2 else names
@@ -170,7 +170,7 @@ def row_of(name: str, pairs: Sequence[tuple[Phase, Phase]]) -> Row:
 
 
 def done_text(found: Sequence[Mapping[str, Done]]) -> str:
-    """Answers of each noise in a phase, and how many of them were refusals."""
+    """Counts the answers to each noise in a phase and the refusals among them."""
     return ", ".join(
         f"{kind} {round(median(done[kind].answers for done in found)):,}"
         f" ({round(median(done[kind].refused for done in found)):,} refused)"

@@ -1,4 +1,4 @@
-"""pgmq's design as SQL through pgbench, without HTTP and client library: the least that a table queue can cost.
+"""Runs pgmq's design as SQL through pgbench, without HTTP or a client library: the least that a table queue can cost.
 
 It runs on an ephemeral PostgreSQL with the same programs and settings as Penstock's. Sent and deleted messages are
 counted in the table. One pgbench transaction of a receive scenario is two calls (read, delete), as for the services.
@@ -154,7 +154,9 @@ class Pgmq:
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _moved(self, scenario: Scenario, queue: str, held: int) -> int:
-        """Messages sent, or received and deleted, by the rows of the table; for a cycle: rows made less rows left."""
+        """Counts the messages sent, or received and deleted, by the table's rows; a cycle counts inserted rows less
+        remaining rows.
+        """
         if scenario.filled:
             return held - self._count(queue)
         if scenario.drains:

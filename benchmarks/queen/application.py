@@ -1,4 +1,4 @@
-"""Runs the application mode once: topic and queues, connections, adaptive rate, samples, drain and audit."""
+"""Runs the application mode once: it creates topic and queues, adapts the rate, takes samples, drains and audits."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""The flows of producers and consumers, each on a separate connection; a pause is a request that is due later."""
+"""Each flow of a producer or consumer has a separate connection; a pause is a request that is due later."""
 
 import random
 from array import array
@@ -92,7 +92,9 @@ def consume(app: Application, group: int, seed: int) -> Flow:
 
 
 def handle(app: Application, group: int, messages: list[Message], rng: random.Random) -> Flow:
-    """Handles messages. A failed one is released, and in FIFO queues also the later ones of its session, unhandled."""
+    """Handles messages. It releases a failed message, and in FIFO queues also the later messages of that session
+    without handling them.
+    """
     began = perf_counter()
     released: list[Message] = []
     failed: set[int] = set()
@@ -155,7 +157,7 @@ def decode_messages(messages: list[Message]) -> Iterator[tuple[Message, SessionM
 
 
 def fails(app: Application, group: int, fate: Fate, content: SessionMessage) -> bool:
-    """Whether the handler fails: always for poison messages, the first time for transient failures."""
+    """Says whether the handler fails: always for poison messages, the first time for transient failures."""
     if fate is Fate.TRANSIENT:
         return app.ledger.groups[group].first_time((content.s, content.n))
     return fate is Fate.POISON

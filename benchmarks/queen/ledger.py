@@ -37,7 +37,7 @@ class ConsumerGroup:
         self.completed += 1
 
     def first_time(self, key: MessageKey) -> bool:
-        """Whether a message that fails once has not failed before; records that it has now."""
+        """Says whether this is the message's first failure, and records it."""
         known = key in self._failed_once
         self._failed_once.add(key)
         return not known
@@ -50,7 +50,7 @@ class ConsumerGroup:
         return self.skipped | set(behind)
 
     def unknown(self, pushed: dict[int, int]) -> int:
-        """The number of messages that were completed, but never pushed."""
+        """Returns the number of messages that were completed but never pushed."""
         return sum(max(0, last - pushed.get(session, 0)) for session, last in self._last.items())
 
 

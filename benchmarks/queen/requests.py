@@ -40,7 +40,7 @@ def session_message_body(session: int, number: int, due: float, size: int) -> st
 
 
 class ApplicationRequests:
-    """Requests to the queues and the topic of one run."""
+    """Builds requests to the queues and the topic of one run."""
 
     def __init__(self, address: Address, topic: str) -> None:
         self._address = address

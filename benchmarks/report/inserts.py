@@ -1,4 +1,4 @@
-"""Shows CPU a message as a multiple of that of a bare INSERT in the same run, which carries over to other machines."""
+"""Shows the CPU of a message as a multiple of a bare INSERT's in the same run, which holds on other machines, too."""
 
 from collections.abc import Iterable
 from statistics import median
@@ -15,7 +15,7 @@ Document = dict[str, Any]
 
 
 def with_multiples(row: Row, insert: float | None) -> Row:
-    """The row with a column after each one with CPU of the server side; its cells are empty without `insert`.
+    """Adds a column after each column of server-side CPU; its cells are empty without `insert`.
 
     `insert`: CPU seconds of 1,000 INSERTs. A row that has such columns stays as it is.
     """
@@ -30,7 +30,7 @@ def with_multiples(row: Row, insert: float | None) -> Row:
 
 
 def system_with_multiples(system: Document, insert: float) -> Document:
-    """The stored results of a system, with the multiples beside its CPU."""
+    """Returns a system's stored results with the multiples beside its CPU."""
     figures = {
         kind: system[kind] | {FIGURE: round(system[kind][CPU_FIGURE] / insert, 4)}
         for kind in ("median", "min", "max")
@@ -43,9 +43,9 @@ def system_with_multiples(system: Document, insert: float) -> Document:
 def compared(
     systems: Iterable[dict[str, object]], measured: list[float]
 ) -> tuple[list[dict[str, object]], Document | None]:
-    """The systems with their multiples, and the stored unit: the median of the measured values.
+    """Returns the systems with their multiples, and the unit, which is the median of the measured values.
 
-    Without a measurement the systems stay as they are, and there is no unit.
+    Without a measurement it returns the systems unchanged and no unit.
     """
     if not measured:
         return list(systems), None
@@ -55,7 +55,7 @@ def compared(
 
 
 def line_of(systems: Iterable[dict[str, object]], unit: Document) -> str:
-    """A line for the terminal: the unit, and the multiples of each system."""
+    """Returns a line for the terminal with the unit and the multiples of each system."""
     parts = [
         f"{system.get('system', 'penstock')} {', '.join(found)}"
         for system in systems

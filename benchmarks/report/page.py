@@ -51,7 +51,7 @@ BESIDE_PEERS = """## The goals beside each peer
 What Penstock needs as a multiple of what a peer needs in the same run, and the multiple that the goal allows: the goal
 by the peer's figure on the machine for which the goal was set. Valid runs only, and peers that had a figure there.
 """
-# "p50 ms", "call p99 ms": no call takes no time.
+# columns such as "p50 ms" and "call p99 ms", in which 0 is impossible
 _IS_LATENCY = re.compile(r"(?:.* )?p\d+ ms").fullmatch
 Results = dict[str, Any]
 
@@ -97,7 +97,7 @@ def table_rows(document: Results) -> Iterable[Row]:
 
 
 def measured(figure: float) -> float | None:
-    """The figure; None for 0: every call takes some time, so 0 means not measured."""
+    """Returns the figure, or None for 0: every call takes some time, so 0 means that it was not measured."""
     return figure or None
 
 
@@ -131,7 +131,9 @@ def rows_in_short(document: Results) -> Iterable[Row]:
 
 
 def rows_beside_peers(document: Results) -> Iterable[Row]:
-    """Rows with the ratio of Penstock's figure to each peer's in this run, and the ratio that the goal allows."""
+    """Returns rows with the ratio of Penstock's figure to each peer's in this run, and the ratio that the goal
+    allows.
+    """
     figure, peers = REFERENCE.get(document["scenario"], ("", {}))
     goal = GOALS.get(document["scenario"])
     valid_figures = {
@@ -168,7 +170,7 @@ def goal_text(scenario: str) -> str:
 
 
 def interpreters(documents: Iterable[Results]) -> str:
-    """Which interpreter ran which scenario, a sentence."""
+    """Returns a sentence that says which interpreter ran which scenario."""
     scenarios: dict[str, list[str]] = {}
     for document in documents:
         scenarios.setdefault(interpreter_of(document), []).append(document["scenario"])

@@ -96,7 +96,7 @@ HEAD = (
 
 
 def row(repeated: RepeatedRuns) -> str:
-    """One line of the table."""
+    """Returns one line of the table."""
     run, figures = repeated.runs[0], repeated.figures()
     slowest, fastest = (repeated.figures(end)["messages_per_second"] for end in (min, max))
     parts = ", ".join(
@@ -142,7 +142,7 @@ def goal_notes(repeated: RepeatedRuns) -> list[str]:
 
 
 def document(repeated: RepeatedRuns, facts: dict[str, object]) -> dict[str, object]:
-    """The repeats as they are stored."""
+    """Returns the repeats in the stored form."""
     return {
         "system": repeated.runs[0].system,
         "connections": repeated.runs[0].plan.connections,
@@ -160,7 +160,7 @@ def rounded(figures: dict[str, float]) -> dict[str, float]:
 
 
 def stored_run(run: Outcome) -> dict[str, object]:
-    """A run as it is stored, with the figures that are computed from its counters."""
+    """Returns a run in the stored form, with the figures that its counters give."""
     return asdict(run) | {
         "messages_per_second": run.messages_per_second,
         "server_cpu_seconds": run.server_cpu_seconds,

@@ -34,7 +34,7 @@ Document = dict[str, Any]
 
 
 def summary_of(raw: Document) -> Document:
-    """The figures that the page shows; facts that all systems have in common are stored once."""
+    """Returns the figures that the page shows; facts that all systems share are stored once."""
     facts = [system.get("facts") or system for system in raw["systems"]]
     postgresql: Document = next((fact["postgresql"] for fact in facts if "postgresql" in fact), {})
     return {
@@ -51,7 +51,7 @@ def summary_of(raw: Document) -> Document:
 
 
 def summary_of_system(system: Document, postgresql: Document) -> Document:
-    """The figures of one system that the page shows, and the facts that only this system has."""
+    """Returns the figures of one system that the page shows, and the facts that only this system has."""
     facts = {name: value for name, value in (system.get("facts") or {}).items() if name != "commit"}
     own = dict(facts.pop("postgresql", {}).items() - postgresql.items())
     kept: Document = {name: system[name] for name in ("system", "connections") if name in system}
@@ -66,7 +66,7 @@ def summary_of_system(system: Document, postgresql: Document) -> Document:
 
 
 def thin_out(curve: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
-    """At most so many points: both ends, and the lowest and the highest of each segment of time between them."""
+    """Returns at most this many points: both ends, and the lowest and highest of each segment of time between them."""
     if len(curve) <= most:
         return list(curve)
     segments, between = most // 2 - 1, len(curve) - 2
@@ -100,7 +100,7 @@ def format_json(value: Any, depth: int = 0) -> str:
 
 
 def read_summaries(path: Path) -> dict[str, Document]:
-    """The summaries of a file, by scenario; none if there is no such file."""
+    """Returns the summaries of a file by scenario; empty if the file does not exist."""
     found: dict[str, Document] = json.loads(path.read_text()) if path.exists() else {}
     return found
 

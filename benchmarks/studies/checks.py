@@ -1,4 +1,4 @@
-"""Measures what the checks of a request cost: signatures and policies, as CPU of a message, in alternating runs.
+"""Measures the CPU of checking signatures and policies for each message, in alternating runs.
 
 Each variant has a separate service and database. All run all the time, and their order changes each round, as in
 `benchmarks.revisions`; a quotient is one of the same round.
@@ -31,7 +31,7 @@ MESSAGES = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """How requests are checked. `policy`: the queue has one, and its caller is of another account."""
+    """How requests are checked. `policy`: the queue has a policy, and the caller belongs to another account."""
 
     name: str
     settings: Mapping[str, str]
@@ -45,7 +45,7 @@ def sigv4() -> dict[str, str]:
 
 
 def variants() -> list[Variant]:
-    """The first one is what the others are compared with."""
+    """The study compares all others with the first one."""
     return [
         Variant("unsigned", {}),
         Variant("signed", sigv4()),

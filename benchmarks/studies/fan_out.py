@@ -29,7 +29,7 @@ from generate_series(1, %(queues)s) n"""
 
 
 def prepare(dsn: str, queues: int) -> str:
-    """Makes a topic with so many queues and returns its ARN."""
+    """Creates a topic with this many queues and returns its ARN."""
     name = f"fan-{queues}"
     arn = f"arn:aws:sns:{REGION}:{ACCOUNT}:{name}"
     parameters = {"account": ACCOUNT, "region": REGION, "queues": queues, "policy": POLICY, "topic": arn}
@@ -54,7 +54,7 @@ def publish(http: httpx.Client, topic: str, body: str) -> float:
 
 
 def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, body: str) -> Row:
-    """Time and CPU of one Publish. The row is invalid if a queue has not as many messages as were published."""
+    """Time and CPU of one Publish. The row is invalid if a queue does not hold every published message."""
     with httpx.Client(base_url=penstock.endpoint, timeout=120) as http:
         publish(http, topic, body)
         before = penstock.meter.read().cpu_seconds

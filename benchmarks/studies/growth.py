@@ -50,7 +50,7 @@ Measured = Callable[[Bench, Penstock, int], Row]
 
 
 def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """`warski` on a queue with so many waiting messages. The rest is counted at the end, not compared by id."""
+    """Runs `warski` on a queue with this many waiting messages. The rest is counted at the end, not compared by id."""
     address = address_of(penstock.endpoint, f"bench-growth-backlog-{size}")
     create_queue(address, VisibilityTimeout="43200")
     plan = Plan(16, bench.scaled(MESSAGES, 500), 100)
@@ -72,7 +72,7 @@ def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
 
 
 def measure_queues(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """`warski` on one queue beside so many others."""
+    """Runs `warski` on one queue beside this many others."""
     existing = queues_made.get(penstock.dsn, 0)
     if size - 1 > existing:
         with psycopg.connect(penstock.dsn, autocommit=True) as connection:
@@ -89,7 +89,7 @@ queues_made: dict[str, int] = {}
 
 
 def measure_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """A FIFO queue with so many groups, and at least as many messages."""
+    """Runs on a FIFO queue with this many groups and at least as many messages."""
     address = address_of(penstock.endpoint, f"bench-growth-groups-{size}.fifo")
     create_queue(address, FifoQueue="true")
     messages = max(size, bench.scaled(MESSAGES, 500))
