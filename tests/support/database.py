@@ -1,4 +1,4 @@
-"""The databases that tests run on: one PostgreSQL server a test process, one fresh database a test."""
+"""Creates the databases of tests: one PostgreSQL server for each test process, and one fresh database for each test."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from penstock_web.system_account import LocalError, SystemAccount
 
 TEMPLATE = "penstock_template"
 
-# The data of a test need not survive a power cut. Everything else is as `penstock up` has it.
+# The data of a test need not survive a power cut. Everything else is as in `penstock up`.
 _TEST_SETTINGS = {"fsync": "off", "full_page_writes": "off", "max_connections": "200"}
 
 
 @dataclass(frozen=True)
 class Database:
-    """A new database, migrated and empty."""
+    """Represents a new database, migrated and empty."""
 
     name: str
     dsn: str  # superuser
-    api_dsn: str  # the service's role, direct
-    pooled_dsn: str  # the service's role, through a real PgBouncer: prepare_threshold=None
+    api_dsn: str  # This is a direct address with the service's role.
+    pooled_dsn: str  # This address has the service's role, through a real PgBouncer: prepare_threshold=None.
 
 
 def end_sessions(administrator: psycopg.Connection[Any], database: str | None = None) -> int:
-    """Ends the sessions of all other clients of a database, the connection's if None, and waits until they are gone.
+    """Ends the sessions of all other clients of a database, the connection's if None, and waits until they have ended.
 
-    How many there were. Vacuum and whatever else the server does by itself go on.
+    Returns how many there were. Vacuum and other work of the server continue.
     """
     ended = [
         pid
@@ -58,7 +58,7 @@ def end_sessions(administrator: psycopg.Connection[Any], database: str | None = 
 
 @dataclass
 class TestServer:
-    """PostgreSQL and PgBouncer of one test process."""
+    """Runs PostgreSQL and PgBouncer for one test process."""
 
     __test__ = False
 
@@ -69,9 +69,10 @@ class TestServer:
 
     @contextmanager
     def database(self, template: str = TEMPLATE) -> Iterator[Database]:
-        """A copy of `template`; dropped at the end, whoever is still connected."""
+        """Yields a copy of `template`, which is dropped at the end even if clients are still connected."""
         name = f"test_{next(self._numbers)}"
-        # As files: copying through the log, the default, takes eight times as long (measured on 15 and 18).
+        # It copies files, because copying through the log, the default, takes eight times as long (measured on 15 and
+        # 18).
         create = f"create database {name} template {template} strategy file_copy owner {ROLE}"
         self.administration.execute(create.encode())
         try:
@@ -86,25 +87,26 @@ class TestServer:
 
 
 def memory_directory() -> Path | None:
-    """Memory, where there is enough: a copy of the template takes 26 ms there, and 43 to 73 on a disk."""
+    """Returns a folder in memory if there is enough. A copy of the template takes 26 ms there, and 43 to 73 ms on a
+    disk."""
     memory = Path("/dev/shm")
     return memory if memory.is_dir() and shutil.disk_usage(memory).free > 2**31 else None
 
 
 def _compact(dsn: str) -> None:
-    """A migration leaves three quarters of pg_proc empty, and each test would copy that."""
+    """Compacts pg_proc. A migration leaves three quarters of it empty, and each test would copy that."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("vacuum full pg_proc")
 
 
 @contextmanager
 def running_test_server() -> Iterator[TestServer]:
-    """Start both servers and make the template. PENSTOCK_TEST_POSTGRES = system or wheel chooses the version."""
+    """Starts both servers and creates the template. PENSTOCK_TEST_POSTGRES = system or wheel chooses the version."""
     source = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
         server = stack.enter_context(running_postgres(state, SystemAccount.choose(), source, _TEST_SETTINGS))
-        # A minute: that an overloaded machine is slow is no test's subject.
+        # The limit is a minute, because no test is about a slow, overloaded machine.
         pooler = stack.enter_context(running_pgbouncer(state, server, "*", query_wait_seconds=60))
         connection = psycopg.connect(server.superuser_dsn(), autocommit=True)
         administration = stack.enter_context(connection)
@@ -116,7 +118,7 @@ def running_test_server() -> Iterator[TestServer]:
 
 @contextmanager
 def new_cluster(source: Source, **settings: str) -> Iterator[Postgres]:
-    """A cluster with no database of ours. Where CI is not set, a version that is not here skips the test."""
+    """Yields a cluster without our databases. If CI is not set, a missing version skips the test."""
     try:
         find_binaries(source)
     except LocalError as error:

@@ -1,7 +1,7 @@
-"""Receipt handles no consumer was given: made up, cut, bent, stretched, spelt otherwise, or good for another queue.
+"""Makes receipt handles that no consumer was given: invented, cut, changed, extended, respelled, or valid for another
+queue.
 
-A seed makes the same ones each time. Nothing here is a handle of the queue and the key of `ReceiptHandles` that it is
-tried on, which is all that has to be true of it.
+A seed makes the same handles each time. None of them is a handle of the tested queue and the key of `ReceiptHandles`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def made_up_text(rng: Random, _mine: list[str], _foreign: list[str]) -> str:
 
 
 def with_another_seal(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """A good beginning, with random characters for the seal."""
+    """Returns a good beginning with random characters for the seal."""
     return rng.choice(mine)[:63] + "".join(rng.choices(TEXT, k=25))
 
 
 def spliced(rng: Random, mine: list[str], foreign: list[str]) -> str:
-    """What one handle says, with the seal of another."""
+    """Returns the content of one handle with the seal of another."""
     first, second = rng.sample(mine + foreign, 2)
     where = rng.randint(1, 87)
     return first[:where] + second[where:]
@@ -48,14 +48,14 @@ def truncated(rng: Random, mine: list[str], _foreign: list[str]) -> str:
 
 
 def flipped(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """One bit of what the text encodes."""
+    """Changes one bit of the encoded bytes."""
     data = bytearray(base64.urlsafe_b64decode(rng.choice(mine)))
     data[rng.randrange(66)] ^= 1 << rng.randrange(8)
     return base64.urlsafe_b64encode(data).decode()
 
 
 def flipped_text(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """One bit of a character."""
+    """Changes one bit of a character."""
     text = bytearray(rng.choice(mine).encode())
     text[rng.randrange(88)] ^= 1 << rng.randrange(7)
     return text.decode()
@@ -78,7 +78,7 @@ def doubled(rng: Random, mine: list[str], _foreign: list[str]) -> str:
 
 
 def re_encoded(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """The same bytes, in another spelling. The alphabets agree where neither - nor _ occurs."""
+    """Returns the same bytes in another spelling. The alphabets agree if neither - nor _ occurs."""
     handle = rng.choice(mine)
     data = base64.urlsafe_b64decode(handle)
     return rng.choice((
@@ -89,7 +89,7 @@ def re_encoded(rng: Random, mine: list[str], _foreign: list[str]) -> str:
 
 
 def standard_alphabet(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """As `base64` writes it; a real one when it needs neither - nor _."""
+    """Returns the spelling of `base64`. It is a real handle if it needs neither - nor _."""
     return rng.choice(mine).replace("-", "+").replace("_", "/")
 
 
@@ -104,7 +104,7 @@ KINDS: tuple[Forge, ...] = (
 
 
 def systematic(handle: str) -> list[str]:
-    """One handle with each bit changed, cut to each length, and in other spellings; each once."""
+    """Returns one handle with each bit changed, cut to each length, and in other spellings, each once."""
     data = base64.urlsafe_b64decode(handle)
     bits = [
         data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
@@ -134,13 +134,13 @@ def forgeries(seed: int, number: int, mine: list[str], foreign: list[str]) -> It
     rng, real, kinds = Random(seed), set(mine), cycle(KINDS)
     while number:
         forged = next(kinds)(rng, mine, foreign)
-        if forged not in real:  # two equal letters swapped, a splice of equal parts
+        if forged not in real:  # It may swap two equal letters, or splice equal parts.
             number -= 1
             yield forged
 
 
 def handles_of(receipts: ReceiptHandles, arn: str, number: int, seed: int = 0) -> list[str]:
-    """Real handles of a queue, such as receives give."""
+    """Returns real handles of a queue, such as receives give."""
     rng = Random(seed)
     return [
         receipts.seal(

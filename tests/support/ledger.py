@@ -1,8 +1,8 @@
-"""What senders and receivers saw, and whether it can be true.
+"""Records what senders and receivers saw, and checks whether it can be true.
 
-Every message is known by its body, which is unique. Actors say what they are about to do before they do it and the
-outcome afterwards; an actor that dies in between leaves an unknown outcome, which excuses either result. Times are
-seconds of one clock (`time.time`), taken before and after each call, so that no finding depends on an actor's speed.
+Every message is known by its body, which is unique. Actors report what they will do before they do it, and the outcome
+afterwards. An actor that dies in between leaves an unknown outcome, which excuses either result. Times are seconds of
+one clock (`time.time`), taken before and after each call, so that no finding depends on an actor's speed.
 
     sending -> sent | withdrawn (rolled back)            deleting -> deleted | kept (not deleted by this call)
     delivered: handed out by a receive that began at `begun`, ended at `ended` and hides it for `seconds`
@@ -21,32 +21,33 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
-# An answer is noted so much later than it came, at most.
+# An answer is noted at most this long after it arrived.
 NOTED_SECONDS = 0.5
-# A receive without an answer may still be carried out so much later: longer than any session hangs in our faults.
+# A receive without an answer may still be carried out this much later. That is longer than any session hangs in our
+# faults.
 LATE_SECONDS = 15
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Numbers of messages. All but `sent`, `deliveries` and the two unknown ones must be 0."""
+    """Counts messages. All counts except `sent`, `deliveries` and the two unknown ones must be 0."""
 
     sent: int
     deliveries: int
-    unknown_sends: int  # the answer never came: stored or not
-    unknown_deletes: int  # the answer never came, and it was not seen again
-    rewound: int  # sent after the moment that the database was restored to, and gone
-    lost: int  # acknowledged to the sender, never deleted, not there any more
-    phantom: int  # delivered although it was rolled back or never sent
-    resurrected: int  # delivered by a receive that began after its delete was acknowledged
-    overlapping: int  # delivered while another receiver had it for certain
-    out_of_order: int  # delivered before an earlier message of its group was deleted
-    beyond_maximum: int  # delivered more often than maxReceiveCount, or moved earlier
-    stored_twice: int  # delivered with two message ids, though sent once
+    unknown_sends: int  # The answer never came, so the message may be stored or not.
+    unknown_deletes: int  # The answer never came, and the message was not seen again.
+    rewound: int  # The message was sent after the moment to which the database was restored, and is gone.
+    lost: int  # The message was acknowledged to the sender and never deleted, and is gone.
+    phantom: int  # The message was delivered although it was rolled back or never sent.
+    resurrected: int  # The message was delivered by a receive that began after its delete was acknowledged.
+    overlapping: int  # The message was delivered while another receiver certainly had it.
+    out_of_order: int  # The message was delivered before an earlier message of its group was deleted.
+    beyond_maximum: int  # The message was delivered more often than maxReceiveCount, or was moved earlier.
+    stored_twice: int  # The message was delivered with two message ids, though it was sent once.
 
     @property
     def violations(self) -> dict[str, int]:
-        """The number of violations by name; empty when all is well."""
+        """Returns the number of violations by name. It is empty if all is well."""
         harmless = {"sent", "deliveries", "unknown_sends", "unknown_deletes", "rewound"}
         return {name: number for name, number in asdict(self).items() if number and name not in harmless}
 
@@ -77,7 +78,7 @@ class _Message:
 
 @dataclass
 class Ledger:
-    """Safe for threads. `maximum` is the queue's maxReceiveCount, if it has one."""
+    """Is safe for threads. `maximum` is the queue's maxReceiveCount, if it has one."""
 
     maximum: int | None = None
     clock: Callable[[], float] = time.time
@@ -86,7 +87,7 @@ class Ledger:
     _open: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     _phantom: set[str] = field(default_factory=set)
     _findings: list[tuple[float, str, str]] = field(default_factory=list)
-    """The time, the kind and the details of each finding."""
+    """Holds the time, the kind and the details of each finding."""
     _forgotten: float = -math.inf
     _unanswered: list[tuple[float, float]] = field(default_factory=list)
 
@@ -96,7 +97,7 @@ class Ledger:
                 self._messages[body] = _Message(group)
 
     def sent(self, bodies: Iterable[str], orders: Iterable[int | None]) -> None:
-        """The commit was acknowledged. Orders: ids that rise within a group."""
+        """Notes that the commit was acknowledged. `orders` are ids that rise within a group."""
         now = self.clock()
         with self._lock:
             for body, order in zip(bodies, orders, strict=True):
@@ -113,7 +114,7 @@ class Ledger:
     def delivered(
         self, bodies: Sequence[str], begun: float, seconds: float, message_ids: Sequence[str] = ()
     ) -> None:
-        """The bodies of one committed receive, in their order."""
+        """Notes the bodies of one committed receive in their order."""
         ended = self.clock()
         with self._lock:
             for body, message_id in zip(bodies, message_ids, strict=False):
@@ -129,7 +130,7 @@ class Ledger:
                 if message.deleted_at is not None and begun > message.deleted_at:
                     detail = f"{body}: deleted {message.deleted_at:.3f}, received {begun:.3f} to {ended:.3f}"
                     self._findings.append((ended, "resurrected", detail))
-                # Whichever came first, the other one came before its end.
+                # Whichever call came first, the other one came before its end.
                 held = message.begun > self._forgotten and ended < message.until
                 if held and message.ended < begun + seconds:
                     detail = (
@@ -153,9 +154,9 @@ class Ledger:
                 message.until = 0
 
     def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
-        """Messages received until now, or until then, may be received again at once.
+        """Notes that messages received until now, or until then, may be received again at once.
 
-        `since`: the earliest moment of the crash; a message that came again between it and this call is no finding.
+        `since` is the earliest moment of the crash. A message that came again between it and this call is no finding.
         """
         with self._lock:
             self._forgotten = until or self.clock()
@@ -164,18 +165,20 @@ class Ledger:
             ]
 
     def unanswered_receive(self, begun: float) -> None:
-        """It began then and is given up now: the messages that it handed out, or will hand out soon, are unknown.
+        """Notes that a receive began then and is given up now. The messages that it handed out, or will hand out soon,
+        are unknown.
 
-        Also a send that may have received for somebody who waited.
+        The call may also be a send that received for a waiting request.
         """
         with self._lock:
             self._unanswered.append((begun, self.clock()))
 
     def rewound(self, moment: float, cut: float) -> None:
-        """The database is as it was at `moment` or later, since `cut`: a failover to a standby behind, or a restore.
+        """Notes that the database is in its state of `moment` or later, since `cut`, after a failover to a late
+        standby, or a restore.
 
-        Sends between the two may be gone, deletes and moves undone, receives not counted. Findings since `cut` do not
-        count: the ledger had not yet learnt what the database knows.
+        Sends between the two may be gone, deletes and moves undone, and receives not counted. Findings since `cut` do
+        not count, because the ledger did not yet know the database's state.
         """
         until = cut + NOTED_SECONDS
         with self._lock:
@@ -194,7 +197,7 @@ class Ledger:
                     message.deleting += 1
 
     def held(self, bodies: Iterable[str], begun: float, seconds: float) -> None:
-        """A change of visibility that began at `begun` was acknowledged."""
+        """Notes that a change of visibility that began at `begun` was acknowledged."""
         with self._lock:
             for _, message in self._known(bodies):
                 message.until = begun + seconds
@@ -212,7 +215,7 @@ class Ledger:
                 message.deleted_at = now
 
     def kept(self, bodies: Iterable[str]) -> None:
-        """The call did not delete them: somebody else did or will."""
+        """Notes that the call did not delete them. Another call did or will."""
         with self._lock:
             for body, message in ((b, self._messages[b]) for b in bodies if b in self._messages):
                 message.deleting -= 1
@@ -220,24 +223,24 @@ class Ledger:
                     heapq.heappush(self._open.setdefault(message.group, []), (message.order, body))
 
     def moved(self, bodies: Iterable[str]) -> None:
-        """Found in the dead-letter queue."""
+        """Notes that it was found in the dead-letter queue."""
         now = self.clock()
         with self._lock:
             for _, message in self._known(bodies):
                 message.moved_at, message.excused = now, False
 
     def seen(self) -> set[str]:
-        """The messages that were delivered or moved at all."""
+        """Returns the messages that were delivered or moved at all."""
         with self._lock:
             return {body for body, m in self._messages.items() if m.deliveries or m.moved_at is not None}
 
     def uncertain(self) -> set[str]:
-        """The messages that were on their way when the database was rewound."""
+        """Returns the messages that were under way when the database was rewound."""
         with self._lock:
             return {body for body, m in self._messages.items() if m.uncertain}
 
     def details(self) -> list[str]:
-        """The details of deliveries that must not happen."""
+        """Returns the details of deliveries that must not happen."""
         with self._lock:
             counted = [
                 f"beyond_maximum: {body}, {m.deliveries} deliveries, sent {m.sent_at:.3f}, moved {m.moved_at or 0:.3f},"
@@ -248,7 +251,7 @@ class Ledger:
             return counted + [f"{what}: {detail}" for _, what, detail in self._findings]
 
     def lost(self) -> list[str]:
-        """The details of messages that are lost, once everything has been drained."""
+        """Returns the details of lost messages, after everything has been drained."""
         with self._lock:
             return [
                 f"lost: {body}, sent {m.sent_at:.3f}, last received {m.begun:.3f} to {m.ended:.3f}"
@@ -257,7 +260,7 @@ class Ledger:
             ]
 
     def findings(self) -> Findings:
-        """What the whole run shows, after everything has been drained."""
+        """Returns the findings of the whole run, after everything has been drained."""
         with self._lock:
             messages = list(self._messages.values())
             found = Counter(what for _, what, _ in self._findings)
@@ -294,13 +297,15 @@ class Ledger:
         return (too_often or too_early) and not message.miscounted
 
     def _may_have_been_received(self, sent_at: float, moved_at: float) -> bool:
-        """Whether a receive without an answer may have handed out the messages there between these moments."""
+        """Returns whether a receive without an answer may have handed out the messages that were there between these
+        moments."""
         return any(
             begun <= moved_at and sent_at <= given_up + LATE_SECONDS for begun, given_up in self._unanswered
         )
 
     def _check_order(self, bodies: Sequence[str]) -> None:
-        """Nothing of a group may come while an earlier message is neither done nor before it in the batch."""
+        """Checks that no message of a group comes while an earlier message is neither done nor before it in the
+        batch."""
         for group in {m.group for m in map(self._messages.get, bodies) if m and m.group is not None}:
             batch = [
                 body for body in bodies if body in self._messages and self._messages[body].group == group

@@ -1,4 +1,4 @@
-"""Which metrics there are, and which ones a query of Prometheus asks for."""
+"""Lists the existing metrics, and the metrics that a query of Prometheus uses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support.metrics_page import families
 
 
 def exposed() -> set[str]:
-    """Every name that a query may use."""
+    """Returns every name that a query may use."""
     names = {"up"}
     for family, _ in families():
         endings = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)
@@ -17,7 +17,8 @@ def exposed() -> set[str]:
 
 
 def named(query: str) -> set[str]:
-    """The metrics of a query: names with an underscore that are neither functions nor labels nor ranges of time."""
+    """Returns the metrics of a query: names with an underscore that are neither functions nor labels nor ranges of
+    time."""
     bare = re.sub(
         r"\{[^}]*\}|\[[^\]]*\]|\b(?:by|on|without|ignoring|group_left|group_right) ?\([^)]*\)", " ", query
     )
@@ -25,7 +26,7 @@ def named(query: str) -> set[str]:
 
 
 def labels_of(query: str) -> dict[str, set[str]]:
-    """The labels by which a query selects series of each metric."""
+    """Returns the labels by which a query selects series of each metric."""
     return {
         name: set(re.findall(r"(\w+) *(?:=~|!~|!=|=) *\"", matchers))
         for name, matchers in re.findall(r"\b([a-z_]+)\{([^}]*)\}", query)

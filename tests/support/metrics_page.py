@@ -1,6 +1,6 @@
-"""docs/metrics.md's table of /metrics, as the code has it.
+"""Writes the table of /metrics in docs/metrics.md from the code.
 
-promtool: the installed one, or that of Debian's package `prometheus`, unpacked without root.
+It also finds promtool: the installed one, or the one of Debian's package `prometheus`, unpacked without root.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock_web.metrics.families import (
 
 
 def families() -> list[tuple[Family, tuple[str, ...]]]:
-    """Every metric with its labels, in the order in which they are exposed."""
+    """Returns every metric with its labels in the order of exposition."""
     own = [(family, block.labels) for block in BLOCKS.values() for family in block.families]
     read = [(family, (label,) if label else ()) for family, label in READINGS.values()]
     queues: list[tuple[Family, tuple[str, ...]]] = [(family, ("queue",)) for family, _ in QUEUE_GAUGES]
@@ -34,12 +34,12 @@ def families() -> list[tuple[Family, tuple[str, ...]]]:
 
 
 def table() -> list[str]:
-    """A line a metric."""
+    """Returns a line for each metric."""
     return [line(family, labels) for family, labels in families()]
 
 
 def line(family: Family, labels: tuple[str, ...]) -> str:
-    """Name, type, labels, meaning, and the bounds of a histogram."""
+    """Returns name, type, labels, meaning, and the bounds of a histogram."""
     bounds = f" Buckets: {', '.join(f'{bound:g}' for bound in family.buckets)}." if family.buckets else ""
     names = ", ".join(f"`{label}`" for label in labels)
     return f"| `{family.name}` | {family.kind} | {names or '—'} | {family.help}{bounds} |"
@@ -47,14 +47,15 @@ def line(family: Family, labels: tuple[str, ...]) -> str:
 
 @cache
 def promtool() -> str:
-    """The program. Raises LocalError if it is not installed and cannot be fetched: nothing is skipped."""
+    """Returns the program. Raises LocalError if it is not installed and cannot be fetched, so that nothing is
+    skipped."""
     if installed := shutil.which("promtool"):
         return installed
     return str(unpack_package("prometheus", cache_directory() / "prometheus") / "usr/bin/promtool")
 
 
 def check(*arguments: str | Path, text: str = "") -> str:
-    """What it writes; it must be content, and have nothing to remark."""
+    """Returns its output. The check must succeed without remarks."""
     command = [promtool(), *map(str, arguments)]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

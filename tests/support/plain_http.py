@@ -1,6 +1,7 @@
-"""httpx for the services of tests, which speak HTTP: it would read the certificates of the machine for each client.
+"""Provides httpx for the services of tests, which use plain HTTP. httpx would read the machine's certificates for each
+client.
 
-An answer may take a minute, since an overloaded machine must not fail a test; httpx waits five seconds.
+An answer may take a minute, because an overloaded machine must not fail a test. httpx waits five seconds.
 """
 
 from __future__ import annotations

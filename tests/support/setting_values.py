@@ -1,4 +1,4 @@
-"""Texts for every setting: one that it takes and that is not its default, and one that it refuses."""
+"""Provides texts for every setting: an accepted one that is not its default, and a refused one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verifies messages of SNS as a receiver would, from AWS's documentation alone; shares no code with what signs them.
+"""Verifies messages of SNS as a receiver would, only from AWS's documentation. It shares no code with the signer.
 
 Source: SNS Developer Guide, "Verifying the signatures of Amazon SNS messages": the members to take, in this order; each
 is its name, a line feed, its value, a line feed; Subject only if the message has one; RSA with SHA-1 for version 1,
@@ -30,20 +30,20 @@ def public_key(certificate: str) -> rsa.RSAPublicKey:
 
 
 def verify(message: Mapping[str, str], certificate: str) -> None:
-    """Raises InvalidSignature, and KeyError for a type or version that there is not."""
+    """Raises InvalidSignature, and KeyError for a type or version that does not exist."""
     names = SIGNED[message["Type"]]
     parts = {name: message[name].encode() for name in names if name in message}
     verify_bytes(parts, message["Signature"], message["SignatureVersion"], public_key(certificate))
 
 
 def verify_bytes(parts: Mapping[str, bytes], signature: str, version: str, key: rsa.RSAPublicKey) -> None:
-    """The same for values in UTF-8, in the order of their names. Raises InvalidSignature."""
+    """Does the same for values in UTF-8, in the order of their names. Raises InvalidSignature."""
     text = b"".join(name.encode() + b"\n" + value + b"\n" for name, value in parts.items())
     key.verify(b64decode(signature), text, padding.PKCS1v15(), _DIGESTS[version])
 
 
 def flipped(value: bytes) -> Iterator[bytes]:
-    """The value with one bit changed, for each of its bits."""
+    """Yields the value with one bit changed, for each of its bits."""
     for bit in range(len(value) * 8):
         changed = bytearray(value)
         changed[bit // 8] ^= 1 << bit % 8

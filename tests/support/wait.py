@@ -1,20 +1,20 @@
-"""Waiting for what another process or thread does, for no fixed time and without hanging."""
+"""Waits for the work of another process or thread, for no fixed time and without hanging."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-# Only a broken test gets this far, also on a machine that is busy with other things.
+# Only a broken test gets this far, even on a machine that is busy with other work.
 LONGEST_SECONDS = 300
-# The pause between two questions: a caller without pauses takes the CPU from the processes that it waits for. A long
-# wait asks less often: after a twentieth of that time, up to the longest pause.
+# This is the pause between two checks, because a caller without pauses takes CPU from the processes that it waits for.
+# A long wait checks less often: after a twentieth of that time, up to the longest pause.
 PAUSE_SECONDS = 0.005
 LONGEST_PAUSE_SECONDS = 0.025
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Ask again and again until the condition holds; fails when it does not in five minutes."""
+    """Checks repeatedly until the condition holds. Fails if it does not hold within five minutes."""
     started = time.monotonic()
     while not condition():
         waited = time.monotonic() - started

@@ -1,4 +1,4 @@
-"""What happens to a running Penstock in the middle of its work: kill -9, of the service or of all of PostgreSQL."""
+"""Kills a running Penstock in the middle of its work with kill -9: the service, or all of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.wait import wait_until
 
 
 class Installation:
-    """A `penstock up --data-dir`, its place and its port; `stack` ends whatever runs."""
+    """Holds a `penstock up --data-dir`, its folder and its port. `stack` ends its processes."""
 
     def __init__(self, state: Path, stack: ExitStack) -> None:
         self.state = state
@@ -29,14 +29,14 @@ class Installation:
         return self._stack.enter_context(running("--data-dir", str(self.state), port=self.port))
 
     def kill_service(self) -> None:
-        """kill -9; PostgreSQL goes on and is taken over by the next `penstock up`."""
+        """Sends kill -9. PostgreSQL continues, and the next `penstock up` adopts it."""
         assert self.up.end(signal.SIGKILL) == -signal.SIGKILL
 
     def restart_service(self) -> None:
         self.up = self._start()
 
     def kill_database(self) -> None:
-        """kill -9 of the postmaster and all its children; returns when they are gone."""
+        """Sends kill -9 to the postmaster and all its children. Returns when they have ended."""
         postmaster = int((self.state / "postgres/data/postmaster.pid").read_text().split("\n")[0])
         everybody = [postmaster, *_children(postmaster)]
         for pid in everybody:
@@ -44,7 +44,7 @@ class Installation:
         wait_until(lambda: not any(map(_runs, everybody)))
 
     def wait_for_database(self) -> None:
-        """`penstock up` starts it again."""
+        """Waits until `penstock up` has restarted it."""
         wait_until(self._has_database)
 
     def _has_database(self) -> bool:
@@ -68,7 +68,7 @@ def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
-        return  # it noticed that the postmaster was gone
+        return  # The service noticed that the postmaster was gone.
 
 
 def _runs(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""URLs that subscribers give to reach what is not theirs, and what a worker may connect to for each.
+"""Lists URLs that subscribers give to reach other systems, and the addresses to which a worker may connect for each.
 
 Sources: the IANA registries of special-purpose addresses (RFC 6890), IPv6 address space and multicast addresses; RFC
 4291 (mapped and compatible addresses), 6052 and 8215 (NAT64), 3056 (6to4), 4380 (Teredo), 5214 (ISATAP); inet_aton(3)
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
-# Of each registered block that is not globally reachable, and of multicast: the first address and the last.
+# These are the first and the last address of each registered block that is not globally reachable, and of multicast.
 BLOCKS_4 = (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
     "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
@@ -20,14 +20,14 @@ BLOCKS_6 = (
     "::1/128", "::/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "2002::/16",
     "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8", "4000::/3", "8000::/3", "c000::/3",
 )  # fmt: skip
-# Services of clouds, most of which tell whoever asks from inside the credentials of the machine.
+# These are services of clouds, most of which give the credentials of the machine to callers inside it.
 CLOUDS = (
     "169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.169.123", "169.254.169.253", "100.100.100.200",
     "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::253", "fd20:ce::254",
 )  # fmt: skip
 METADATA, LOOPBACK, PRIVATE = "169.254.169.254", "127.0.0.1", "10.0.0.1"
 TARGETS = (METADATA, LOOPBACK, PRIVATE, "192.168.1.1")
-# What a public address costs a test; nothing really connects.
+# This replaces a public address in a test. Nothing really connects.
 PUBLIC = "8.8.8.8"
 
 
@@ -38,7 +38,7 @@ def ends(blocks: tuple[str, ...]) -> Iterator[str]:
 
 
 def number_forms(text: str) -> list[str]:
-    """The spellings of an IPv4 address that inet_aton understands."""
+    """Returns the spellings of an IPv4 address that inet_aton understands."""
     value = int(IPv4Address(text))
     a, b, c, d = IPv4Address(text).packed
     return [
@@ -49,7 +49,8 @@ def number_forms(text: str) -> list[str]:
 
 
 def embedded(text: str) -> list[str]:
-    """IPv6 addresses that lead to this IPv4 address: mapped, compatible, translated, NAT64, 6to4, Teredo, ISATAP."""
+    """Returns IPv6 addresses that lead to this IPv4 address: mapped, compatible, translated, NAT64, 6to4, Teredo,
+    ISATAP."""
     a, b, c, d = IPv4Address(text).packed
     high, low = f"{a:02x}{b:02x}", f"{c:02x}{d:02x}"
     masked = f"{(a << 8 | b) ^ 0xFFFF:x}:{(c << 8 | d) ^ 0xFFFF:x}"
@@ -67,8 +68,7 @@ NAMES = (
     "two.example", "xn--e1afmkfd.example", "127.0.0.1.nip.example", "169.254.169.254.sslip.example",
     "a" * 60 + ".example",
 )  # fmt: skip
-# No URL of http or https with a host of ASCII and without user information; or one whose host is a public address,
-# whatever else is in it.
+# These are not http or https URLs with an ASCII host and without user information, or their host is a public address.
 ODD = (
     "http://user@127.0.0.1/", "http://user:password@127.0.0.1/", "http://8.8.8.8@127.0.0.1/",
     "http://127.0.0.1@8.8.8.8/", "http://8.8.8.8#@127.0.0.1/", "http://8.8.8.8?@127.0.0.1/",
@@ -104,7 +104,7 @@ ODD = (
 
 
 def forbidden() -> list[str]:
-    """All of them, each once."""
+    """Returns all of them, each once."""
     return list(dict.fromkeys((
         *(f"http://{address}/" for address in ends(BLOCKS_4)),
         *(f"https://[{address}]:8443/x" for address in ends(BLOCKS_6)),
@@ -116,7 +116,7 @@ def forbidden() -> list[str]:
     )))  # fmt: skip
 
 
-# The neighbours of the blocks, and what the registries call globally reachable.
+# These are the neighbours of the blocks, and addresses that the registries call globally reachable.
 ALLOWED_4 = (
     "1.0.0.0", "1.1.1.1", PUBLIC, "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255",
     "128.0.0.0", "169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "191.255.255.255", "192.0.1.0",

@@ -1,6 +1,6 @@
-"""A real endpoint on a free port of 127.0.0.1. The path of a request says how it is answered.
+"""Runs a real endpoint on a free port of 127.0.0.1. The path of a request says how it is answered.
 
-A separate process that receives and does as little as it can; prints its port.
+A separate process receives and does as little as possible. It prints its port.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
-# 64 KiB of zeros, gzipped by a million: a decoder would make gigabytes of it. Penstock does not decode it.
+# This is 64 KiB of zeros, gzipped a million times over. A decoder would make gigabytes of it. Penstock does not decode
+# it.
 CHUNK = b"10000\r\n" + b"\x1f\x8b" + b"\0" * 65_534 + b"\r\n"
 FIXED = {
     "/200": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -31,7 +32,7 @@ FIXED = {
 
 @dataclass
 class Request:
-    """A request that arrived."""
+    """Represents a request that arrived."""
 
     path: str
     headers: dict[str, str]
@@ -40,7 +41,7 @@ class Request:
 
 @dataclass
 class Receiver:
-    """`requests`, in the order of arrival; `connections` and `open` count connections."""
+    """`requests` are in the order of arrival. `connections` and `open` count connections."""
 
     port: int = 0
     requests: list[Request] = field(default_factory=list)
@@ -64,7 +65,7 @@ class Receiver:
                 writer.close()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request; whether the connection goes on."""
+        """Serves one request. Returns whether the connection continues."""
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")[:-2]
         headers = dict(line.split(": ", 1) for line in lines)
         body = await reader.readexactly(int(headers["Content-Length"]))
@@ -78,36 +79,36 @@ class Receiver:
         return False
 
     async def hang_up(self, writer: asyncio.StreamWriter) -> None:
-        """Closes without a word."""
+        """Closes without an answer."""
 
     async def silent(self, writer: asyncio.StreamWriter) -> None:
-        """Never answers; ends when the client does."""
+        """Never answers, and ends when the client does."""
         await self.sent_until_closed(writer, b"", "silent")
 
     async def slow(self, writer: asyncio.StreamWriter) -> None:
-        """Answers after a moment: meanwhile others are under way."""
+        """Answers after a moment, so that other requests are under way."""
         await asyncio.sleep(0.02)
         writer.write(FIXED["/204"])
 
     async def drip(self, writer: asyncio.StreamWriter) -> None:
-        """A head at once, then a body that never ends, byte by byte."""
+        """Sends a head at once, and then a body that never ends, byte by byte."""
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
         await self.sent_until_closed(writer, b"x", "drip")
 
     async def drip_head(self, writer: asyncio.StreamWriter) -> None:
-        """A head that never ends."""
+        """Sends a head that never ends."""
         writer.write(b"HTTP/1.1 200 OK\r\n")
         await self.sent_until_closed(writer, b"x", "drip_head")
 
     async def long_head(self, writer: asyncio.StreamWriter) -> None:
-        """As fast as it goes."""
+        """Sends as fast as possible."""
         writer.write(b"HTTP/1.1 200 OK\r\n")
         while not writer.is_closing():
             writer.write(b"X-Header: " + b"x" * 8000 + b"\r\n")
             await writer.drain()
 
     async def gzip(self, writer: asyncio.StreamWriter) -> None:
-        """Gigabytes, for as long as somebody reads."""
+        """Sends gigabytes while the client reads."""
         writer.write(GZIP)
         while not writer.is_closing():
             writer.write(CHUNK)
@@ -123,7 +124,7 @@ class Receiver:
 
 @contextmanager
 def running_receiver() -> Iterator[Receiver]:
-    """Runs a receiver in its own thread, until the end of the block."""
+    """Runs a receiver in a separate thread until the end of the block."""
     receiver, ready = Receiver(), threading.Event()
     ends: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 

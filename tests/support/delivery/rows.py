@@ -1,4 +1,4 @@
-"""Notices and deliveries, as a publish inserts them."""
+"""Inserts notices and deliveries as a publish does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
 
 
 class Row(NamedTuple):
-    """What tests look at in queue.outgoing_delivery."""
+    """Holds the columns of queue.outgoing_delivery that tests need."""
 
     state: str
     attempts: int
@@ -33,7 +33,7 @@ def publish(  # noqa: PLR0913 - a row has many columns
     text: str = "hello",
     attributes: dict[str, Any] | None = None,
 ) -> uuid.UUID:
-    """One notice for all endpoints, `copies` deliveries each; its message id."""
+    """Publishes one notice for all endpoints, with `copies` deliveries each. Returns its message id."""
     message_id = uuid.uuid4()
     sns = kind != "event"
     with db.transaction():
@@ -64,7 +64,7 @@ def deliveries(db: Connection) -> list[Row]:
 
 
 def pass_time(db: Connection, seconds: float) -> None:
-    """The clock moves on: everything was, and is due, that much earlier."""
+    """Moves the clock on: all deliveries become, and were, due this much earlier."""
     by = (f"{seconds} seconds",)
     db.execute("update queue.outgoing_delivery set due_at = due_at - %s::interval", by)
     db.execute(
@@ -76,7 +76,7 @@ def pass_time(db: Connection, seconds: float) -> None:
 
 
 def due_in_seconds(db: Connection) -> list[float]:
-    """Until each delivery is due, in the order of their ids."""
+    """Returns the time until each delivery is due, in the order of their ids."""
     query = (
         "select extract(epoch from due_at - clock_timestamp())::float from queue.outgoing_delivery"
         " order by delivery_id"

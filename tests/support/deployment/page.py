@@ -1,6 +1,6 @@
-"""The commands of a page: its blocks of `sh`, line by line, without comments and with their here-documents.
+"""Reads the commands of a page: its blocks of `sh`, line by line, without comments and with their here-documents.
 
-A clone of this repository, with the changes that are not committed yet.
+It also makes a clone of this repository with the changes that are not committed yet.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _here_document = re.compile(r"<<(\w+)")
 
 
 def blocks(page: str) -> Iterator[list[str]]:
-    """Fenced blocks of commands."""
+    """Yields fenced blocks of commands."""
     for text in re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         yield text.splitlines()
 
 
 def commands(block: list[str]) -> Iterator[str]:
-    """The commands of a block: a line each, longer by backslashes, open quotes and here-documents."""
+    """Yields the commands of a block, one in each line, extended by backslashes, open quotes and here-documents."""
     lines = iter(block)
     for line in lines:
         command = _comment.sub("", line)
@@ -37,7 +37,7 @@ def commands(block: list[str]) -> Iterator[str]:
 
 
 def clone_to(folder: Path) -> None:
-    """Clones this checkout, and copies what differs from its last commit."""
+    """Clones this checkout, and copies the differences from its last commit."""
     subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
     difference = subprocess.run(
         ["git", "diff", "--binary", "HEAD"], cwd=ROOT, capture_output=True, check=True

@@ -1,7 +1,8 @@
-"""The examples of the SNS Developer Guide: a policy, and messages that the page says it accepts or rejects.
+"""Lists the examples of the SNS Developer Guide: a policy, and messages that it accepts or rejects according to the
+page.
 
-Pages: "String value matching", "Numeric value matching", "Key matching", "AND/OR logic", "Example filter policies".
-Where a page shows values as a bare list, it is read as an attribute of type String.Array and as a body.
+The pages are "String value matching", "Numeric value matching", "Key matching", "AND/OR logic" and "Example filter
+policies". A bare list of values on a page is read as an attribute of type String.Array and as a body.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-Attributes = dict[str, tuple[str, str]]  # type and value by name
+Attributes = dict[str, tuple[str, str]]  # It maps names to type and value.
 Body = dict[str, Any]
 STRING, NUMBER, STRINGS, NUMBERS = "String", "Number", "String.Array", "Number.Array"
 
 
 @dataclass(frozen=True)
 class Example:
-    """One policy of a page."""
+    """Represents one policy of a page."""
 
     page: str
     policy: dict[str, Any]
@@ -30,7 +31,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Case:
-    """One line of a page: a message, and whether the policy accepts it."""
+    """Represents one line of a page: a message, and whether the policy accepts it."""
 
     name: str
     policy: str
@@ -40,7 +41,7 @@ class Case:
 
 
 def strings(name: str, *values: str) -> tuple[Attributes, ...]:
-    """A message for each value."""
+    """Returns a message for each value."""
     return tuple({name: (STRING, value)} for value in values)
 
 
@@ -49,7 +50,7 @@ def numbers(name: str, *values: str) -> tuple[Attributes, ...]:
 
 
 def listed(name: str, *values: str) -> Attributes:
-    """A message with an array of strings."""
+    """Returns a message with an array of strings."""
     return {name: (STRINGS, json.dumps(values))}
 
 
@@ -259,7 +260,7 @@ EXAMPLES = (
     ),
 )
 
-# Policies of "AND/OR logic" and "Filter policy constraints" with the combinations that the page counts.
+# These are policies of "AND/OR logic" and "Filter policy constraints" with the combinations that the page counts.
 OR_POLICY = {
     "source": ["aws.cloudwatch"],
     "$or": [
@@ -283,7 +284,7 @@ NESTED_OR_POLICY = {
 
 
 def cases() -> Iterator[Case]:
-    """Every line of every page."""
+    """Yields every line of every page."""
     for example in EXAMPLES:
         policy = json.dumps(example.policy)
         for accepted, messages in ((True, example.accepts), (False, example.rejects)):

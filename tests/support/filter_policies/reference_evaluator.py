@@ -1,8 +1,8 @@
-"""What a filter policy says of a message, written straight from the SNS Developer Guide.
+"""Evaluates a filter policy on a message directly from the SNS Developer Guide.
 
-It reads the policy's own text and the message each time, tries every way to fulfil the policy, and knows nothing of
-penstock's compiled form. For policies that are valid and messages that are small. Pages: as in aws_examples.py;
-"Passing objects in arrays" and the rule that no two keys match in different elements of one array: README of
+It reads the policy's text and the message each time, tries every way to fulfil the policy, and does not use penstock's
+compiled form. It is for valid policies and small messages. The pages are those in aws_examples.py. "Passing objects in
+arrays" and the rule that no two keys match in different elements of one array come from the README of
 github.com/aws/event-ruler, "JSON Array Matching".
 """
 
@@ -33,19 +33,20 @@ RESERVED |= {"cidr", "=", "<", "<=", ">", ">="}
 
 @dataclass(frozen=True)
 class Leaf:
-    """A value in a message: its property names, and by array (the place where it is) the index of the element."""
+    """Represents a value in a message with its property names, and the index of its element for each array that
+    contains it."""
 
     names: tuple[str, ...]
     value: Any
     elements: Mapping[str, int]
 
     def stands_with(self, other: Leaf) -> bool:
-        """Whether the two are not in different elements of one array."""
+        """Returns whether the two are not in different elements of one array."""
         return all(other.elements.get(array, index) == index for array, index in self.elements.items())
 
 
 def accepts(policy: str, scope: str, message: Mapping[str, tuple[str, str]] | str) -> bool:
-    """Whether the policy accepts the message: attributes (type and value by name) or a body."""
+    """Returns whether the policy accepts the message: attributes (type and value by name) or a body."""
     rule = json.loads(policy, parse_float=Decimal, parse_int=Decimal)
     document = read_body(message) if isinstance(message, str) else read_attributes(message)
     if rule == {}:
@@ -96,7 +97,7 @@ Condition = tuple[tuple[str, ...], list[Any]]
 
 
 def alternatives(rule: dict[str, Any], above: tuple[str, ...]) -> Iterator[list[Condition]]:
-    """Every choice from the `$or`s of a rule: lists of conditions that must all hold."""
+    """Yields every choice from the `$or`s of a rule, as lists of conditions that must all hold."""
     parts: list[list[list[Condition]]] = []
     for name, value in rule.items():
         if name == "$or" and means_or(value):
@@ -110,7 +111,8 @@ def alternatives(rule: dict[str, Any], above: tuple[str, ...]) -> Iterator[list[
 
 
 def parted(name: str) -> list[str]:
-    """A name with dots is a path, in policies and in messages: the rule engine joins the names of a path by dots."""
+    """Splits a name with dots into a path, in policies and in messages, because the rule engine joins the names of a
+    path by dots."""
     return name.split(".")
 
 
@@ -124,7 +126,7 @@ def means_or(value: Any) -> bool:
 
 
 def fulfils(wanted: dict[tuple[str, ...], list[Any]], leaves: list[Leaf]) -> bool:
-    """Whether a leaf can be chosen for each key that matches it, all of which stand together."""
+    """Returns whether a leaf can be chosen for each key that matches it, so that all leaves belong together."""
     choices: list[list[Leaf]] = []
     for names, values in wanted.items():
         there = [leaf for leaf in leaves if leaf.names == names]
@@ -136,7 +138,7 @@ def fulfils(wanted: dict[tuple[str, ...], list[Any]], leaves: list[Leaf]) -> boo
 
 
 def holds(wanted: Any, value: Any) -> bool:
-    """Whether one value of a policy's list matches one value of a message."""
+    """Returns whether one value of a policy's list matches one value of a message."""
     if not isinstance(wanted, dict):
         return same(wanted, value)
     [(operator, argument)] = wanted.items()
@@ -150,7 +152,7 @@ def holds(wanted: Any, value: Any) -> bool:
 
 
 def excluded(argument: Any) -> list[Any]:
-    """What anything-but excludes, as values that a list could have."""
+    """Returns the values that anything-but excludes, in the form of a list's values."""
     if isinstance(argument, dict):
         [(operator, values)] = argument.items()
         return [{operator: one} for one in (values if isinstance(values, list) else [values])]
@@ -204,6 +206,7 @@ def in_network(network: str, value: str) -> bool:
 
 
 def expression(pattern: str) -> str:
-    """The pattern as a regular expression: a star is any text, a backslash takes the next character as it is."""
+    """Returns the pattern as a regular expression. A star is any text, and a backslash takes the next character
+    literally."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     return "".join(".*" if part == "*" else re.escape(part[-1]) for part in parts)

@@ -1,6 +1,6 @@
-"""Filter policies and messages for comparisons: every operator with every value, and random structures.
+"""Generates filter policies and messages for comparisons: every operator with every value, and random structures.
 
-The structures have few values, so that it matters where they stand. All policies are valid but for AWS's limits.
+The structures have few values, so that their positions matter. All policies are valid except for AWS's limits.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ VALUES = (*WORDS, *ADDRESSES, *NUMBERS, *BEYOND, True, False, None)
 
 
 def _patterns() -> list[str]:
-    """With a star before, after and between words; stars and backslashes of the words are meant as they are."""
+    """Returns patterns with a star before, after and between words. Stars and backslashes of the words are literal."""
     escaped = [word.replace("\\", "\\\\").replace("*", "\\*") for word in WORDS[1:13]]
     between = [f"{one}*{other}" for one, other in pairwise(escaped)]
     return [
@@ -76,7 +76,7 @@ def _ranges() -> list[list[Any]]:
 
 
 def operators() -> list[Any]:
-    """Values of a policy's list, of each kind."""
+    """Returns values of a policy's list, of each kind."""
     strings = [
         {name: word} for name in ("prefix", "suffix", "equals-ignore-case", "exactly") for word in WORDS
     ]
@@ -111,7 +111,7 @@ flat = st.dictionaries(names, values, min_size=1)
 
 
 def with_or(rules: st.SearchStrategy[Rule]) -> st.SearchStrategy[Rule]:
-    """Rules of which some have a `$or`."""
+    """Returns rules, some of which have a `$or`."""
     either = st.lists(rules, min_size=2, max_size=2).map(lambda found: {"$or": found})
     return st.one_of(rules, rules, either, st.tuples(rules, either).map(lambda both: {**both[0], **both[1]}))
 
@@ -125,7 +125,7 @@ body_policies = with_or(
 
 
 def dotted(rule: Rule) -> Rule:
-    """The same rule with names that have dots in place of objects within objects, where there is no `$or`."""
+    """Returns the same rule with dotted names in place of nested objects, if it has no `$or`."""
     found: Rule = {}
     for name, value in rule.items():
         if isinstance(value, dict) and "$or" not in value:

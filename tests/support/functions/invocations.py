@@ -1,6 +1,6 @@
-"""Invocations written short, for tests that need no HTTP.
+"""Provides short forms of invocations for tests that need no HTTP.
 
-Functions of a test, or those of this checkout, in real processes of awslambdaric.
+It runs functions of a test, or of this checkout, in real processes of awslambdaric.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QUEUE_URL = "http://sqs.internal/000000000000/orders"
 
 
 def json_request(action: str, **members: Any) -> Request:
-    """A request of the JSON protocol."""
+    """Returns a request of the JSON protocol."""
     headers = (
         ("Host", "sqs.internal"),
         ("Content-Type", "application/x-amz-json-1.0"),
@@ -35,26 +35,26 @@ def json_request(action: str, **members: Any) -> Request:
 
 
 def query_request(action: str, **parameters: str) -> Request:
-    """A request of the Query protocol."""
+    """Returns a request of the Query protocol."""
     headers = (("Host", "sqs.internal"), ("Content-Type", "application/x-www-form-urlencoded"))
     return Request(headers=headers, body=urlencode({"Action": action, **parameters}).encode())
 
 
 def invoke(functions: Functions, request: Request, name: str | None = None) -> Response:
-    """The answer of the function `name`, or of the one that a load balancer would choose."""
+    """Returns the answer of the function `name`, or of the function that a load balancer would choose."""
     chosen = name or function_for(request)
     return response_of(functions.invoke(chosen, event_of("http_api", request)))
 
 
 def call(functions: Functions, action: str, **members: Any) -> Any:
-    """The result of an action that must succeed; None when it has none."""
+    """Returns the result of an action that must succeed, or None if it has no result."""
     response = invoke(functions, json_request(action, **members))
     assert response.status == 200, response.body
     return json.loads(response.body) if response.body else None
 
 
 def error_of(response: Response) -> tuple[int, str, str]:
-    """Status, `__type` without its namespace and `x-amzn-query-error` of a JSON error."""
+    """Returns status, `__type` without its namespace and `x-amzn-query-error` of a JSON error."""
     kind = json.loads(response.body)["__type"].partition("#")[2]
     return response.status, kind, response.header("x-amzn-query-error")
 
@@ -65,7 +65,7 @@ PYTHON = ROOT / ".tools/lambda/bin/python"
 def function(
     code: Path, name: str, seconds: float = 30, memory: int = 512, most: int | None = None
 ) -> Function:
-    """The function `name` of function.py in the folder `code`, with the layer that is in there."""
+    """Returns the function `name` of function.py in the folder `code`, with the layer in that folder."""
     handler = f"function.{name}"
     return Function(
         name, handler, "python3.12", code, (code / "layer",), seconds, memory, most, {"VARIABLE": "given"}
@@ -74,7 +74,7 @@ def function(
 
 @asynccontextmanager
 async def running(*functions: Function, most: int = 4, recycle_after: int = 0) -> AsyncIterator[Fleet]:
-    """These functions can be invoked."""
+    """Makes these functions invokable."""
     runtime_api = RuntimeApi()
     async with serving(runtime_api.app, 0) as port:
         known = {f.name: f for f in functions}
@@ -89,7 +89,8 @@ async def running(*functions: Function, most: int = 4, recycle_after: int = 0) -
 async def running_stack(
     folder: Path, parameters: Mapping[str, str], variables: Mapping[str, str], *names: str
 ) -> AsyncIterator[Fleet]:
-    """These functions of template.yaml with these parameters can be invoked. `folder`: an empty one, for the build."""
+    """Makes these functions of template.yaml invokable with these parameters. `folder` is an empty one for the
+    build."""
     stack = read_stack(from_sources(folder), {"Access": "off", **parameters}, variables)
     async with running(*(stack.functions[name] for name in names)) as fleet:
         yield fleet

@@ -1,4 +1,4 @@
-"""Execution environments of Lambda, as PgBouncer sees them: each keeps one connection and makes one call at a time.
+"""Imitates execution environments of Lambda for PgBouncer: each keeps one connection and makes one call at a time.
 
     python -m tests.support.functions.many_environments URL ARN COUNT      commands on standard input, answers on
     standard output
@@ -7,8 +7,8 @@
     go, stop   make requests without end; stop, and answer
     end        answer with everything that was seen, and exit
 
-Each is the handler of functions/gateway.py with its own settings, connection, receipts and thread. A
-request that fails is followed by another one after PAUSE_SECONDS, as an SDK would do.
+Each environment is the handler of functions/gateway.py with separate settings, connection, receipts and thread. A
+failed request is followed by another one after PAUSE_SECONDS, as in an SDK.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from tests.support.local_lambda.events import event_of
 from tests.support.sql.server_crash import HIDDEN_SECONDS, drain
 
 PAUSE_SECONDS = 0.1
-# Each failure is a warning on standard output, as Lambda wants it; the answers go there.
+# Each failure is a warning on standard output, as Lambda requires. The answers go to the original standard output.
 QUIET = {"LOG_LEVEL": "error"}
 
 
 class FailedError(Exception):
-    """The function answered 503: whether the call took effect is unknown."""
+    """The function answered 503. Whether the call took effect is unknown."""
 
 
 @dataclass
 class Seen:
-    """The outcomes of the requests. Times are those of `time.time`."""
+    """Holds the outcomes of the requests. Times are those of `time.time`."""
 
     ledger: Ledger = field(default_factory=Ledger)
     successes: list[float] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Seen:
 
 
 class Turns:
-    """How many more requests may be made; None: as many as one likes."""
+    """Counts how many more requests may be made. None means any number."""
 
     def __init__(self) -> None:
         self._left: int | None = 0
@@ -71,7 +71,7 @@ class Turns:
 
 
 class Environment:
-    """One of them. `run` is its life until its turns are over."""
+    """Represents one environment. `run` lasts until its turns are over."""
 
     def __init__(self, url: str, arn: str, number: int, seen: Seen, turns: Turns) -> None:
         self._handler = Handler(None, None, ExecutionEnvironment({"DATABASE_URL": url, **QUIET}))
@@ -93,7 +93,7 @@ class Environment:
         self._handler.environment.close()
 
     def _work(self) -> Iterator[None]:
-        """Send, receive, delete what came: a request a step."""
+        """Sends, receives and deletes messages, one request in each step."""
         ledger = self._seen.ledger
         while True:
             body = next(self._bodies)
@@ -162,7 +162,7 @@ def report(what: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    # Functions write their metrics to the standard output, as CloudWatch wants it: it is not for answers here.
+    # Functions write their metrics to the standard output for CloudWatch, so it cannot carry the answers.
     _answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

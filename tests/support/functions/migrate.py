@@ -1,4 +1,4 @@
-"""The function of infra/migrate in a process of awslambdaric, and Lambda's Invoke for it."""
+"""Runs the function of infra/migrate in a process of awslambdaric, and Lambda's Invoke for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAME = "Migrate"
 
 
 def migrate_function(folder: Path, **variables: str) -> Function:
-    """The function of infra/migrate/template.yaml, as `sam build` would make it. `folder`: an empty one."""
+    """Returns the function of infra/migrate/template.yaml, as `sam build` would make it. `folder` is an empty one."""
     from_sources(folder)
     (folder / "template.yaml").unlink()
     text = (ROOT / "infra/migrate/template.yaml").read_text()
@@ -39,9 +39,10 @@ def migrate_function(folder: Path, **variables: str) -> Function:
 
 @asynccontextmanager
 async def invokable(function: Function) -> AsyncIterator[tuple[Fleet, str]]:
-    """The function, and the endpoint of an API with Lambda's Invoke, which calls it by any name.
+    """Yields the function, and the endpoint of an API with Lambda's Invoke, which calls it by any name.
 
-    Source: Lambda API Reference, "Invoke": 200 also for an error of the function, which X-Amz-Function-Error names.
+    The source is the Lambda API Reference, "Invoke": the status is 200 also for an error of the function, which
+    X-Amz-Function-Error names.
     """
     async with running(function) as fleet:
 
@@ -61,7 +62,7 @@ async def invokable(function: Function) -> AsyncIterator[tuple[Fleet, str]]:
 
 
 async def error_of(fleet: Fleet, event: dict[str, Any]) -> dict[str, Any]:
-    """`errorType` and `errorMessage` of an invocation that must fail."""
+    """Returns `errorType` and `errorMessage` of an invocation that must fail."""
     try:
         result = await fleet.invoke(NAME, event)
     except FunctionError as error:

@@ -1,13 +1,13 @@
-"""An HTTP server in front of the functions, so that real SDK clients can call them.
+"""Runs an HTTP server in front of the functions, so that real SDK clients can call them.
 
     with FunctionServer(database.pooled_dsn) as deployment:
         client = boto3.client("sqs", endpoint_url=deployment.endpoint_url, …)
 
-Each request becomes an event of API Gateway (or of a load balancer, by `event_form`) and goes, as with the rules of a
-load balancer, by `X-Amz-Target` to the action's own function, or else to the gateway. The functions are those of
-`functions/`, called in this process. As on Lambda, one execution environment answers one request at a time; more are
-made while all are busy, up to a limit, and idle ones are used again. Events and results that are larger than AWS allows
-are refused, by Lambda or by the load balancer: sources as in `penstock.response_limit`.
+Each request becomes an event of API Gateway, or of a load balancer, by `event_form`. Its `X-Amz-Target` leads to the
+action's function, as in the rules of a load balancer. Other requests go to the gateway. The functions are those of
+`functions/`, called in this process. As on Lambda, one execution environment answers one request at a time. More are
+made while all are busy, up to a limit, and idle ones are used again. Lambda or the load balancer refuses events and
+results that are larger than AWS allows. `penstock.response_limit` names the sources.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.support.local_lambda.events import Event, EventForm, Request, Respons
 ROOT = Path(__file__).resolve().parents[3]
 FUNCTIONS = ROOT / "functions"
 
-# AWS writes MB. These are the smaller readings, so that a size accepted here is accepted there.
+# AWS writes MB. These are the smaller readings, so a size accepted here is accepted there.
 LAMBDA_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000
 
@@ -48,18 +48,19 @@ def file_name(action: str) -> str:
 
 
 def function_for(request: Request) -> str:
-    """The function for a request: `sqs/send_message` by its X-Amz-Target, or method and path; `rest`, or `gateway`."""
+    """Returns the function for a request: `sqs/send_message` by its X-Amz-Target, or method and path; `rest`, or
+    `gateway`."""
     if request.path == "/v1" or request.path.startswith(("/v1/", "/console")):
         return "rest"
     kind, label = find_rest_resource(request.path) or ("", None)
     route = BY_ROUTE.get((request.method, kind, label is not None))
-    route = None if route in MAPPING_ACTIONS else route  # the container's alone
+    route = None if route in MAPPING_ACTIONS else route  # Only the container has this.
     action = route or BY_TARGET.get(request.header("x-amz-target").encode())
     return f"{action.service}/{file_name(action.name)}" if action else "gateway"
 
 
 def load_handler(name: str, variables: Mapping[str, str]) -> Any:
-    """The handler of functions/<name>.py in a new execution environment: the file is executed again."""
+    """Returns the handler of functions/<name>.py in a new execution environment. The file is executed again."""
     spec = spec_from_file_location(f"function_{next(_numbers)}", FUNCTIONS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -70,12 +71,13 @@ def load_handler(name: str, variables: Mapping[str, str]) -> Any:
 
 
 def writes_utf_8() -> bool:
-    """Whether the runtime writes results in UTF-8, as those from Python 3.12 on; the others write ASCII."""
+    """Returns whether the runtime writes results in UTF-8, as runtimes from Python 3.12 on do. The others write
+    ASCII."""
     return os.environ.get("AWS_EXECUTION_ENV", "") > "AWS_Lambda_python3.11"
 
 
 class TooLargeError(Exception):
-    """An event or a result is larger than AWS passes on: the status of what the client gets instead."""
+    """An event or a result is larger than AWS passes on. `status` is the status of the client's answer."""
 
     def __init__(self, status: int) -> None:
         super().__init__(str(status))
@@ -83,7 +85,7 @@ class TooLargeError(Exception):
 
 
 class Functions:
-    """The deployed functions: execution environments, made when needed, busy with one invocation or idle."""
+    """Holds the deployed functions: execution environments, made when needed, busy with one invocation or idle."""
 
     def __init__(self, dsn: str, variables: Mapping[str, str] | None = None, limit: int = 10) -> None:
         # An invocation of a scheduled function ends when nothing is due.
@@ -101,9 +103,9 @@ class Functions:
             handler.environment.close()
 
     def invoke(self, name: str, event: Event) -> Event:
-        """One invocation. Event and answer are JSON on the way, as on Lambda, and have a limit: TooLargeError.
+        """Makes one invocation. Event and answer are JSON on the way, as on Lambda, and have a limit: TooLargeError.
 
-        Raises what the handler raises.
+        Raises the errors of the handler.
         """
         balanced = "elb" in (event.get("requestContext") or {})
         sent = json.dumps(event)
@@ -141,7 +143,7 @@ class Functions:
 
 
 class FunctionServer:
-    """The server. Settings other than DATABASE_URL come by `variables`, by their names in the environment."""
+    """Represents the server. `variables` has settings other than DATABASE_URL by their names in the environment."""
 
     def __init__(
         self, dsn: str, event_form: EventForm = "http_api", variables: Mapping[str, str] | None = None
@@ -153,7 +155,7 @@ class FunctionServer:
 
     @property
     def endpoint_url(self) -> str:
-        """For the SDK's `endpoint_url`, without a slash at the end."""
+        """Returns the URL for the SDK's `endpoint_url`, without a slash at the end."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
@@ -163,12 +165,12 @@ class FunctionServer:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.hang_up()
-        self._server.server_close()  # waits for the requests under way
+        self._server.server_close()  # It waits for the requests under way.
         self._thread.join()
         self.functions.__exit__()
 
     def answer(self, request: Request) -> Response:
-        """What a client gets for a request."""
+        """Returns the client's answer to a request."""
         event = event_of(self.event_form, request)
         if self.event_form.startswith("alb") and len(request.body) > LOAD_BALANCER_BYTES:
             return Response(413, [], b"")
@@ -179,7 +181,7 @@ class FunctionServer:
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # so that server_close joins them
+    daemon_threads = False  # This lets server_close join them.
 
     def __init__(self, deployment: FunctionServer) -> None:
         super().__init__(("127.0.0.1", 0), _Connection)
@@ -198,10 +200,10 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def hang_up(self) -> None:
-        """No further request comes from clients that keep their connections open."""
+        """Lets no further request come from clients that keep their connections open."""
         with self._lock:
             for connection in self._connections:
-                with suppress(OSError):  # the client was quicker
+                with suppress(OSError):  # The client was faster.
                     connection.shutdown(socket.SHUT_RD)
 
 
@@ -213,7 +215,7 @@ class _Connection(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         address = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        forwarded = ("X-Forwarded-Proto", "http")  # API Gateway and load balancers add it
+        forwarded = ("X-Forwarded-Proto", "http")  # API Gateway and load balancers add this header.
         headers = (*self.headers.items(), forwarded)
         self._write(
             self.server.deployment.answer(Request(self.command, address.path, address.query, headers, body))

@@ -1,7 +1,7 @@
-"""`make fuzz-api SECONDS=60`: requests at random by Schemathesis, without access control and with bearer keys.
+"""Runs `make fuzz-api SECONDS=60`: random requests by Schemathesis, without access control and with bearer keys.
 
-The exit code is 1 for a finding of Schemathesis, a response of 5xx but 503, or a failed request in the service's log.
-Statuses are counted by the service itself (/metrics).
+The exit code is 1 for a finding of Schemathesis, a response of 5xx except 503, or a failed request in the service's
+log. The service itself counts the statuses (/metrics).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.support.programs.penstock_up import COMMAND, Up, running
 
 SCHEMATHESIS = Path(".tools/python/bin/schemathesis")
 CONFIG = Path(__file__).with_name("schemathesis.toml")
-# Webhooks would go to addresses that were made up; queues are made again at once after they were deleted.
+# Webhooks would go to invented addresses. Deleted queues can be created again at once.
 SETTINGS = {
     "QUEUE_HTTP_DELIVERY_ENABLED": "false",
     "QUEUE_RECREATE_INTERVAL_SECONDS": "0",
@@ -39,7 +39,7 @@ SETTINGS = {
 ACCESS = ("off", "sigv4")
 QUEUES = ("fuzz", "fuzz-2", "fuzz.fifo", "kept", "kept.fifo")
 REFILL_SECONDS = 3.0
-GRACE_SECONDS = 300  # Schemathesis ends by itself
+GRACE_SECONDS = 300  # Schemathesis ends by itself.
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -50,14 +50,14 @@ def main(
     seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
     access: Annotated[str, typer.Option(help="only this value of QUEUE_ACCESS: off or sigv4")] = "",
 ) -> None:
-    """Sends requests at random and prints the faults of the answers."""
+    """Sends random requests and prints the faults of the answers."""
     seed = seed or random.SystemRandom().randrange(1, 2**31)
     results = [fuzz(mode, seconds, seed) for mode in ACCESS if access in ("", mode)]
     sys.exit(0 if all(results) else 1)
 
 
 def fuzz(access: str, seconds: int, seed: int) -> bool:
-    """Whether all answers with this value of QUEUE_ACCESS are as documented."""
+    """Returns whether all answers with this value of QUEUE_ACCESS are as documented."""
     typer.echo(f"QUEUE_ACCESS={access}, {seconds} s, seed {seed}")
     encryption_key = b64encode(secrets.token_bytes(32)).decode()
     settings: dict[str, str] = {**SETTINGS, "QUEUE_ACCESS": access, "QUEUE_ENCRYPTION_KEY": encryption_key}
@@ -75,7 +75,7 @@ def fuzz(access: str, seconds: int, seed: int) -> bool:
 
 
 def is_wrong(status: int) -> bool:
-    """Whether no answer may have this status."""
+    """Returns whether no answer may have this status."""
     return status >= 500 and status != 503
 
 
@@ -96,7 +96,7 @@ def show(counted: Counter[tuple[str, int]], errors: list[str]) -> None:
 
 
 def run_keys(up: Up, settings: dict[str, str], *arguments: str) -> str:
-    """The first line of `penstock keys`."""
+    """Returns the first line of `penstock keys`."""
     done = subprocess.run(
         [*COMMAND, "keys", *arguments],
         env={**os.environ, **settings, "DATABASE_URL": up.dsn},
@@ -108,7 +108,7 @@ def run_keys(up: Up, settings: dict[str, str], *arguments: str) -> str:
 
 
 def prepare(up: Up, headers: dict[str, str]) -> list[int]:
-    """Makes what the names and ids of schemathesis.toml find: queues with messages, webhooks that wait.
+    """Creates the objects for the names and ids of schemathesis.toml: queues with messages, and webhooks that wait.
 
     Returns ids of messages.
     """
@@ -122,12 +122,12 @@ def prepare(up: Up, headers: dict[str, str]) -> list[int]:
 
 
 def client(up: Up, headers: dict[str, str]) -> httpx.Client:
-    """A client of the REST API."""
+    """Returns a client of the REST API."""
     return httpx.Client(base_url=f"{up.address}/v1", headers=headers, timeout=60)
 
 
 def fill(http: httpx.Client, queue: str, count: int) -> list[int]:
-    """Makes the queue if it is not there, and sends messages to it. Returns their ids; none if it is gone again."""
+    """Creates the queue if it is missing, and sends messages to it. Returns their ids, or none if it is gone again."""
     http.post("/queues", json={"name": queue, "attributes": {"archive": "true"}})
     group = {"group_id": "a"} if queue.endswith(".fifo") else {}
     messages = [
@@ -139,7 +139,7 @@ def fill(http: httpx.Client, queue: str, count: int) -> list[int]:
 
 @contextmanager
 def filled_again(up: Up, headers: dict[str, str]) -> Iterator[None]:
-    """Keeps filling the queues, which requests at random purge and delete."""
+    """Keeps filling the queues, which random requests purge and delete."""
     ended = Event()
 
     def keep() -> None:
@@ -158,7 +158,7 @@ def filled_again(up: Up, headers: dict[str, str]) -> Iterator[None]:
 
 
 def config_of(ids: list[int], certificate: str) -> str:
-    """The configuration, with ids of messages and the id in the certificate's path."""
+    """Returns the configuration with ids of messages and the id in the certificate's path."""
     key = certificate.rpartition("-")[2].partition(".")[0]
     config = CONFIG.read_text().replace("values = [1, 2, 3]", f"values = {[1, 2, 3, *ids]}")
     return config.replace('values = ["signing"]', f'values = ["{key}"]')
@@ -178,7 +178,7 @@ def run_schemathesis(up: Up, headers: dict[str, str], config: str, seconds: int,
 
 
 def read_counts(up: Up, headers: dict[str, str]) -> Counter[tuple[str, int]]:
-    """The responses of the service by operation and status."""
+    """Returns the responses of the service by operation and status."""
     page = httpx.get(f"{up.address}/metrics", headers=headers).raise_for_status().text
     line = re.compile(
         r'^penstock_http_requests_total\{method="(.+?)",path="(.+?)",status="(\d+)"\} (\d+)', re.MULTILINE

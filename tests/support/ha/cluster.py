@@ -1,7 +1,7 @@
-"""Three PostgreSQL servers under Patroni, and etcd, all on 127.0.0.1: started, switched over, killed and stopped.
+"""Starts, switches over, kills and stops three PostgreSQL servers under Patroni, and etcd, all on 127.0.0.1.
 
-Patroni comes from requirements/ha.lock, etcd from PATH or, on Debian and Ubuntu, from its package, which needs no root.
-Clients name all members in one address, with target_session_attrs=read-write.
+Patroni comes from requirements/ha.lock. etcd comes from PATH or, on Debian and Ubuntu, from its package, which needs no
+root. Clients name all members in one address, with target_session_attrs=read-write.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TEMPLATE: Final = Path(__file__).with_name("patroni.yml.tmpl")
 
 @dataclass
 class Member:
-    """A PostgreSQL and the Patroni that runs it. `process`: of Patroni."""
+    """Represents a PostgreSQL and the Patroni that runs it. `process` is Patroni's."""
 
     name: str
     folder: Path
@@ -45,7 +45,7 @@ class Member:
     process: subprocess.Popen[bytes] | None = None
 
     def pids(self) -> list[int]:
-        """Patroni, the postmaster and its children: all that a machine would take with it."""
+        """Returns Patroni, the postmaster and its children, which all stop with the machine."""
         found = [self.process.pid] if self.process else []
         with suppress(OSError, ValueError):
             postmaster = int((self.folder / "data/postmaster.pid").read_text().split("\n")[0])
@@ -54,7 +54,7 @@ class Member:
         return found
 
     def signal(self, number: signal.Signals) -> None:
-        """To all of them."""
+        """Sends the signal to all of them."""
         for pid in self.pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
@@ -62,7 +62,7 @@ class Member:
 
 @dataclass
 class Cluster:
-    """A running cluster. `synchronous`: a commit waits for a standby."""
+    """Represents a running cluster. With `synchronous` a commit waits for a standby."""
 
     folder: Path
     account: SystemAccount
@@ -73,7 +73,7 @@ class Cluster:
     members: list[Member] = field(default_factory=list)
 
     def dsn(self, user: str = "postgres", database: str = "postgres", **options: str) -> str:
-        """The address of whichever member is the primary."""
+        """Returns the address of the present primary."""
         return psycopg.conninfo.make_conninfo(
             host=",".join(["127.0.0.1"] * len(self.members)),
             port=",".join(str(member.port) for member in self.members),
@@ -85,7 +85,7 @@ class Cluster:
         )
 
     def start(self, member: Member) -> None:
-        """Starts its Patroni, which starts PostgreSQL; it joins as a standby when there is a primary."""
+        """Starts its Patroni, which starts PostgreSQL. It joins as a standby if there is a primary."""
         text = Template(_TEMPLATE.read_text()).substitute(
             name=member.name,
             rest_port=member.rest_port,
@@ -102,11 +102,11 @@ class Cluster:
             member.process = self.account.start([_PATRONI, configuration], output=output)
 
     def primary(self) -> Member | None:
-        """The member that says that it is the primary, if one does."""
+        """Returns the member that reports that it is the primary, if there is one."""
         return next((member for member in self.members if _status(member, "primary") == 200), None)
 
     def wait_for(self, standbys: int) -> Member:
-        """Returns the primary as soon as there is one, and so many standbys that follow it."""
+        """Returns the primary when there is one, and this many standbys that follow it."""
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             primary = self.primary()
@@ -119,7 +119,7 @@ class Cluster:
         raise LocalError(f"the cluster has no primary with {standbys} standbys; see {self.folder}/*/log")
 
     def switch_over(self) -> Member:
-        """Asks Patroni for another primary, in an orderly way; returns the one that was."""
+        """Asks Patroni for another primary in an orderly way. Returns the former primary."""
         primary = self.wait_for(1)
         answer = httpx.post(
             f"http://127.0.0.1:{primary.rest_port}/switchover",
@@ -140,7 +140,7 @@ def _status(member: Member, path: str) -> int:
 
 @contextmanager
 def running_cluster(folder: Path, account: SystemAccount, synchronous: bool) -> Iterator[Cluster]:
-    """A cluster with all members in step; everything is killed at the end. Raises LocalError."""
+    """Yields a cluster with all members in step, and kills everything at the end. Raises LocalError."""
     binaries = accessible_binaries(find_binaries(), account)
     if not account.can_run(_PATRONI):
         raise LocalError(

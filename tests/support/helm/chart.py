@@ -1,4 +1,4 @@
-"""The chart of infra/helm, rendered by Helm, and what Kubernetes would read in it."""
+"""Renders the chart of infra/helm with Helm, and reads the result as Kubernetes does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import yaml
 ROOT = Path(__file__).parents[3]
 CHART, HELM = ROOT / "infra/helm", ROOT / ".tools/helm/bin/helm"
 VALUES = {path.stem: path for path in sorted((CHART / "ci").glob("*.yaml"))}
-# The oldest Kubernetes that the chart takes, whose schemas the objects are compared with.
+# The objects are compared with the schemas of the oldest Kubernetes that the chart allows.
 KUBERNETES = "1.27.0"
 NAMESPACE = "queues"
 
@@ -23,51 +23,51 @@ Object = Mapping[str, Any]
 
 
 class ChartError(Exception):
-    """Helm renders nothing; the text says why."""
+    """Helm renders nothing. The text says why."""
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """The objects of one rendering."""
+    """Holds the objects of one rendering."""
 
     objects: tuple[Object, ...]
 
     def of(self, kind: str) -> dict[str, Object]:
-        """The objects of a kind, by name."""
+        """Returns the objects of a kind by name."""
         return {each["metadata"]["name"]: each for each in self.objects if each["kind"] == kind}
 
     @cached_property
     def workloads(self) -> dict[str, Object]:
-        """Deployments, jobs and what the jobs of schedules are made from, by name."""
+        """Returns deployments, jobs and the templates of scheduled jobs, by name."""
         scheduled = {name: each["spec"]["jobTemplate"] for name, each in self.of("CronJob").items()}
         return {**self.of("Deployment"), **self.of("Job"), **scheduled}
 
     @cached_property
     def pods(self) -> dict[str, Object]:
-        """The pods' metadata and spec, by the name of the workload that makes them."""
+        """Returns the pods' metadata and spec by the name of the workload that creates them."""
         return {name: each["spec"]["template"] for name, each in self.workloads.items()}
 
     @property
     def containers(self) -> Iterator[Object]:
-        """Every container of every pod."""
+        """Yields every container of every pod."""
         for pod in self.pods.values():
             yield from pod["spec"]["containers"]
 
     def selected(self, selector: Mapping[str, str]) -> set[str]:
-        """The names of the workloads whose pods have these labels."""
+        """Returns the names of the workloads whose pods have these labels."""
         return {
             name for name, pod in self.pods.items() if selector.items() <= pod["metadata"]["labels"].items()
         }
 
 
 def container(pod: Object) -> Object:
-    """The only container of a pod."""
+    """Returns the only container of a pod."""
     (only,) = pod["spec"]["containers"]
     return dict(only)
 
 
 def environment(pod: Object) -> dict[str, Any]:
-    """The variables of a pod's only container: text, or (secret, key)."""
+    """Returns the variables of a pod's only container: text, or (secret, key)."""
     found: dict[str, Any] = {}
     for variable in container(pod)["env"]:
         assert variable["name"] not in found, "Kubernetes takes the last one, and warns"
@@ -82,7 +82,7 @@ def environment(pod: Object) -> dict[str, Any]:
 def render(
     values: str = "minimal", more: Mapping[str, Any] | None = None, release: str = "penstock"
 ) -> Rendered:
-    """Renders a file of infra/helm/ci; `more`: values that come on top. Raises ChartError."""
+    """Renders a file of infra/helm/ci. `more` has values that override it. Raises ChartError."""
     return _render(values, json.dumps(more or {}), release)
 
 
@@ -95,12 +95,12 @@ def _render(values: str, more: str, release: str) -> Rendered:
     done = subprocess.run(command, input=more, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ChartError(done.stderr)
-    # BaseLoader's texts would hide that `port: "80"` is no number; SafeLoader reads as Kubernetes does.
+    # BaseLoader's texts would hide that `port: "80"` is not a number. SafeLoader reads as Kubernetes does.
     return Rendered(tuple(each for each in yaml.safe_load_all(done.stdout) if each))
 
 
 def lint(values: str) -> str:
-    """Returns the output of `helm lint --strict`. Raises ChartError for warnings, too."""
+    """Returns the output of `helm lint --strict`. Raises ChartError for warnings too."""
     command: list[str | Path] = [
         HELM,
         "lint",

@@ -1,7 +1,7 @@
-"""Objects against the OpenAPI schemas of Kubernetes 1.27, without a cluster.
+"""Checks objects against the OpenAPI schemas of Kubernetes 1.27, without a cluster.
 
-Source: the document that an API server of 1.27 gives out ("The Kubernetes API", kubernetes.io), which a module that
-Helm is made of ships. Custom resources (ServiceMonitor, ScaledObject, TriggerAuthentication) are not in it.
+The source is the document of an API server of 1.27 ("The Kubernetes API", kubernetes.io), which a module of Helm
+contains. It does not have custom resources (ServiceMonitor, ScaledObject, TriggerAuthentication).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.support.helm.chart import ROOT, Object
 SCHEMAS = ROOT / ".tools/helm/kubernetes.json"
 CHECKER = ROOT / ".tools/python/bin/check-jsonschema"
 CUSTOM = {"ServiceMonitor", "ScaledObject", "TriggerAuthentication"}
-# Types that JSON writes in two ways, for which the document names one.
+# JSON writes these types in two ways, and the document names one.
 EITHER = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ["integer", "string"],
     "io.k8s.apimachinery.pkg.api.resource.Quantity": ["number", "string"],
@@ -26,14 +26,14 @@ EITHER = {
 
 
 def _strict(definition: dict[str, Any]) -> dict[str, Any]:
-    """The definition without fields that it does not name, which an API server drops silently."""
+    """Returns the definition without fields that it does not name, which an API server drops silently."""
     open_ended = definition.get("x-kubernetes-preserve-unknown-fields") or "properties" not in definition
     return definition if open_ended else {**definition, "additionalProperties": False}
 
 
 @cache
 def _schema() -> tuple[str, frozenset[str]]:
-    """A schema that takes any object of a known kind, and the kinds, as apiVersion and kind."""
+    """Returns a schema that accepts any object of a known kind, and the kinds as apiVersion and kind."""
     document = json.loads(SCHEMAS.read_text())
     definitions = {name: _strict(definition) for name, definition in document["definitions"].items()}
     for name, types in EITHER.items():
@@ -49,7 +49,7 @@ def _schema() -> tuple[str, frozenset[str]]:
 
 
 def complaints(objects: Iterable[Object], folder: Path) -> str:
-    """The faults of the objects that are not custom resources; empty without faults. `folder` is for files."""
+    """Returns the faults of the objects that are not custom resources, empty without faults. `folder` is for files."""
     text, kinds = _schema()
     (folder / "schema.json").write_text(text)
     files = []

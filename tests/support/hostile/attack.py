@@ -1,4 +1,4 @@
-"""A hostile request, and how one is written."""
+"""Defines a hostile request and how to write one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ JSON = b"application/x-amz-json-1.0"
 
 
 class Attack(NamedTuple):
-    """`data` is a whole request. `http`: it is well formed as such. `silent`: the service may just hang up."""
+    """`data` is a whole request. `http` says that it is well-formed HTTP. `silent` says that the service may close
+    without an answer."""
 
     kind: str
     data: bytes
@@ -24,7 +25,7 @@ def request(
     path: bytes = b"/",
     length: bytes | None = None,
 ) -> bytes:
-    """HTTP/1.1, with a Host and a Content-Length."""
+    """Returns an HTTP/1.1 request with a Host and a Content-Length."""
     size = b"%d" % len(body) if length is None else length
     lines = (
         method + b" " + path + b" HTTP/1.1",

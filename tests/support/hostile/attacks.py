@@ -1,6 +1,6 @@
-"""Hostile requests as bytes for a socket: seeded, so that the same number makes the same ones.
+"""Generates hostile requests as bytes for a socket, from a seed, so that the same number makes the same requests.
 
-Each must be answered 4xx and change nothing. Whatever is well formed as HTTP may go to any deployment.
+Each must be answered 4xx and change nothing. Well-formed HTTP may go to any deployment.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def member_in_query(rng: Random, target: Target) -> Attack:
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
 def good(action: str, target: Target) -> Members:
-    """The members that an action needs."""
+    """Returns the members that an action needs."""
     more: Members = {
         "CreateQueue": {"QueueName": "never-made"}, "GetQueueUrl": {"QueueName": "never-made"},
         "StartMessageMoveTask": {"SourceArn": target.arn}, "ListMessageMoveTasks": {"SourceArn": target.arn},
@@ -70,7 +70,8 @@ RAW = {
 
 
 def wrong_type(rng: Random, target: Target) -> Attack:
-    """A member of a wrong type, or with a value that is not JSON, alone or after a good one of its name."""
+    """Returns a member of a wrong type, or with a value that is not JSON, alone or after a good member with its
+    name."""
     action = rng.choice(service_model("json").operation_names)
     shapes = service_model("json").operation_model(action).input_shape.members
     name = rng.choice(list(shapes))
@@ -86,7 +87,7 @@ def wrong_type(rng: Random, target: Target) -> Attack:
 
 
 def not_json(rng: Random, target: Target) -> Attack:
-    """A good body that was cut or has a byte too many, or no object at all."""
+    """Returns a good body that was cut or has a byte too many, or no object at all."""
     action = rng.choice(ON_A_QUEUE)
     body = json.dumps(good(action, target)).encode()
     where = rng.randrange(1, len(body))
@@ -104,7 +105,7 @@ def not_json(rng: Random, target: Target) -> Attack:
 
 # --- Query -----------------------------------------------------------------------------------------------------------
 def not_a_form(rng: Random, target: Target) -> Attack:
-    """A form that is no request, with or without a good beginning."""
+    """Returns a form that is no request, with or without a good beginning."""
     start = b"Action=SendMessage&QueueUrl=" + quote(target.url, safe="").encode() + b"&MessageBody=x"
     number = b"%d" % rng.randint(1, 999)
     bad = start + rng.choice((

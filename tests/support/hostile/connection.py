@@ -1,4 +1,4 @@
-"""One connection that sends attacks one after the other, and takes the time until each is answered."""
+"""Sends attacks one after the other on one connection, and measures the time until each is answered."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from urllib.parse import urlsplit
 
 from tests.support.hostile.attack import Attack
 
-# Longer than any answer takes; a hang fails the test.
+# This is longer than any answer takes. A hang fails the test.
 PATIENCE_SECONDS = 20
 _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 
 
 class Outcome(NamedTuple):
-    """`status` 0: the service hung up without a word. `milliseconds` from the last byte sent to the first received."""
+    """A `status` of 0 means that the service closed without an answer. `milliseconds` count from the last byte sent to
+    the first received."""
 
     status: int
     body: bytes
@@ -26,7 +27,7 @@ class Outcome(NamedTuple):
 
 
 class Connection:
-    """Opened again whenever the service has closed it."""
+    """Opens again when the service has closed it."""
 
     def __init__(self, endpoint_url: str) -> None:
         address = urlsplit(endpoint_url)
@@ -34,7 +35,7 @@ class Connection:
         self._socket: socket.socket | None = None
 
     def send(self, attack: Attack) -> Outcome:
-        """What the service says. Raises TimeoutError when it says nothing for 20 s."""
+        """Returns the service's answer. Raises TimeoutError if there is none for 20 s."""
         if self._socket is None:
             self._socket = socket.create_connection(self._address, PATIENCE_SECONDS)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -60,11 +61,11 @@ class Connection:
         try:
             connection.sendall(attack.data)
         except (ConnectionError, BrokenPipeError):
-            if attack.silent:  # refused before it was read: the answer is there, or not
+            if attack.silent:  # The service refused it before it was read, so the answer may be there.
                 return
             raise
         if attack.silent:
-            with suppress(OSError):  # the service has hung up already
+            with suppress(OSError):  # The service has already closed.
                 connection.shutdown(socket.SHUT_WR)
 
     def _read(self, connection: socket.socket, began: float) -> Outcome:

@@ -1,7 +1,7 @@
-"""How many different attacks of each kind the tests try: `python -m tests.support.hostile.counts`.
+"""Counts the different attacks of each kind that the tests try: `python -m tests.support.hostile.counts`.
 
-Cases that differ, each counted once, however many deployments, protocols and ways in it is tried by. Those of
-docs/security/tests.md are compared with these by a test.
+Different cases count once, in any number of deployments, protocols and ways. A test compares the numbers of
+docs/security/tests.md with these.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ URL, ARN = f"http://localhost/{ACCOUNT}/q", f"arn:aws:sqs:us-east-1:{ACCOUNT}:q"
 TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:t"
 KEYS = ("PSTKAAAAAAAAAAAAAAAA", "s" * 40), ("PSTKBBBBBBBBBBBBBBBB", "t" * 40)
 BEARER = f"PSTB{'A' * 16}.{'s' * 40}"
-# Seeds and numbers of tests/system/hostile/test_hostile.py, without the slow test and with it.
+# These are seeds and numbers of tests/system/hostile/test_hostile.py, without the slow test and with it.
 FUZZED, FUZZED_SLOWLY = ((1, 1_500), (2, 800)), (3, 50_000)
 
 
 def distinct(cases: Iterable[bytes]) -> int:
-    """By their hashes, since some are megabytes."""
+    """Counts different values by their hashes, because some have megabytes."""
     return len({sha256(case).digest() for case in cases})
 
 
 @cache
 def counts() -> dict[str, int]:
-    """By what they are; takes seconds."""
+    """Returns the counts by kind. It takes seconds."""
     signer = Signer("http://localhost", URL, f"/{ACCOUNT}/other", *KEYS)
     kinds = (*KINDS.values(), *WIRE_KINDS.values(), unknown_keys)
     with patch(
         "tests.support.hostile.signatures.signing.datetime"
-    ) as clock:  # the same request at two times counts once
+    ) as clock:  # The same request at two times counts once.
         clock.now.return_value = datetime(2026, 1, 1, tzinfo=UTC)
         signed = [list(kind(signer)) for kind in kinds]
     receipts = ReceiptHandles(bytes(32))
@@ -62,7 +62,7 @@ def counts() -> dict[str, int]:
 
 
 def fuzzed(*runs: tuple[int, int]) -> int:
-    """Different requests of these runs, each a seed and a number."""
+    """Returns different requests of these runs, each a seed and a number."""
     target = Target(
         URL,
         f"{URL}.fifo",
@@ -76,7 +76,7 @@ def fuzzed(*runs: tuple[int, int]) -> int:
 
 
 def forged_handles(number: int) -> int:
-    """Different forgeries among so many, of the seed of the slow test."""
+    """Returns different forgeries among this many, with the seed of the slow test."""
     receipts = ReceiptHandles(bytes(range(32)))
     mine, others = handles_of(receipts, ARN, 200), handles_of(receipts, ARN + "2", 200)
     return distinct(forged.encode("utf-8", "surrogatepass") for forged in forgeries(2, number, mine, others))

@@ -1,5 +1,5 @@
-"""Hostile requests to the REST API for events, transactions, deliveries and schedules: documents of docs/, what they
-cannot be."""
+"""Generates hostile requests to the REST API for events, transactions, deliveries and schedules, from invalid documents
+of docs/."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NO_EXPRESSIONS: tuple[dict[str, Any], ...] = (
 
 
 def _part(rng: Random, valid: re.Pattern[str]) -> str:
-    """A part of a path that this may not be."""
+    """Returns a part of a path that must be refused."""
     text = values.text(
         rng,
         lambda found: valid.fullmatch(found) is None and 0 < len(found) < 5_000 and found not in {".", ".."},
@@ -49,12 +49,12 @@ def _queue_headers(rng: Random) -> Any:
 
 
 def _headers(rng: Random) -> Any:
-    """Those of an event: the text of a header's JSON may have an escaped NUL, but filters compare its values."""
+    """Returns headers of an event. The JSON of a header may have an escaped NUL, but filters compare its values."""
     return {"a": {"b": "\x00"}} if rng.random() < 0.1 else _queue_headers(rng)
 
 
 def _message(rng: Random) -> dict[str, Any]:
-    """A message or an invalid event."""
+    """Returns a message or an invalid event."""
     return rng.choice((
         {}, {"messages": 1}, {"message": 1, "more": 1},
         {"message": 1, "delay": rng.choice((-1, 901, "1", 1.5, 10**30))}, {"message": 1, "headers": _headers(rng)},
@@ -95,7 +95,7 @@ def events(rng: Random, queue: str) -> Native:
 
 
 def transactions(rng: Random, queue: str) -> Native:
-    """/v1/transactions, of which nothing may happen when a part cannot."""
+    """Returns a request to /v1/transactions, which must do nothing if a part is invalid."""
     good = {"queue": queue, "message": "half of a transaction"}
     bad: dict[str, Any] = rng.choice((
         {"send": [{**good, **_message(rng), "more": 1}]}, {"send": [{"queue": "never-made", "message": 1}]},
@@ -134,7 +134,7 @@ def deliveries(rng: Random, _queue: str) -> Native:
 
 
 def schedules(rng: Random, queue: str) -> Native:
-    """/v1/schedules and /v1/previews."""
+    """Returns a request to /v1/schedules or /v1/previews."""
     target = {"queue": queue, "message": 1}
     good = {"name": "never-made", "cron": "0 0 * * *", "target": target}
     targets: tuple[Any, ...] = (

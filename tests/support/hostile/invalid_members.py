@@ -1,4 +1,4 @@
-"""Requests of every action in which one member is what it cannot be. Each must be refused whole, and change nothing."""
+"""Generates requests of every action with one invalid member. Each must be refused as a whole and change nothing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Members = dict[str, Any]
 
 
 class Target(NamedTuple):
-    """The resources to attack: URLs of a standard and a FIFO queue, ARN of the first, a receipt handle of it; ARNs
-    of a standard and a FIFO topic, and of the first one's subscription of that queue."""
+    """Holds the resources to attack: URLs of a standard and a FIFO queue, the ARN of the first and a receipt handle of
+    it; ARNs of a standard and a FIFO topic, and of the first one's subscription of that queue."""
 
     url: str
     fifo_url: str
@@ -29,7 +29,8 @@ class Target(NamedTuple):
 
 
 class Poison(NamedTuple):
-    """An action, the other members it needs, and the member that is poisoned with what; no member: several at once."""
+    """Describes an action, its other members, and the invalid member with its values. Without a member, several are
+    invalid at once."""
 
     action: str
     good: Callable[[Target], Members]
@@ -38,7 +39,7 @@ class Poison(NamedTuple):
     service: str = "sqs"
 
     def members(self, rng: Random, target: Target) -> Members:
-        """All members of a poisoned request."""
+        """Returns all members of an invalid request."""
         bad = self.bad(rng)
         return {**self.good(target), **({self.member: bad} if self.member else bad)}
 
@@ -94,7 +95,7 @@ def _entries(**more: Any) -> Callable[[Random], Any]:
 
 
 def _queue_url(rng: Random) -> str:
-    """Any text, or an address with a queue that is not there."""
+    """Returns any text, or an address with a queue that does not exist."""
     name = values.text(rng, ANYTHING)
     return rng.choice(
         (name, f"http://host/000000000000/{name}x", f"{name}/000000000000/never-made", f"//{name}")
@@ -106,7 +107,7 @@ def _forged(rng: Random) -> str:
 
 
 def _task_handle(rng: Random) -> str:
-    """Base64 of JSON that is no task, some of it nested deeply."""
+    """Returns Base64 of JSON that is no task, some of it deeply nested."""
     task = (
         '{"taskId":"00000000-0000-4000-8000-000000000000","sourceArn":"arn:aws:sqs:us-east-1:000000000000:q"}'
     )

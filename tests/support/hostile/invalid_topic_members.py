@@ -1,5 +1,5 @@
-"""Requests of the SNS actions in which one member is what it cannot be: invalid_members.py says how. Limits: SNS API
-reference, SNS Developer Guide.
+"""Generates requests of the SNS actions with one invalid member, as in invalid_members.py. The limits come from the SNS
+API reference and the SNS Developer Guide.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ QUEUE = "arn:aws:sqs:us-east-1:000000000000:q"
 
 
 def no_arn(rng: Random) -> str:
-    """No topic's ARN."""
+    """Returns a text that is no topic's ARN."""
     found = text(rng, ANYTHING)
     return rng.choice((found, ARN, f"{ARN}{found} ", f"{ARN}a.b", f"arn:aws:sqs:us-east-1:000000000000:{found}",
                        f"arn:aws:sns:us-east-1:0:{found}", f"arn:aws:sns:\x00:000000000000:{found}"))  # fmt: skip
 
 
 def no_queue_arn(rng: Random) -> str:
-    """No queue's ARN: a queue that is not there may be subscribed, so its name has to be none."""
+    """Returns a text that is no queue's ARN. A queue that does not exist may be subscribed, so its name has to be
+    invalid."""
     found = text(rng, NOT_A_NAME)
     return rng.choice((found, ARN, f"{ARN}{found}", f"arn:aws:sqs:us-east-1:000000000000:{found}",
                        f"arn:aws:sqs:us-east-1:0:{found}", f"arn:aws:sqs:\x00:000000000000:{found}"))  # fmt: skip
 
 
 def unknown_topic(rng: Random) -> str:
-    """No ARN, or that of a topic that is not there or in another region."""
+    """Returns no ARN, or the ARN of a topic that does not exist or is in another region."""
     others = (
         f"{ARN}never-made",
         f"{ARN}never.fifo",
@@ -52,7 +53,7 @@ def no_subscription(rng: Random) -> str:
 
 
 def filter_policy(rng: Random) -> str:
-    """No filter policy of scope MessageAttributes."""
+    """Returns an invalid filter policy of scope MessageAttributes."""
     word = json.dumps(text(rng, ANYTHING))
     deep = rng.randint(2, 5_000)
     return rng.choice((
@@ -71,13 +72,13 @@ def filter_policy(rng: Random) -> str:
 
 
 def access_policy(rng: Random) -> str:
-    """A topic's may be longer than a queue's."""
+    """Returns an invalid access policy. A topic's may be longer than a queue's."""
     found = values.policy(rng)
     return found if len(found) < 8_192 or len(found) > 30_720 else f'{{"Version":"{"x" * 30_720}"}}'
 
 
 def delivery_policy(rng: Random) -> str:
-    """No delivery policy, neither a topic's nor a subscription's."""
+    """Returns an invalid delivery policy of a topic and of a subscription."""
     retry = {"minDelayTarget": 1, "maxDelayTarget": 1, "numRetries": 1}
     bad = rng.choice(({"numRetries": 101}, {"numRetries": -1}, {"numRetries": "3"}, {"minDelayTarget": 0},
                       {"maxDelayTarget": 3_601}, {"numRetries": 1.5}, {"numRetries": 10**30}, {"more": 1},
@@ -99,7 +100,7 @@ def redrive_policy(rng: Random) -> str:
 
 
 def topic_attribute(rng: Random) -> tuple[str, str]:
-    """An attribute that no standard topic has, or a value that it cannot have."""
+    """Returns an attribute that no standard topic has, or an invalid value."""
     number = rng.choice(("x", "-1", "1.5", "1023", "1048577", "٣", "9" * 400, " 1024", "1024 ", "\x00"))
     return rng.choice((
         ("MaximumMessageSize", number), ("SignatureVersion", rng.choice(("0", "3", "x", "1 "))),
@@ -112,7 +113,7 @@ def topic_attribute(rng: Random) -> tuple[str, str]:
 
 
 def subscription_attribute(rng: Random) -> tuple[str, str]:
-    """The same of a queue's subscription."""
+    """Returns the same for a queue's subscription."""
     return rng.choice((
         ("FilterPolicy", filter_policy(rng)), ("FilterPolicy", filter_policy(rng)),
         ("RedrivePolicy", redrive_policy(rng)), ("FilterPolicyScope", text(rng, lambda value: value != "")),
@@ -122,7 +123,7 @@ def subscription_attribute(rng: Random) -> tuple[str, str]:
 
 
 def url(rng: Random) -> str:
-    """Nothing that an https subscription can have as its endpoint."""
+    """Returns a text that no https subscription can have as its endpoint."""
     word = text(rng, ANYTHING)
     return rng.choice((
         word, "http://example.com/", "https://", "https:///a", "https://example.com:0/", "https://example.com:99999/",
@@ -138,13 +139,13 @@ def tags(rng: Random) -> list[dict[str, str]]:
 
 
 def entries(rng: Random) -> list[Members]:
-    """A batch that is refused as a whole."""
+    """Returns a batch that is refused as a whole."""
     ids = [{"Id": entry_id, "Message": "m"} for entry_id in values.entry_ids(rng)]
     return rng.choice((ids, [{"Id": str(n), "Message": "m" * 30_000} for n in range(10)]))
 
 
 def structured(rng: Random) -> str:
-    """No message of the structure `json`."""
+    """Returns an invalid message of the structure `json`."""
     word = json.dumps(text(rng, ANYTHING))
     return rng.choice((
         "", "x", "[]", "{", "null", "{}", '{"default":1}', f'{{"default":[{word}]}}', '{"default":"\\u0000"}',
@@ -154,7 +155,7 @@ def structured(rng: Random) -> str:
 
 
 def attributes(rng: Random) -> dict[str, Any]:
-    """What values.message_attributes makes; SNS has no limit of ten."""
+    """Returns values.message_attributes without those that exceed ten, because SNS has no such limit."""
     found = values.message_attributes(rng)
     while len(found) > 10:
         found = values.message_attributes(rng)
@@ -195,7 +196,7 @@ def _rest(action: str, _target: Target) -> Members:
 
 
 def _named(attribute: Callable[[Random], tuple[str, str]], action: str, resource: str) -> Poison:
-    """One attribute alone: name and value are bad together, so that the value's member carries both."""
+    """Returns one attribute. Name and value are invalid together, so the value's member has both."""
     return Poison(action, lambda target: {resource: getattr(target, resource_of[resource])}, "", lambda rng: dict(
         zip(("AttributeName", "AttributeValue"), attribute(rng), strict=True)), "sns")  # fmt: skip
 

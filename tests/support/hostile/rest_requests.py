@@ -1,4 +1,4 @@
-"""Hostile requests to the REST API."""
+"""Generates hostile requests to the REST API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.hostile.values import ANYTHING, NOT_A_NAME, NOT_AN_ID, NOT_JS
 
 
 def _name(rng: Random) -> str:
-    """The name of no queue, as a part of a path."""
+    """Returns an invalid queue name as a part of a path."""
     text = values.text(
         rng, lambda name: NOT_A_NAME(name) and 0 < len(name) < 5_000 and name not in {".", ".."}
     )
@@ -22,7 +22,7 @@ def _name(rng: Random) -> str:
 
 
 def queues(rng: Random, queue: str) -> Native:
-    """/v1/queues and /v1/queues/{name}."""
+    """Returns requests to /v1/queues and /v1/queues/{name}."""
     new: tuple[Any, ...] = (
         {}, [], 1, {"name": 1}, {"name": None}, {"name": values.text(rng, NOT_A_NAME)}, {"name": "\ud800"},
         {"name": "n", "fifo": "perhaps"}, {"name": "n", "more": 1}, {"name": "n", "tags": values.tags(rng)},
@@ -42,7 +42,7 @@ def queues(rng: Random, queue: str) -> Native:
 
 
 def messages(rng: Random, queue: str) -> Native:
-    """Requests to the paths below a queue."""
+    """Returns requests to the paths below a queue."""
     at = f"/queues/{queue}/messages"
     bad: tuple[Any, ...] = (
         [], {}, {"message": 1, "delay": rng.choice((-1, 31_536_001, "1", 1.5, 10**30))}, {"message": 1, "more": 1}, "x",
@@ -73,7 +73,7 @@ def messages(rng: Random, queue: str) -> Native:
 
 
 def metrics(rng: Random, queue: str) -> Native:
-    """What the metrics job stored."""
+    """Returns requests for the results of the metrics job."""
     no_time = values.text(rng, lambda text: len(text) < 5_000 and not text.startswith(("1", "2")))
     query = rng.choice((
         f"from={quote(no_time)}", f"to={quote(no_time)}", "from=2026-01-01T00:00:00", "window=1s", "format=CSV",
@@ -95,7 +95,7 @@ KINDS: tuple[Callable[[Random, str], Native], ...] = (
 
 
 def rest_request(rng: Random, queue: str) -> tuple[str, str, bytes]:
-    """Method, path and body of a hostile request; `queue` is the name of one that is there."""
+    """Returns method, path and body of a hostile request. `queue` is the name of an existing queue."""
     method, path, body = rng.choice(KINDS)(rng, queue)
     if isinstance(body, bytes):
         return method, f"/v1{path}", body

@@ -1,5 +1,5 @@
-"""Hostile requests of EventBridge Scheduler: one member is what it cannot be. Limits: EventBridge Scheduler API
-reference.
+"""Generates hostile requests of EventBridge Scheduler with one invalid member. The limits come from the EventBridge
+Scheduler API reference.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _window(rng: Random) -> Any:
 
 
 def _target(rng: Random, good: Members) -> Any:
-    """A target to invoke: `good` with one member wrong, or unchanged."""
+    """Returns a target: `good` with one member wrong, or unchanged."""
     attempts, seconds = rng.choice((-1, 186, "x", 1.5, 10**30)), rng.choice((59, 86_401))
     bad: tuple[Members, ...] = (
         {"Arn": ""}, {"Arn": text(rng, ANYTHING)}, {"Arn": "x" * 1_601},
@@ -53,7 +53,7 @@ def _target(rng: Random, good: Members) -> Any:
 
 
 def _schedule(rng: Random, target: Target) -> Members:
-    """The members of a schedule, one of them wrong."""
+    """Returns the members of a schedule, one of them wrong."""
     good: Members = {
         "ScheduleExpression": "rate(1 hour)", "FlexibleTimeWindow": {"Mode": "OFF"},
         "Target": {"Arn": target.arn, "RoleArn": ROLE},
@@ -77,7 +77,7 @@ def _schedule(rng: Random, target: Target) -> Members:
 
 
 def _name(rng: Random) -> str:
-    """A name that nothing can have, as a part of a path."""
+    """Returns an invalid name as a part of a path."""
     found = text(
         rng, lambda name: NAME.fullmatch(name) is None and 0 < len(name) < 5_000 and name not in {".", ".."}
     )
@@ -85,7 +85,7 @@ def _name(rng: Random) -> str:
 
 
 def scheduler(rng: Random, target: Target) -> Attack:
-    """A request of any of the 12 actions."""
+    """Returns a request of any of the 12 actions."""
     good = _schedule(Random(0), target) | {"ScheduleExpression": "rate(1 hour)"}
     tags: Any = rng.choice((None, 1, {}, [1], [{"Key": "a"}], [{"Value": "b"}], [{"Key": "", "Value": "b"}],
                        [{"Key": "k" * 129, "Value": "v"}], [{"Key": "k", "Value": "v" * 257}], [{"Key": "k\x00",

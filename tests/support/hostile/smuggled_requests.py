@@ -1,12 +1,13 @@
-"""Requests that two servers might cut at different places, each with another request, the prize, behind it or within.
+"""Generates requests that two servers might split at different places. Each has another request, the prize, behind it
+or within.
 
     refused   answered once by an error, and the connection is closed: the prize is no request
     last      answered once, and the connection is closed: likewise
     whole     answered once; the prize is a part of the body, and the next request is read from where it begins
     twins     answered, and so is the prize: without these the others would show nothing
 
-What is right: RFC 9112, with the section; RFC 9110 where it is named. Where these leave a server the choice between
-repairing and refusing, ours refuses ("may refuse").
+RFC 9112 defines the right behaviour, with the section, and RFC 9110 where it is named. If these let a server repair or
+refuse a request, ours refuses it ("may refuse").
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from typing import NamedTuple
 
 FORM_HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 REST_HEAD = b"POST /v1/queues/none/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-# AWS's protocols, whose whole requests take the fast path; the REST API, whose requests take ASGI.
+# These are AWS's protocols, whose whole requests take the fast path, and the REST API, whose requests take ASGI.
 HEADS = {"aws": FORM_HEAD, "rest": REST_HEAD}
 PRIZE_QUEUE = "prize"
 PRIZE = b"GET /?Action=CreateQueue&QueueName=%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % PRIZE_QUEUE.encode()
 
 
 class Case(NamedTuple):
-    """`rest`: the rest of a request after its first three lines, or all of it, if `whole`."""
+    """`rest` is the rest of a request after its first three lines, or all of it with `whole`."""
 
     name: str
     rule: str

@@ -1,4 +1,4 @@
-"""Hostile requests whose harm is not in a member: paths, methods, headers, HTTP itself, and size."""
+"""Generates hostile requests whose fault is not in a member: paths, methods, headers, HTTP itself, and size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METHODS = (b"PUT", b"DELETE", b"PATCH", b"OPTIONS", b"TRACE", b"PROPFIND", b"LOC
 
 
 def elsewhere(rng: Random, _target: Target) -> Attack:
-    """A path, a method or an action that does not exist."""
+    """Returns a path, a method or an action that does not exist."""
     part = quote_from_bytes(values.text(rng, lambda text: len(text) < 9_000).encode(), safe="'()*;:@$,")
     path = rng.choice(
         (
@@ -51,7 +51,7 @@ b"AmazonSQS.SendMessage ;",
 
 
 def headers(rng: Random, target: Target) -> Attack:
-    """A bad request with strange headers."""
+    """Returns a bad request with strange headers."""
     body = json.dumps({"QueueUrl": target.url, "MessageBody": ""}).encode()
     strange = rng.choice((
         b"Content-Type: application/json; charset=klingon", b"Content-Type: \xff", b"Content-Type: " + b"a" * 9_000,
@@ -82,7 +82,7 @@ def rest_api(rng: Random, target: Target) -> Attack:
 
 # --- HTTP itself -----------------------------------------------------------------------------------------------------
 def http(rng: Random, target: Target) -> Attack:
-    """Bytes that are not HTTP, or a request that ends too early."""
+    """Returns bytes that are not HTTP, or a request that ends too early."""
     body = json.dumps({"QueueUrl": target.url, "MessageBody": ""}).encode()
     head = b"POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: AmazonSQS.SendMessage\r\n"
     chunks = head + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -114,7 +114,7 @@ MIB = 1_048_576
 
 
 def large(rng: Random, target: Target) -> Attack:
-    """Megabytes of one thing."""
+    """Returns megabytes of one kind of data."""
     url = b'{"QueueUrl":"' + target.url.encode() + b'",'
     form = b"Action=SendMessage&QueueUrl=" + quote(target.url, safe="").encode() + b"&MessageBody="
     size = rng.randint(MIB + 1, 6 * MIB - 1_000)

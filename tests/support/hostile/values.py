@@ -1,4 +1,5 @@
-"""Values that no client should send, and those a member may not have. Limits are those of the SQS API reference."""
+"""Generates values that no client should send, and invalid values of members. The limits come from the SQS API
+reference."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ ANYTHING: Invalid = lambda text: True  # noqa: E731
 
 
 def text(rng: Random, invalid: Invalid) -> str:
-    """A nasty text that a member cannot be."""
+    """Returns a hostile text that is invalid for the member."""
     while True:
         found = _text(rng)
         if invalid(found):
@@ -63,7 +64,7 @@ NOT_A_LIST: tuple[Any, ...] = ({}, "x", 1, True, [1], [[]], [{"a": []}], [None],
 NOT_A_MAP: tuple[Any, ...] = ([], "x", 1, True, {"a": 1}, {"a": [1]}, [["a", "b"]])
 HUGE = (2**31, 2**63, 2**64, -(2**63), 10**30, -(10**30))
 
-# Written into the JSON as they are.
+# They are written into the JSON unchanged.
 RAW_NUMBERS = (
     b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999", b"01", b"+1", b".5", b"1.", b"0x10", b"1_000", b"--1",
     b"1" * 400, b"1." + b"1" * 400, b"1e" + b"9" * 40, "٣".encode(), b"- 1", b"1e", b"tru", b"nul", b"undefined",
@@ -96,13 +97,13 @@ NO_COUNTS = (
 
 
 def out_of(rng: Random, low: int, high: int) -> int:
-    """A number outside of a range."""
+    """Returns a number outside a range."""
     numbers = (low - 1, high + 1, low - rng.randint(1, 10**6), high + rng.randint(1, 10**6), *HUGE)
     return rng.choice([number for number in numbers if not low <= number <= high])
 
 
 def policy(rng: Random) -> str:
-    """No access policy: not an object, not JSON, too long or too deep."""
+    """Returns an invalid access policy: not an object, not JSON, too long or too deep."""
     return rng.choice((
         "x", "[]", "1", '"x"', "null", "{", '{"Statement":', '{"a":1}{', "{'a':1}", "[" * 1_000, '{"a":' * 1_000,
         '{"Version":"' + "x" * 9_000 + '"}', '{"a":"\x00"}', '{"a":NaN}', "\ufeff{}", '{"a":1e999}x',
@@ -111,7 +112,7 @@ def policy(rng: Random) -> str:
 
 
 def redrive_policy(rng: Random) -> str:
-    """No redrive policy."""
+    """Returns an invalid redrive policy."""
     arn = "arn:aws:sqs:us-east-1:000000000000:"
     return rng.choice((
         "x", "[]", "{}", '{"maxReceiveCount":1}', f'{{"deadLetterTargetArn":"{arn}dead"}}',
@@ -128,7 +129,7 @@ def redrive_policy(rng: Random) -> str:
 
 
 def redrive_allow_policy(rng: Random) -> str:
-    """No redrive allow policy."""
+    """Returns an invalid redrive allow policy."""
     arn = '"arn:aws:sqs:us-east-1:000000000000:q"'
     return rng.choice((
         "x", "[]", "{}", '{"redrivePermission":"x"}', '{"redrivePermission":"byQueue"}', '{"redrivePermission":1}',
@@ -143,7 +144,7 @@ def redrive_allow_policy(rng: Random) -> str:
 
 
 def attribute(rng: Random) -> dict[str, str]:
-    """An attribute of a standard queue that does not exist, or a value that it cannot have."""
+    """Returns an unknown attribute of a standard queue, or an invalid value."""
     number = rng.choice(
         ("", "x", "-1", "1.5", "1e3", "٣", "0x10", "9" * 11, "9" * 400, " 1", "1 ", "true", "\x00", "'")
     )
@@ -160,7 +161,7 @@ def attribute(rng: Random) -> dict[str, str]:
 
 
 def message_attributes(rng: Random) -> dict[str, Any]:
-    """Attributes of a message that it cannot have."""
+    """Returns invalid message attributes."""
     good = {"DataType": "String", "StringValue": "x"}
     bad_value = rng.choice((
         {}, {"DataType": ""}, {"DataType": "String"}, {"DataType": "String", "StringValue": ""},
@@ -178,7 +179,7 @@ def message_attributes(rng: Random) -> dict[str, Any]:
 
 
 def tags(rng: Random) -> dict[str, str]:
-    """Tags that a queue cannot have."""
+    """Returns invalid tags of a queue."""
     return rng.choice((
         {f"k{n}": "v" for n in range(51)}, {"": "v"}, {"k" * 129: "v"}, {"k": "v" * 257}, {"k\x00": "v"},
         {"k": "\x01"}, {"k": "\uffff"}, {"\x1b": "v"},
@@ -186,7 +187,7 @@ def tags(rng: Random) -> dict[str, str]:
 
 
 def entry_ids(rng: Random) -> list[str]:
-    """Ids of a batch that refuse the whole of it."""
+    """Returns ids for which a batch is refused as a whole."""
     return rng.choice((
         [], ["a", "a"], [str(n) for n in range(11)], [text(rng, NOT_A_NAME)], ["a", text(rng, NOT_A_NAME)], ["x" * 81],
     ))  # fmt: skip
@@ -211,6 +212,6 @@ NOT_JSON = (
 
 
 def native_number(rng: Random, low: int, high: int) -> str:
-    """A number outside of a range, or none, as a part of an address."""
+    """Returns a number outside a range, or none, as a part of an address."""
     number = str(out_of(rng, low, high))
     return quote(rng.choice((number, number, "x", "1.5", "NaN", "٣", "1e3", "'", "\x00", "9" * 5_000)))

@@ -1,4 +1,4 @@
-"""The forecasts of a made-up queue, made as the job makes them and compared with the messages that came."""
+"""Makes forecasts of a simulated queue as the job does, and compares them with the messages that arrived."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEP_MINUTES = STEP // MINUTE
 
 @dataclass(slots=True)
 class Score:
-    """The score of the forecasts of one process. Errors are mean absolute errors over an hour, in messages."""
+    """Holds the score of the forecasts of one process. Errors are mean absolute errors over an hour, in messages."""
 
     told: int = 0
     asked: int = 0
@@ -28,7 +28,7 @@ class Score:
 
     @property
     def ratio(self) -> float:
-        """The error of what users are told, over that of no change; 1 when nothing is ever there."""
+        """Returns the reported error divided by the error of no change. It is 1 if the queue is always empty."""
         return float(np.sum(self.gated)) / float(np.sum(self.unchanged)) if np.sum(self.unchanged) else 1.0
 
     @property
@@ -37,7 +37,7 @@ class Score:
 
 
 def series_at(made: Made, minute: int, begins: int = 0) -> DepthSeries:
-    """What the job knows at the end of a minute, of a queue that began with minute `begins` + 1."""
+    """Returns the job's knowledge at the end of a minute, for a queue that began with minute `begins` + 1."""
     last_us = minute * MINUTE
     fine = np.arange(max(begins + 1, minute - FINE_STEPS * STEP_MINUTES), minute + 1)
     hours = np.arange(max(begins // 60 + 1, minute // 60 - HOURS), minute // 60 + 1) * 60
@@ -46,7 +46,7 @@ def series_at(made: Made, minute: int, begins: int = 0) -> DepthSeries:
 
 
 def judge(made: Made, score: Score, first: int, every: int) -> Score:
-    """Adds the forecasts from minute `first` on, each `every` minutes, to a score."""
+    """Adds the forecasts from minute `first` on, one in every `every` minutes, to a score."""
     ahead = np.arange(1, POINTS + 1) * STEP_MINUTES
     for minute in range(first, len(made.depth) - int(ahead[-1]), every):
         forecast = choose_forecast(series_at(made, minute))

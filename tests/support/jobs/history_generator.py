@@ -1,7 +1,8 @@
 """Writes histories as Penstock would have recorded them, millions of rows a minute.
 
-`write` makes messages of every fate, from a seed: the same history each time. `write_steady` makes one whose metrics
-follow from arithmetic. Both write queue.history as it is stored: rows of messages that were received together.
+`write` makes messages of every fate from a seed, with the same history each time. `write_steady` makes a history whose
+metrics follow from arithmetic. Both write queue.history in its stored form: rows of messages that were received
+together.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from zoneinfo import ZoneInfo
 import psycopg
 
 Connection = psycopg.Connection[Any]
-# Messages a row of the history: as many as a receive hands out.
+# A row of the history has at most as many messages as a receive returns.
 TOGETHER = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Whole days of a zone: the span that a history fills. A day has 23 to 25 hours."""
+    """Represents whole days of a zone, the span that a history fills. A day has 23 to 25 hours."""
 
     first_day: date
     days: int = 1
@@ -40,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """How much of a random history there is. Of three queues one is FIFO, one has groups, one has none."""
+    """Describes the amount of a random history. Of three queues one is FIFO, one has groups, and one has none."""
 
     messages: int
     queues: int = 9
@@ -49,15 +50,16 @@ class Mixture:
 
 
 def chance(row: str, purpose: int) -> str:
-    """SQL: a number in [0, 1) that depends on the row, on what it is for and on the seed alone, whatever the plan."""
+    """Returns SQL for a number in [0, 1) that depends only on the row, its purpose and the seed, and not on the
+    plan."""
     return f"((hashint8extended({row}, {purpose} + 1000003 * %(seed)s) & 4294967295) / 4294967296.0::float8)"
 
 
-# Row by row: when it begins (more by day than by night), how long it waits and takes (a long tail), its fate. Of 100
-# rows 8 are received again, 3 dead-lettered, 3 purged and 2 expired before anybody received them, 1 moved, 1 from a
-# clock that was late (received or deleted before sent); 3 are cleaned into the history up to three hours late. Of 100
-# rows 6 came from another queue, sent up to three days before; of seven in ten that were received again, three times
-# are known.
+# Each row has a random beginning (more by day than by night), a random wait and processing time (a long tail), and a
+# random fate. Of 100 rows 8 are received again, 3 dead-lettered, 3 purged, 2 expired before a receive, 1 moved, and 1
+# has times of a late clock (received or deleted before sent). 3 are cleaned into the history up to three hours late. Of
+# 100 rows 6 came from another queue, sent up to three days before. Of seven in ten that were received again, three
+# times are known.
 _ROWS = f"""
 with dice as (
     select r, {chance("r", 1)} as fate, {chance("r", 2)} as again, {chance("r", 3)} as late,
@@ -103,7 +105,8 @@ select t + interval '2 seconds', t + n * interval '1 millisecond', %(queue)s, 1,
 from generate_series(%(from_at)s::timestamptz, %(to_at)s::timestamptz - interval '1 second', interval '1 minute') t,
     generate_series(1, %(rate)s) n"""
 
-# Of each ten that were received together one more waits a millisecond longer; waits and processing have long tails.
+# Of each ten that were received together, each waits a millisecond longer than the previous one. Waits and processing
+# have long tails.
 _BUSY = f"""
 with drawn as (
     select r, %(from_at)s::timestamptz + (r - 1) * interval '1 hour' / %(rows)s as sent_at,
@@ -123,7 +126,7 @@ cross join lateral (
 
 
 def make_queues(connection: Connection, number: int) -> list[int]:
-    """Make queues metrics-0, metrics-1, …; their ids. Of three the second is FIFO."""
+    """Creates queues metrics-0, metrics-1, … and returns their ids. Of three the second is FIFO."""
     ids = []
     for i in range(number):
         name, suffix = f"metrics-{i}", ".fifo" if i % 3 == 1 else ""
@@ -137,7 +140,7 @@ def make_queues(connection: Connection, number: int) -> list[int]:
 
 
 def make_partitions(connection: Connection, span: Span) -> None:
-    """The daily partitions (UTC) that the rows of a span go to, the late ones too."""
+    """Creates the daily partitions (UTC) for the rows of a span, including late rows."""
     day, last = span.from_at.date() - timedelta(1), span.to_at.date() + timedelta(1)
     while day <= last:
         connection.execute("select queue.add_history_day('history', %s)", (day,))
@@ -145,7 +148,7 @@ def make_partitions(connection: Connection, span: Span) -> None:
 
 
 def write(connection: Connection, span: Span, mixture: Mixture, part_rows: int = 100_000) -> list[int]:
-    """Write a random history, in transactions of part_rows rows when the connection commits by itself.
+    """Writes a random history, in transactions of part_rows rows if the connection commits by itself.
 
     Returns the ids of its queues. Late rows are recorded, and some messages end, after the span.
     """
@@ -164,10 +167,10 @@ def write(connection: Connection, span: Span, mixture: Mixture, part_rows: int =
 
 
 def write_steady(connection: Connection, span: Span, rate: int) -> int:
-    """Each minute `rate` messages: sent at once, the nth received after n ms, deleted one second later.
+    """Writes `rate` messages each minute: all sent at once, the nth received after n ms, and deleted one second later.
 
-    Returns the queue's id. So each window has `rate` arrivals a minute and ends empty; of n messages a minute the
-    wait's percentile p is ceil(p n / 100) ms in windows of every length, and the lag's a second more.
+    Returns the queue's id. Each window has `rate` arrivals a minute and ends empty. Of n messages a minute the wait's
+    percentile p is ceil(p n / 100) ms in windows of every length, and the lag's is a second more.
     """
     (queue_id,) = make_queues(connection, 1)
     make_partitions(connection, span)
@@ -179,7 +182,7 @@ def write_steady(connection: Connection, span: Span, rate: int) -> int:
 def write_busy_hour(
     connection: Connection, span: Span, messages: int, groups: int = 0, part_rows: int = 100_000
 ) -> int:
-    """One queue whose messages are all sent in the first hour of the span, evenly. Returns its id."""
+    """Writes one queue whose messages are all sent evenly in the first hour of the span. Returns its id."""
     (queue_id,) = make_queues(connection, 1)
     make_partitions(connection, span)
     rows = messages // TOGETHER
@@ -189,6 +192,6 @@ def write_busy_hour(
             "last": min(first + part_rows - 1, rows), "seed": 1,
         }  # fmt: skip
         connection.execute(_BUSY.encode(), parameters)
-    connection.execute("set lock_timeout = 0")  # autovacuum may be at it
+    connection.execute("set lock_timeout = 0")  # Autovacuum may be working on it.
     connection.execute("analyze queue.history")
     return queue_id

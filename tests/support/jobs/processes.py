@@ -1,7 +1,7 @@
-"""Made-up queues, minute by minute, for forecasts: arrivals and the capacity of consumers, both at random.
+"""Simulates queues minute by minute for forecasts, with random arrivals and random capacity of consumers.
 
-Arrivals and capacities of a minute are Poisson variables around a rate that the process sets, so the depth follows
-the recursion of Lindley (1952): the depth before, plus arrivals, less capacity, and never below 0.
+Arrivals and capacities of a minute are Poisson variables around a rate that the process sets. The depth follows the
+recursion of Lindley (1952): the previous depth, plus arrivals, less capacity, and never below 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WEEK: Final = 7 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What happened in each minute, and the depth at its end."""
+    """Holds the events of each minute, and the depth at its end."""
 
     arrivals: Ints
     drained: Ints
@@ -33,7 +33,7 @@ Process = Callable[[np.random.Generator, int], Made]
 
 
 def queue(random: np.random.Generator, arrivals: Floats, capacity: Floats, backlog: int = 0) -> Made:
-    """A queue with these rates, in messages a minute, that begins with a backlog."""
+    """Simulates a queue with these rates, in messages a minute, that begins with a backlog."""
     arrived, able = random.poisson(arrivals), random.poisson(capacity)
     level = backlog + np.cumsum(arrived - able)
     depth = level - np.minimum(np.minimum.accumulate(level), 0)
@@ -46,40 +46,40 @@ def _hours(minutes: int) -> Floats:
 
 
 def growing(random: np.random.Generator, minutes: int) -> Made:
-    """A tenth more arrives than consumers can take."""
+    """Has a tenth more arrivals than consumers can process."""
     return queue(random, np.full(minutes, 66.0), np.full(minutes, 60.0))
 
 
 def draining(random: np.random.Generator, minutes: int) -> Made:
-    """Consumers work off a backlog of two days and more."""
+    """Has consumers that work off a backlog of two days and more."""
     return queue(random, np.full(minutes, 40.0), np.full(minutes, 60.0), backlog=20 * minutes + 20_000)
 
 
 def balanced(random: np.random.Generator, minutes: int) -> Made:
-    """Consumers are busy 97 % of the time: the depth wanders, and nothing can be said of it."""
+    """Has consumers that are busy 97 % of the time. The depth wanders and cannot be predicted."""
     return queue(random, np.full(minutes, 58.0), np.full(minutes, 60.0))
 
 
 def keeping_up(random: np.random.Generator, minutes: int) -> Made:
-    """Consumers have time to spare."""
+    """Has consumers with spare time."""
     return queue(random, np.full(minutes, 30.0), np.full(minutes, 60.0))
 
 
 def diurnal(random: np.random.Generator, minutes: int) -> Made:
-    """More arrives by day than consumers can take, and less by night."""
+    """Has more arrivals by day than consumers can process, and fewer by night."""
     wave = 1 + 0.7 * np.sin(2 * np.pi * _hours(minutes) / 24)
     return queue(random, 100 * wave, np.full(minutes, 110.0))
 
 
 def weekly(random: np.random.Generator, minutes: int) -> Made:
-    """As above, on five days of the week; little at the weekend."""
+    """Does the same on five days of the week, with few arrivals at the weekend."""
     wave = 1 + 0.7 * np.sin(2 * np.pi * _hours(minutes) / 24)
     workday = (np.arange(minutes) // DAY) % 7 < 5
     return queue(random, 100 * wave * np.where(workday, 1, 0.3), np.full(minutes, 110.0))
 
 
 def outages(random: np.random.Generator, minutes: int) -> Made:
-    """Three times a day, at random, consumers are away for 10 to 60 minutes."""
+    """Has consumers that are away three times a day, at random, for 10 to 60 minutes."""
     capacity = np.full(minutes, 80.0)
     for start in random.integers(0, minutes, 3 * minutes // DAY):
         capacity[start : start + random.integers(10, 61)] = 0
@@ -87,7 +87,8 @@ def outages(random: np.random.Generator, minutes: int) -> Made:
 
 
 def changing(random: np.random.Generator, minutes: int) -> Made:
-    """Every two to eight hours arrivals take another rate, from half of what consumers can take to a third more."""
+    """Changes the rate of arrivals every two to eight hours, from half of what consumers can process to a third
+    more."""
     arrivals, start = np.empty(minutes), 0
     while start < minutes:
         length = int(random.integers(120, 481))
@@ -97,7 +98,7 @@ def changing(random: np.random.Generator, minutes: int) -> Made:
 
 
 def autoscaled(random: np.random.Generator, minutes: int) -> Made:
-    """Every five minutes consumers are started for the messages there, up to 20; arrivals come in waves."""
+    """Starts consumers every five minutes for the present messages, up to 20. Arrivals come in waves."""
     wave = 60 * np.exp(0.5 * np.sin(2 * np.pi * np.arange(minutes) / 97)) * random.gamma(8, 1 / 8, minutes)
     arrived = random.poisson(wave)
     depth, drained, level, consumers = np.zeros(minutes, np.int64), np.zeros(minutes, np.int64), 0, 3
@@ -114,14 +115,14 @@ def autoscaled(random: np.random.Generator, minutes: int) -> Made:
 
 
 def hourly_batch(random: np.random.Generator, minutes: int) -> Made:
-    """About 5,000 messages come with every full hour and take about 40 minutes."""
+    """Gets about 5,000 messages at every full hour, which take about 40 minutes."""
     arrivals = np.full(minutes, 5.0)
     arrivals[::60] = 5000 * random.gamma(100, 1 / 100, len(arrivals[::60]))
     return queue(random, arrivals, np.full(minutes, 130.0))
 
 
 def nightly_batch(random: np.random.Generator, minutes: int) -> Made:
-    """About 60,000 messages come at two in the morning and take about five hours."""
+    """Gets about 60,000 messages at two in the morning, which take about five hours."""
     arrivals = np.full(minutes, 20.0)
     nights = arrivals[120::DAY]
     arrivals[120::DAY] = 60_000 * random.gamma(100, 1 / 100, len(nights))

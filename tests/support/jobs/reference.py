@@ -1,6 +1,6 @@
-"""Runs reference.sql: the tables of metrics as plain SQL computes them.
+"""Runs reference.sql, which computes the tables of metrics with plain SQL.
 
-Small frames of messages for the tests of transforms. Times are minutes after BASE, which is a full hour.
+It also makes small frames of messages for the tests of transforms. Times are minutes after BASE, which is a full hour.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock_metrics.span import HOUR, MINUTE
 
 Connection = psycopg.Connection[Any]
 _SCRIPT = Path(__file__).with_name("reference.sql")
-# The service's role avoids what a computation over millions of rows needs.
+# The service's role disables plans that a computation over millions of rows needs.
 _PLANNER = (
     *(f"set local enable_{name} = on" for name in ("seqscan", "bitmapscan", "hashjoin", "mergejoin")),
     "set local plan_cache_mode = auto",
@@ -27,10 +27,10 @@ _PLANNER = (
 
 
 def compute(connection: Connection, from_at: datetime, to_at: datetime, timezone: str = "UTC") -> None:
-    """Fill oracle_window and oracle_latency for the windows in [from_at, to_at), whole days of the zone.
+    """Fills oracle_window and oracle_latency for the windows in [from_at, to_at), whole days of the zone.
 
-    Inside one transaction of the caller, repeatable read where others write meanwhile; a second call needs another one
-    (`rollback` removes the tables).
+    It runs inside one transaction of the caller, repeatable read if others write at the same time. A second call needs
+    another transaction (`rollback` removes the tables).
     """
     for statement in _PLANNER:
         connection.execute(statement.encode())
@@ -43,7 +43,7 @@ def compute(connection: Connection, from_at: datetime, to_at: datetime, timezone
     connection.execute(_SCRIPT.read_bytes())
 
 
-BASE = 490_000 * HOUR  # 2025-11-24 16:00 UTC
+BASE = 490_000 * HOUR  # This is 2025-11-24 16:00 UTC.
 MESSAGE = (
     "queue_id int, group_id string, entered_us bigint, received_us bigint, finished_us bigint,"
     " redelivered_us array<bigint>, receive_count int, outcome string"
@@ -51,7 +51,7 @@ MESSAGE = (
 
 
 def at(minutes: float) -> int:
-    """A moment: whole microseconds."""
+    """Returns a moment in whole microseconds."""
     return BASE + round(minutes * MINUTE)
 
 
@@ -65,7 +65,8 @@ def message(
     count: int = 1,
     again: tuple[float, ...] | None = None,
 ) -> tuple[object, ...]:
-    """A row of queue 1. `outcome`: deleted when it has ended, unless said. `again`: the known redeliveries."""
+    """Returns a row of queue 1. `outcome` defaults to deleted if the message has ended. `again` has the known
+    redeliveries."""
     times = (None if m is None else at(m) for m in (received, finished))
     known = None if again is None else [at(minute) for minute in again]
     return (

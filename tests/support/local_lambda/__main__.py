@@ -33,13 +33,13 @@ from .schedules import run_schedules
 from .template import Stack, read_stack
 from .values import TemplateError
 
-# As in samconfig.toml. QUEUE_ACCESS of the environment goes before it, as do all variables of functions.
+# This is the value in samconfig.toml. QUEUE_ACCESS of the environment overrides it, as all variables of functions do.
 PARAMETERS = {"Access": "off"}
 
 
 @asynccontextmanager
 async def serving(app: Any, port: int) -> AsyncIterator[int]:
-    """Serves the application, and yields its port. `port` 0: any free one."""
+    """Serves the application, and yields its port. A `port` of 0 means any free one."""
     listener = listening_socket(HOST, port, reuse_port=False)
     server = HttpServer(app)
     await server.start(listener)
@@ -101,7 +101,7 @@ async def run_stack(stack: Stack, options: argparse.Namespace) -> None:
 
 
 def absolute_path(text: str) -> Path:
-    """The path as an absolute one, since the functions run in other working folders."""
+    """Returns the path as an absolute one, because the functions run in other working folders."""
     return Path(text).absolute()
 
 
@@ -120,7 +120,7 @@ def parse_arguments() -> argparse.Namespace:
         "--build",
         type=absolute_path,
         default=root / ".aws-sam/build",
-        help="the output folder of `sam build`",
+        help="output folder of `sam build`",
     )
     parser.add_argument(
         "--alb", type=Path, default=root / "infra/alb/template.yaml", help="the load balancer's rules"
@@ -133,13 +133,13 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--most", type=int, default=10, help="concurrency of the account; more at once are refused"
     )
-    recycle = "an execution environment is replaced after so many invocations; 0: never"
+    recycle = "replace an execution environment after this many invocations; 0: never"
     parser.add_argument("--recycle", type=int, default=1000, metavar="INVOCATIONS", help=recycle)
     parser.add_argument(
         "--idle-loss",
         choices=["reset", "silence", "none"],
         default="reset",
-        help="what happens to connections to the database that were idle for too long",
+        help="effect on connections to the database that were idle for too long",
     )
     parser.add_argument(
         "--idle-seconds", type=float, default=IDLE_CONNECTION_SECONDS, help="how long that is"
@@ -159,7 +159,8 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def function_variables(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that functions get besides the template's and the database's address: settings of this process."""
+    """Returns the variables that functions get besides the template's and the database's address: settings of this
+    process."""
     names = (name for name in environment if name.startswith(("QUEUE_", "WEBHOOK_", "SNS_", "LOG_LEVEL")))
     given = {name: environment[name] for name in names}
     console = with_console(settings, UpOptions(HOST, 0)).queue_console
@@ -167,7 +168,7 @@ def function_variables(settings: Settings, environment: Mapping[str, str]) -> di
 
 
 def main() -> int:
-    """Returns the exit code: 2 when the build, a program or the database is missing."""
+    """Returns the exit code, which is 2 if the build, a program or the database is missing."""
     options = parse_arguments()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
@@ -178,7 +179,7 @@ def main() -> int:
             settings, _, _ = with_database(settings, up_options, stack)
             if is_own:
                 settings = allow_loopback_webhooks(settings, up_options)
-            uvloop.run(run(settings, options))  # with asyncio, delayed TCP acknowledgements cost 40 ms
+            uvloop.run(run(settings, options))  # With asyncio, delayed TCP acknowledgements cost 40 ms.
     except (LocalError, OSError, TemplateError) as error:
         print(f"make lambda: {error}", file=sys.stderr)
         return 2

@@ -16,7 +16,7 @@ RULE, GROUP, LISTENER = (
 
 
 class Rule(NamedTuple):
-    """Conditions that must all match: patterns of a header's value, patterns of the path, methods.
+    """Holds conditions that must all match: patterns of a header's value, patterns of the path, and methods.
 
     An empty condition always matches.
     """
@@ -29,7 +29,8 @@ class Rule(NamedTuple):
     methods: tuple[str, ...]
 
     def matches(self, request: Request) -> bool:
-        """Whether all conditions match. As in AWS, header values are compared without regard to case, paths with it."""
+        """Returns whether all conditions match. As in AWS, header values are compared without regard to case, and paths
+        with it."""
         header_value = request.header(self.header.lower()).lower()
         return (
             (not self.values or any(fnmatchcase(header_value, value.lower()) for value in self.values))
@@ -39,7 +40,7 @@ class Rule(NamedTuple):
 
 
 def read_balancer(template: Path) -> tuple[list[Rule], str]:
-    """The rules by priority, and the function for requests that match none. Raises TemplateError."""
+    """Returns the rules by priority, and the function for requests that match none. Raises TemplateError."""
     read = yaml.load(template.read_text(), Loader=CloudFormationLoader)
     values = Values(read, {})
     resources = expand_for_each(read["Resources"])
@@ -75,13 +76,13 @@ def rule_of(values: Values, properties: Mapping[str, Any], targets: Mapping[str,
 
 
 def target_group(values: Values, actions: Any) -> str:
-    """The name of the target group to which the only action forwards."""
+    """Returns the name of the target group to which the only action forwards."""
     (action,) = actions
     return str(values.resolve(action["TargetGroupArn"]["Ref"]))
 
 
 def function_of(values: Values, properties: Mapping[str, Any]) -> str:
-    """The function's name, which follows the stack's name in the ARN of the only target."""
+    """Returns the function's name, which follows the stack's name in the ARN of the only target."""
     (target,) = properties["Targets"]
     return str(values.resolve(target["Id"])).rpartition(":")[2].partition("-")[2]
 

@@ -1,9 +1,9 @@
-"""An execution environment: one process of awslambdaric, which answers one invocation at a time.
+"""Runs an execution environment: one process of awslambdaric, which answers one invocation at a time.
 
-The process starts as on Lambda: its working folder is the code, layers are on its path, it can write to /tmp alone, and
-it has the environment variables that the Lambda Developer Guide lists ("Using Lambda environment variables", "Defined
-runtime"). Between invocations it is frozen: nothing of it runs, neither threads nor timers ("Understanding the Lambda
-execution environment lifecycle", https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html).
+The process starts as on Lambda: its working folder is the code, layers are on its path, it can write only to /tmp, and
+it has the environment variables in the Lambda Developer Guide ("Using Lambda environment variables", "Defined
+runtime"). Between invocations it is frozen: neither threads nor timers run ("Understanding the Lambda execution
+environment lifecycle", https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html).
 """
 
 import asyncio
@@ -26,7 +26,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Invocation(NamedTuple):
-    """An event for a process, and the future of its result. `deadline_ms`: milliseconds since 1970."""
+    """Holds an event for a process, and the future of its result. `deadline_ms` is in milliseconds since 1970."""
 
     request_id: str
     event: bytes
@@ -35,7 +35,7 @@ class Invocation(NamedTuple):
 
 
 class ExecutionEnvironment:
-    """A process of `function`. It requests invocations from the Runtime API at `api`."""
+    """Represents a process of `function`. It requests invocations from the Runtime API at `api`."""
 
     def __init__(self, function: Function, number: int, api: str, python: Path) -> None:
         self.function = function
@@ -50,7 +50,7 @@ class ExecutionEnvironment:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can be invoked."""
+        """Returns whether it can be invoked."""
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
@@ -67,7 +67,7 @@ class ExecutionEnvironment:
             self.function.handler,
             cwd=self.function.code,
             env=variables,
-            start_new_session=True,  # only the gateway gets Ctrl-C; it ends the processes
+            start_new_session=True,  # Only the gateway gets Ctrl-C, and it ends the processes.
         )
         self._exit_task = asyncio.get_running_loop().create_task(self._watch_exit(self._process))
 
@@ -79,7 +79,8 @@ class ExecutionEnvironment:
             await self._exit_task
 
     async def invoke(self, event: bytes) -> bytes:
-        """The function's result. Raises FunctionError; the process ends when time, memory or the result is too much."""
+        """Returns the function's result. Raises FunctionError. The process ends if time, memory or the result exceeds
+        its limit."""
         seconds = self.function.timeout_seconds
         deadline_ms = int((time() + seconds) * SECOND_MS)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -103,18 +104,18 @@ class ExecutionEnvironment:
         return answer_bytes
 
     async def next(self) -> Invocation:
-        """Waits for the next invocation, which the process has requested; until it comes, the process is frozen."""
+        """Waits for the next invocation, which the process has requested. Until then the process is frozen."""
         if self._invocations.empty():
             self._signal(signal.SIGSTOP)
         return await self._invocations.get()
 
     @property
     def pid(self) -> int | None:
-        """The process id, once it has started."""
+        """Returns the process id, once it has started."""
         return None if self._process is None else self._process.pid
 
     def memory_mib(self) -> float:
-        """Resident memory of the process."""
+        """Returns the resident memory of the process."""
         if self._process is None or not self.is_alive:
             return 0.0
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
@@ -134,7 +135,7 @@ class ExecutionEnvironment:
 
 
 def process_variables(function: Function, api: str) -> dict[str, str]:
-    """The environment variables of the process; of the gateway's own it gets only PATH."""
+    """Returns the environment variables of the process. Of the gateway's variables it gets only PATH."""
     return {
         "PATH": os.environ["PATH"],
         "LANG": "en_US.UTF-8",

@@ -21,7 +21,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """An HTTP request; `query` without its question mark."""
+    """Represents an HTTP request. `query` has no question mark."""
 
     method: str = "POST"
     path: str = "/"
@@ -30,31 +30,31 @@ class Request:
     body: bytes = b""
 
     def header(self, name: str) -> str:
-        """The first header of this name in lower case, or an empty text."""
+        """Returns the first header with this name in lower case, or an empty text."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP response."""
+    """Represents an HTTP response."""
 
     status: int
     headers: Headers
     body: bytes
 
     def header(self, name: str) -> str:
-        """The one header of this name in lower case; fails when there is not exactly one."""
+        """Returns the one header with this name in lower case. Fails if there is not exactly one."""
         (value,) = [value for key, value in self.headers if key.lower() == name]
         return value
 
 
 def event_of(form: EventForm, request: Request) -> Event:
-    """The event that AWS passes to a function."""
+    """Returns the event that AWS passes to a function."""
     return _FORMS[form](request)
 
 
 def response_of(answer: Event) -> Response:
-    """The response that AWS makes of a function's result, which must have a body, though it may be empty."""
+    """Returns the response that AWS makes of a function's result, which must have a body, though it may be empty."""
     headers = [
         (name, value) for name, values in answer.get("multiValueHeaders", {}).items() for value in values
     ]
@@ -142,7 +142,7 @@ _FORMS: dict[EventForm, Callable[[Request], Event]] = {
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 def _parameters(request: Request) -> Headers:
-    """Names and values of the query string, still encoded."""
+    """Returns names and values of the query string, still encoded."""
     parts = [part.partition("=") for part in request.query.split("&") if part]
     return [(name, value) for name, _, value in parts]
 
@@ -160,7 +160,7 @@ _TEXT = ("text/", "application/json", "application/javascript", "application/xml
 
 
 def _body(request: Request) -> Event:
-    """The members of the event for the body: text for the types of _TEXT, base64 for others.
+    """Returns the members of the event for the body: text for the types of _TEXT, base64 for others.
 
     AWS's JSON 1.0 and form bodies are in base64: API Gateway and load balancers pass only these types as text.
     """

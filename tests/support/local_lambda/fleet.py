@@ -1,9 +1,10 @@
-"""Runs each invocation in an idle environment of the function, else in a new one, within the limits of concurrency.
+"""Runs each invocation in an idle environment of the function, or else in a new one, within the limits of concurrency.
 
-As on Lambda, an environment answers one invocation at a time, functions with reserved concurrency have so many
-environments at most, the others share the account's concurrency, and an invocation that finds all of them busy is
-refused ("Understanding Lambda function scaling", https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html).
-Unlike there, what functions reserve is not taken from the account's concurrency.
+As on Lambda, an environment answers one invocation at a time, and an invocation that finds all environments busy is
+refused. Functions with reserved concurrency have that many environments at most, and the others share the account's
+concurrency ("Understanding Lambda function scaling",
+https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html). Unlike there, the reserved concurrency is not
+taken from the account's.
 """
 
 import asyncio
@@ -24,11 +25,11 @@ SHARED = ""
 
 
 class Fleet:
-    """All environments of a stack.
+    """Holds all environments of a stack.
 
-    `max_concurrency`: the account's concurrency; up to twice as many processes run. `recycle_after`: an environment is
-    ended after so many invocations, and the next one starts anew; 0: never. Lambda does so every few hours
-    ("Understanding the Lambda execution environment lifecycle").
+    `max_concurrency` is the account's concurrency. Up to twice as many processes run. `recycle_after` is the number of
+    invocations after which an environment is ended, and the next one starts a new one. 0 means never. Lambda does so
+    every few hours ("Understanding the Lambda execution environment lifecycle").
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Fleet:
         self._idle: dict[str, list[ExecutionEnvironment]] = defaultdict(list)
 
     async def invoke(self, name: str, event: Mapping[str, Any]) -> bytes:
-        """The function's result as JSON. Raises InvocationError, and KeyError for an unknown function."""
+        """Returns the function's result as JSON. Raises InvocationError, and KeyError for an unknown function."""
         function = self._functions[name]
         payload = json.dumps(event, ensure_ascii=False).encode()
         if len(payload) > INVOCATION_BYTES:
@@ -65,11 +66,11 @@ class Fleet:
 
     @property
     def environments(self) -> list[ExecutionEnvironment]:
-        """All environments, busy or idle."""
+        """Returns all environments, busy or idle."""
         return list(self._runtime_api.environments.values())
 
     async def stop_idle(self, name: str) -> None:
-        """Ends the idle environments of a function, as Lambda does after some minutes: the next start is cold."""
+        """Ends the idle environments of a function, as Lambda does after some minutes. The next start is cold."""
         while self._idle[name]:
             await self._end(self._idle[name].pop())
 

@@ -1,4 +1,4 @@
-"""HTTP front ends of the functions: API Gateway's HTTP API chooses by routes, a load balancer by rules.
+"""Provides HTTP front ends of the functions. API Gateway's HTTP API chooses by routes, and a load balancer by rules.
 
                                      HTTP API                        load balancer
     request body too large           413, 10 MB                      413, 1 MB
@@ -44,7 +44,7 @@ from .template import DEFAULT_ROUTE, Route
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
-# Name of the function and event; the result as JSON. Raises InvocationError.
+# It takes the name of the function and the event, and returns the result as JSON. Raises InvocationError.
 Invoke = Callable[[str, Mapping[str, Any]], Awaitable[bytes]]
 
 _log = logging.getLogger(__name__)
@@ -52,8 +52,9 @@ _segment = re.compile(r"\{[^}+]+\}")
 
 
 class FrontKind(NamedTuple):
-    """What AWS has in front of functions. `request_bytes`: of a body; `answer_bytes`: of a result as JSON; `seconds`:
-    how long it waits, None: as long as the function may take; `failure_status`: when the invocation has no result."""
+    """Describes AWS's front end. `request_bytes` limits a body, and `answer_bytes` a result as JSON. `seconds` limits
+    the wait, and None means the time of the function. `failure_status` is the status if the invocation has no
+    result."""
 
     form: EventForm
     request_bytes: int
@@ -67,7 +68,7 @@ BALANCER: Final = FrontKind("alb_multi_value", BALANCER_REQUEST_BYTES, BALANCER_
 
 
 class FrontEnd:
-    """An ASGI application that invokes functions.
+    """Represents an ASGI application that invokes functions.
 
     `choose` returns the name of the function for a request, or None if no function serves it.
     """
@@ -80,7 +81,7 @@ class FrontEnd:
         self.app = Starlette(routes=[HttpRoute("/{path:path}", self.answer, methods=METHODS)])
 
     async def answer(self, http: HttpRequest) -> HttpResponse:
-        """Answers one request: makes an event of it, invokes the function, makes a response of its result."""
+        """Answers one request: makes an event of it, invokes the function, and makes a response of its result."""
         request = await read_request(http)
         name = self._choose(request)
         if name is None:
@@ -104,7 +105,7 @@ class FrontEnd:
         return response_to_client(response_of(json.loads(result)))
 
     async def _result(self, name: str, event: Mapping[str, Any]) -> bytes:
-        """The result. Raises TimeoutError; the function goes on then, and its result is dropped."""
+        """Returns the result. Raises TimeoutError. In that case the function continues, and its result is dropped."""
         invocation = asyncio.ensure_future(self._invoke(name, event))
         self._invocations.add(invocation)
         invocation.add_done_callback(self._forget)
@@ -113,11 +114,11 @@ class FrontEnd:
     def _forget(self, invocation: "asyncio.Future[bytes]") -> None:
         self._invocations.discard(invocation)
         if not invocation.cancelled():
-            invocation.exception()  # so that an abandoned one is not reported as forgotten
+            invocation.exception()  # This keeps an abandoned one from being reported as forgotten.
 
 
 def response_to_client(answer: Response) -> HttpResponse:
-    """The response of a function, with its own headers alone."""
+    """Returns the response of a function with only its headers."""
     response = HttpResponse(answer.body, answer.status)
     response.raw_headers[:] = [
         (key.lower().encode("latin-1"), value.encode("latin-1"))
@@ -127,7 +128,8 @@ def response_to_client(answer: Response) -> HttpResponse:
 
 
 def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
-    """Chooses by the HTTP API's most specific route: full matches, then {segments}, {greedy+} variables, $default."""
+    """Chooses by the HTTP API's most specific route: full matches, then {segments}, {greedy+} variables, and
+    $default."""
     known = [(route, route_pattern(route.path)) for route in sorted(routes, key=broadness)]
 
     def choose(request: Request) -> str | None:
@@ -140,7 +142,7 @@ def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
 
 
 def broadness(route: Route) -> tuple[bool, int, int, bool]:
-    """A sort key that puts specific routes before broad ones."""
+    """Returns a sort key that puts specific routes before broad ones."""
     return (
         route.path == DEFAULT_ROUTE,
         route.path.count("+}"),
@@ -150,7 +152,8 @@ def broadness(route: Route) -> tuple[bool, int, int, bool]:
 
 
 def route_pattern(path: str) -> re.Pattern[str]:
-    """A pattern of the paths of a route: `{name}` is one segment, `{name+}` one or more; `$default` has any path."""
+    """Returns a pattern for the paths of a route: `{name}` is one segment, `{name+}` one or more, and `$default` any
+    path."""
     if path == DEFAULT_ROUTE:
         return re.compile(".*")
     parts = re.split(r"(\{[^}]+\})", path)
@@ -163,7 +166,7 @@ def route_pattern(path: str) -> re.Pattern[str]:
 
 
 def rule_chooser(rules: Sequence[Rule], default: str) -> Callable[[Request], str | None]:
-    """Chooses the function of the first rule that matches, else the default one."""
+    """Chooses the function of the first rule that matches, or else the default one."""
 
     def choose(request: Request) -> str | None:
         return next((rule.function for rule in rules if rule.matches(request)), default)
@@ -172,7 +175,7 @@ def rule_chooser(rules: Sequence[Rule], default: str) -> Callable[[Request], str
 
 
 async def read_request(http: HttpRequest) -> Request:
-    """The client's request, with the headers that AWS's front ends add."""
+    """Returns the client's request with the headers that AWS's front ends add."""
     headers = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in http.headers.raw]
     forwarded = [("X-Forwarded-Proto", http.url.scheme), ("X-Forwarded-Port", str(http.url.port or 80))]
     return Request(
@@ -185,5 +188,5 @@ async def read_request(http: HttpRequest) -> Request:
 
 
 def error_response(status: int, text: str) -> HttpResponse:
-    """A response of the front end itself, without a function."""
+    """Returns a response of the front end itself, without a function."""
     return HttpResponse(f'{{"message":"{text}"}}', status, media_type="application/json")

@@ -1,9 +1,9 @@
-"""The network between functions and database: it silently forgets connections that carry nothing for a while.
+"""Imitates the network between functions and database, which silently forgets connections without traffic.
 
     reset      whoever sends on a forgotten connection gets a RST, as behind a Network Load Balancer
     silence    what is sent is swallowed, as by firewalls and NAT gateways that drop what they do not know
 
-A frozen environment sends no keepalives, so its connections are idle from one invocation to the next. Sources:
+A frozen environment sends no keepalives, so its connections are idle from one invocation to the next. The sources are
 `limits`, and "Troubleshoot NAT gateways" (a connection idle for 350 seconds times out),
 https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html.
 """
@@ -29,7 +29,7 @@ _DATABASE_PORT: Final = 5432
 
 
 class Link:
-    """A connection of a client and the one to the database that belongs to it. `used_at`: when something last came."""
+    """Holds a client's connection and its connection to the database. `used_at` is the time of the last data."""
 
     def __init__(self, network: IdleNetwork) -> None:
         self.network = network
@@ -37,7 +37,7 @@ class Link:
         self.is_forgotten = False
 
     def passes(self) -> bool:
-        """Whether data that has just come is passed on."""
+        """Returns whether new data is passed on."""
         now = self.network.clock()
         if now - self.used_at > self.network.idle_seconds and not self.is_forgotten:
             self.is_forgotten = True
@@ -47,7 +47,7 @@ class Link:
 
 
 class End(asyncio.Protocol):
-    """One of the two connections of a link. `other`: the other one, None until it is there."""
+    """Represents one of the two connections of a link. `other` is the other one, or None until it exists."""
 
     transport: asyncio.Transport
 
@@ -76,7 +76,7 @@ class End(asyncio.Protocol):
 
 
 class ClientEnd(End):
-    """The connection of a client. What it sends before the database is connected is kept."""
+    """Represents the connection of a client. Its data before the database is connected is kept."""
 
     def __init__(self, network: IdleNetwork) -> None:
         super().__init__(Link(network))
@@ -108,9 +108,9 @@ class ClientEnd(End):
 
 
 class IdleNetwork:
-    """Passes on the bytes that come to its port. `target`: host and port of the database; `clock`: seconds.
+    """Passes on the bytes that arrive at its port. `target` is host and port of the database. `clock` returns seconds.
 
-    `forgotten`: how many connections were found to be.
+    `forgotten` counts the forgotten connections that were found.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class IdleNetwork:
 
     @asynccontextmanager
     async def running(self, listener: socket.socket) -> AsyncIterator[None]:
-        """Serves a bound socket; ends all connections at the end."""
+        """Serves a bound socket, and ends all connections at the end."""
         server = await asyncio.get_running_loop().create_server(lambda: ClientEnd(self), sock=listener)
         try:
             yield
@@ -150,7 +150,8 @@ def reset(transport: asyncio.Transport) -> None:
 
 
 def address_of(url: str) -> tuple[str, int] | None:
-    """Host and port of a database's URL; None if it names none or several, or if the certificate's name matters."""
+    """Returns host and port of a database's URL, or None if it names none or several, or if the certificate's name
+    matters."""
     parts = urlsplit(url)
     modes = parse_qs(parts.query).get("sslmode", [""])
     try:
@@ -163,7 +164,7 @@ def address_of(url: str) -> tuple[str, int] | None:
 
 
 def through(url: str, port: int) -> str:
-    """The database's URL with another port, on this machine."""
+    """Returns the database's URL with another port, on this machine."""
     parts = urlsplit(url)
     user, at, _ = parts.netloc.rpartition("@")
     return parts._replace(netloc=f"{user}{at}{HOST}:{port}").geturl()

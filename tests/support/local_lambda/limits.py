@@ -1,4 +1,4 @@
-"""AWS's limits that functions meet here as they do there. AWS writes MB for 2**20 bytes.
+"""Defines AWS's limits of functions. AWS writes MB for 2**20 bytes.
 
 "Lambda quotas", https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
     Invocation payload (request and response): 6 MB each, synchronous
@@ -14,9 +14,9 @@ https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-funct
 https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp-configurable-idle-timeout/
     A connection without traffic for 350 seconds is forgotten; whoever sends on it then gets a RST
 
-The sizes are those of the texts that are passed on: the event and the result as JSON, in which a body may be in base64.
+The sizes are those of the passed texts: the event and the result as JSON, in which a body may be in base64.
 
-Why an invocation has no result.
+Errors say why an invocation has no result.
 
 InvocationError
     FunctionError          the function raised an error, exceeded its time or its memory, or its process ended
@@ -24,7 +24,8 @@ InvocationError
     TooManyRequestsError   all environments that the function may have are busy: 429 of Lambda's Invoke
     RequestTooLargeError   the event is larger than a synchronous invocation may have: 413
 
-Source: Lambda API Reference, "Invoke", https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html#API_Invoke_Errors
+The source is the Lambda API Reference, "Invoke",
+https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html#API_Invoke_Errors
 """
 
 from typing import Final
@@ -53,12 +54,12 @@ class FunctionError(InvocationError):
 
 
 class ResultTooLargeError(FunctionError):
-    """The caller does not get the result; AWS's runtime ends its process when the Runtime API refuses one."""
+    """The caller does not get the result. AWS's runtime ends its process if the Runtime API refuses a result."""
 
 
 class TooManyRequestsError(InvocationError):
-    """The function was not invoked: its concurrency, or that of the account, is exhausted."""
+    """The function was not invoked, because its concurrency, or that of the account, is exhausted."""
 
 
 class RequestTooLargeError(InvocationError):
-    """The function was not invoked: the event is too large."""
+    """The function was not invoked, because the event is too large."""

@@ -1,4 +1,4 @@
-"""A script that starts a command which can write to /tmp and nowhere else: see `read_only`. It imports little.
+"""Starts a command that can write only to /tmp. See `read_only`. This script imports little.
 
 python mount_read_only.py FOLDER:FOLDER… COMMAND …      the folders stay where they are if they are below /tmp
 
@@ -11,11 +11,11 @@ import sys
 from typing import Any
 
 TEMPORARY = "/tmp"
-_TEMPORARY_BYTES = 512 * 2**20  # of `limits`, which this script cannot import
+_TEMPORARY_BYTES = 512 * 2**20  # This is the number of `limits`, which the script cannot import.
 
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
-_MOUNT_SETATTR = 442  # on every architecture
+_MOUNT_SETATTR = 442  # It is the same on every architecture.
 _AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = -100, 0x8000, 0x1
 
 
@@ -49,7 +49,8 @@ def make_read_only(keep: list[str]) -> None:
 
 
 def _unshare(libc: Any) -> None:
-    """A mount namespace; for another user than root a user namespace with it, in which the user stays who it is."""
+    """Creates a mount namespace. For another user than root it also creates a user namespace, in which the user stays
+    the same."""
     user, group = os.getuid(), os.getgid()
     _check(libc.unshare(_CLONE_NEWNS if user == 0 else _CLONE_NEWNS | _CLONE_NEWUSER), "unshare")
     if user != 0:
@@ -71,5 +72,5 @@ if __name__ == "__main__":
     _, folders, *command = sys.argv
     directory = os.getcwd()  # noqa: PTH109 - as above
     make_read_only(folders.split(":"))
-    os.chdir(directory)  # where it is now mounted
+    os.chdir(directory)  # It is mounted there now.
     os.execv(command[0], command)

@@ -1,8 +1,8 @@
-"""Functions can write to /tmp and nowhere else, as on Lambda, where /var/task and /opt are read-only.
+"""Lets functions write only to /tmp, as on Lambda, where /var/task and /opt are read-only.
 
-A function's process gets its own mount namespace, in which every file system is read-only and /tmp a new, empty
-one of 512 MB. That needs Linux 5.12, and root or a machine where users may make namespaces. Elsewhere only bytecode is
-not written, and a warning says so.
+A function's process gets a separate mount namespace, in which every file system is read-only and /tmp is a new, empty
+one of 512 MB. That needs Linux 5.12, and root or a machine where users may create namespaces. Elsewhere only bytecode
+is not written, and a warning says so.
 
 Source: Lambda Developer Guide, "Understanding the Lambda execution environment lifecycle",
 https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 @cache
 def is_possible(python: Path) -> bool:
-    """Whether this user can start such processes on this machine."""
+    """Returns whether this user can start such processes on this machine."""
     command = [*_command(python, []), "/bin/sh", "-c", ":"]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -32,7 +32,7 @@ def is_possible(python: Path) -> bool:
 
 
 def command_prefix(python: Path, keep: Sequence[Path]) -> list[str | Path]:
-    """What stands before a command whose process is to be such. `keep`: folders that it needs if they are in /tmp."""
+    """Returns the prefix of a command for such a process. `keep` has folders that it needs if they are in /tmp."""
     return _command(python, keep) if is_possible(python) else []
 
 

@@ -1,7 +1,8 @@
-"""The Lambda Runtime API, from which processes of awslambdaric get invocations and to which they post the results.
+"""Implements the Lambda Runtime API, from which processes of awslambdaric get invocations and to which they post the
+results.
 
-Source: Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes". Each environment has its own path
-prefix, its number.
+The source is the Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes". Each environment has a
+separate path prefix, its number.
 """
 
 from starlette.applications import Starlette
@@ -17,7 +18,8 @@ ACCEPTED, TOO_LARGE = 202, 413
 
 
 class RuntimeApi:
-    """The Runtime API of all environments. `environments`: by number, those whose processes may request work."""
+    """Represents the Runtime API of all environments. `environments` has by number those whose processes may request
+    work."""
 
     def __init__(self) -> None:
         self.environments: dict[int, ExecutionEnvironment] = {}
@@ -44,7 +46,7 @@ class RuntimeApi:
         return Response(invocation.event, media_type="application/json", headers=headers)
 
     async def response(self, request: Request) -> Response:
-        """Takes the result of an invocation; one that comes too late is ignored, and one that is too large an error."""
+        """Takes the result of an invocation. A late result is ignored, and a result that is too large is an error."""
         invocation = self._invocation(request)
         body = await request.body()
         if len(body) > INVOCATION_BYTES:
@@ -65,7 +67,7 @@ class RuntimeApi:
         return Response(status_code=ACCEPTED)
 
     async def init_error(self, request: Request) -> Response:
-        """Takes the error of a handler that could not be loaded; its process ends by itself."""
+        """Takes the error of a handler that could not be loaded. Its process ends by itself."""
         environment = self._environment(request)
         body = await request.body()
         if environment.current is not None and not environment.current.answer.done():

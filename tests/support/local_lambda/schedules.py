@@ -16,7 +16,7 @@ async def run_schedules(
 ) -> None:
     """Invokes the functions until it is cancelled.
 
-    `pause_seconds`: instead of following the rates, the next invocation starts so long after the end of the last one.
+    With `pause_seconds` the next invocation starts this long after the end of the last one, whatever the rate is.
     """
     async with asyncio.TaskGroup() as tasks:
         for schedule in schedules:
@@ -40,14 +40,14 @@ async def invoke_at_rate(schedule: Schedule, invoke: Invoke) -> None:
 
 
 async def invoke_with_pauses(schedule: Schedule, invoke: Invoke, pause_seconds: float) -> None:
-    """Invokes again `pause_seconds` after each invocation: for tests that cannot wait for the rate, often a minute."""
+    """Invokes again `pause_seconds` after each invocation, for tests that cannot wait for the rate, often a minute."""
     while True:
         await invoke_once(schedule, invoke)
         await asyncio.sleep(pause_seconds)
 
 
 async def invoke_once(schedule: Schedule, invoke: Invoke) -> None:
-    """Invokes the function once; logs its error."""
+    """Invokes the function once, and logs its error."""
     try:
         await invoke(schedule.function, {})
     except InvocationError as error:

@@ -15,17 +15,17 @@ from .values import TemplateError, Values
 
 FUNCTION, LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}
-# The prefix of values that only CloudFormation can resolve.
+# This is the prefix of values that only CloudFormation can resolve.
 DYNAMIC = "{{resolve:"
-# The path of the route of an event without a path ("HttpApi", AWS SAM Developer Guide).
+# This is the path of an event's route without a path ("HttpApi", AWS SAM Developer Guide).
 DEFAULT_ROUTE = "$default"
 
 _rate = re.compile(r"rate\((\d+) (minute|hour|day)s?\)").fullmatch
 
 
 class Function(NamedTuple):
-    """One function. `reserved_concurrency` None: it shares the account's concurrency. `log_format`: Text or JSON;
-    `log_level`: of JSON, empty: not given."""
+    """Describes one function. With `reserved_concurrency` None it shares the account's concurrency. `log_format` is
+    Text or JSON. `log_level` is the level of JSON, and empty if not given."""
 
     name: str
     handler: str
@@ -41,7 +41,8 @@ class Function(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A route of the HTTP API, such as GET /schedules/{name}. The path `$default`: what no other route matches."""
+    """Describes a route of the HTTP API, such as GET /schedules/{name}. The path `$default` takes requests that no
+    other route matches."""
 
     method: str
     path: str
@@ -49,7 +50,7 @@ class Route(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """A function that is invoked every so many seconds."""
+    """Describes a function that is invoked at this interval in seconds."""
 
     function: str
     seconds: float
@@ -57,7 +58,7 @@ class Schedule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The functions, routes and schedules of a template."""
+    """Holds the functions, routes and schedules of a template."""
 
     functions: Mapping[str, Function]
     routes: tuple[Route, ...]
@@ -65,7 +66,7 @@ class Stack:
 
 
 def read_stack(build: Path, parameters: Mapping[str, str], variables: Mapping[str, str]) -> Stack:
-    """The stack in a folder of `sam build`. Each function gets `variables` besides those of the template.
+    """Returns the stack in a folder of `sam build`. Each function gets `variables` besides those of the template.
 
     Raises TemplateError.
     """
@@ -149,7 +150,7 @@ class Reader:
 
 
 def check_package_size(name: str, folders: Iterable[Path]) -> None:
-    """Raises TemplateError when code and layers of a function are larger than Lambda takes."""
+    """Raises TemplateError if code and layers of a function are larger than Lambda accepts."""
     size = sum(map(content_bytes, folders))
     if size > PACKAGE_BYTES:
         raise TemplateError(f"{name} and its layers have {size} bytes, more than {PACKAGE_BYTES}")
@@ -157,12 +158,12 @@ def check_package_size(name: str, folders: Iterable[Path]) -> None:
 
 @cache
 def content_bytes(folder: Path) -> int:
-    """The size of all files in a folder. Links count as themselves, as in an archive."""
+    """Returns the size of all files in a folder. Links count as themselves, as in an archive."""
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_symlink() or path.is_file())
 
 
 def rate_seconds(expression: str) -> float:
-    """Seconds between two invocations. Raises TemplateError for anything but a rate."""
+    """Returns the seconds between two invocations. Raises TemplateError for anything but a rate."""
     match = _rate(expression)
     if match is None:
         raise TemplateError(f"{expression} is no rate")

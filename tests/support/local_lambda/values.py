@@ -1,7 +1,8 @@
 """Resolves the intrinsic functions of CloudFormation that the templates of this repository use.
 
-Ref and Fn::Sub of parameters, Fn::If with conditions of Fn::Equals, Fn::FindInMap, Fn::GetAtt (a name, not an ARN) and
-Fn::ForEach. Source: CloudFormation User Guide, "Intrinsic function reference". Raises TemplateError for any other.
+It supports Ref and Fn::Sub of parameters, Fn::If with conditions of Fn::Equals, Fn::FindInMap, Fn::GetAtt (a name, not
+an ARN) and Fn::ForEach. The source is the CloudFormation User Guide, "Intrinsic function reference". It raises
+TemplateError for any other function.
 """
 
 import re
@@ -21,7 +22,7 @@ _NAMED = re.compile(r"\$\{([A-Za-z0-9:]+)\}")
 
 
 class TemplateError(ValueError):
-    """The template uses something that this module does not implement."""
+    """The template uses a feature that this module does not implement."""
 
 
 class Values:
@@ -38,7 +39,7 @@ class Values:
         self._mappings = template.get("Mappings", {})
 
     def resolve(self, value: Any) -> Any:
-        """The value without intrinsic functions."""
+        """Returns the value without intrinsic functions."""
         if isinstance(value, list):
             return [self.resolve(item) for item in value]
         if not isinstance(value, dict):
@@ -74,7 +75,7 @@ class Values:
 
 
 def expand_for_each(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """Resources with each Fn::ForEach expanded."""
+    """Returns resources with each Fn::ForEach expanded."""
     found: dict[str, Any] = {}
     for name, resource in resources.items():
         if not name.startswith("Fn::ForEach::"):
@@ -87,7 +88,7 @@ def expand_for_each(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _substitute(value: Any, variable: str, item: str) -> Any:
-    """The value with `${variable}`, and `Ref` of it, replaced."""
+    """Returns the value with `${variable}`, and `Ref` of it, replaced."""
     if isinstance(value, str):
         return value.replace(f"${{{variable}}}", item)
     if isinstance(value, list):

@@ -1,6 +1,6 @@
-"""A real SMTP server on a free port of 127.0.0.1. The name of a recipient says how it is answered.
+"""Runs a real SMTP server on a free port of 127.0.0.1. The name of a recipient says how it is answered.
 
-Readers of e-mail in the database, and messages for them, as Subscribe and Publish write them.
+It also writes readers of e-mail and their messages to the database, as Subscribe and Publish do.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GREYLISTED = "450 4.2.0 greylisted, try again"
 
 @dataclass
 class Received:
-    """A mail that was accepted, or for which the answer was lost."""
+    """Represents a mail that was accepted, or for which the answer was lost."""
 
     sender: str
     recipients: list[str]
@@ -55,7 +55,7 @@ class Received:
 
 @dataclass
 class MailServer:
-    """`received`, in the order of arrival; `asked` counts RCPT commands by recipient.
+    """`received` is in the order of arrival. `asked` counts RCPT commands by recipient.
 
     Names of recipients: those of REPLIES; `greylisted`: refused once; `slow`: no answer to DATA before `release`;
     `lost`, `deaf`: the server takes the mail and closes the connection without an answer, once or always; `spam`: DATA
@@ -99,7 +99,7 @@ class MailServer:
         name = name_of(address)
         if name == "spam":
             return "554 5.6.0 not wanted"
-        login: Any = session.auth_data  # its type, which aiosmtpd does not name
+        login: Any = session.auth_data  # It is the type, which aiosmtpd does not name.
         user = login.login.decode() if isinstance(login, LoginPassword) else None
         raw = envelope.original_content or b""
         first = not self.to(address)
@@ -113,12 +113,12 @@ class MailServer:
 
 
 def name_of(address: str) -> str:
-    """The part of the address before `+` or `@`."""
+    """Returns the part of the address before `+` or `@`."""
     return address.partition("@")[0].partition("+")[0]
 
 
 def login(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
-    """The password of everybody is `pass word@`."""
+    """Checks a login. The password of every user is `pass word@`."""
     right = isinstance(data, LoginPassword) and data.password == b"pass word@"
     return AuthResult(success=right, handled=False, auth_data=data)
 
@@ -127,7 +127,8 @@ def login(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: An
 def running_mail_server(
     starttls: ssl.SSLContext | None = None, tls: ssl.SSLContext | None = None
 ) -> Iterator[MailServer]:
-    """A server in a thread. `starttls`: it offers STARTTLS, then AUTH; `tls`: TLS from the start."""
+    """Runs a server in a thread. With `starttls` it offers STARTTLS and then AUTH. With `tls` it uses TLS from the
+    start."""
     server, loop = MailServer(), asyncio.new_event_loop()
 
     def protocol() -> SMTP:
@@ -163,7 +164,7 @@ LINK = "https://queues.example.com/?Action=Unsubscribe&SubscriptionArn="
 
 
 def make_topic(db: Connection, account: str = ACCOUNT, **attributes: str) -> str:
-    """A topic's ARN."""
+    """Returns a topic's ARN."""
     row = db.execute(
         "select arn from queue.create_topic(%s, %s, %s, %s, '{}')",
         (account, REGION, f"news-{uuid.uuid4().hex}", json.dumps(attributes)),
@@ -173,7 +174,7 @@ def make_topic(db: Connection, account: str = ACCOUNT, **attributes: str) -> str
 
 
 def ask(db: Connection, topic: str, address: str, protocol: str = "email") -> str:
-    """Subscribes an address, which has to confirm; the subscription's ARN."""
+    """Subscribes an address, which has to confirm. Returns the subscription's ARN."""
     token = uuid.uuid4().hex * 5
     confirmation = {
         "Type": "SubscriptionConfirmation", "MessageId": str(uuid.uuid4()), "Token": token, "TopicArn": topic,
@@ -191,7 +192,7 @@ def ask(db: Connection, topic: str, address: str, protocol: str = "email") -> st
 def subscribe(
     db: Connection, topic: str, address: str, protocol: str = "email", dead_letters: str | None = None
 ) -> str:
-    """Subscribes an address that has confirmed; the subscription's ARN."""
+    """Subscribes an address that has confirmed. Returns the subscription's ARN."""
     policy = json.dumps({"RedrivePolicy": json.dumps({"deadLetterTargetArn": dead_letters})})
     row = db.execute(
         "select arn from queue.add_subscription(%s, gen_random_uuid(), %s, %s, %s, %s, null, null, null, 0, 0, '{}',"
@@ -210,7 +211,7 @@ def publish(
     attributes: dict[str, Any] | None = None,
     link: str | None = LINK,
 ) -> uuid.UUID:
-    """One message for one subscription; its id."""
+    """Publishes one message for one subscription. Returns its id."""
     message_id = uuid.uuid4()
     db.execute(
         "insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn,"
@@ -232,12 +233,12 @@ def publish(
 
 
 def states(db: Connection) -> list[tuple[str, str | None]]:
-    """State and error of each outgoing message, oldest first."""
+    """Returns state and error of each outgoing message, the oldest first."""
     return db.execute("select state, error from queue.outgoing order by outgoing_id").fetchall()
 
 
 def pass_hours(db: Connection, hours: float) -> None:
-    """Confirmations were, and are due, that much earlier."""
+    """Moves the clock: confirmations become, and were, due this much earlier."""
     by = (f"{hours} hours",)
     db.execute("update queue.confirmation_mail set due_at = due_at - %s::interval", by)
     db.execute("update queue.outgoing_delivery set due_at = due_at - %s::interval", by)

@@ -1,4 +1,4 @@
-"""AWS Lambda's Invoke as a separate server: functions are Python callables, and each invocation is kept."""
+"""Imitates AWS Lambda's Invoke as a separate server. Functions are Python callables, and each invocation is kept."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Function = Callable[[Event], Any]
 
 
 class Throttle(Exception):  # noqa: N818 - named for the event
-    """The function has no room: 429."""
+    """The function has no capacity, so the answer is 429."""
 
 
 class Refusal(Exception):  # noqa: N818 - named for the event
-    """Lambda's answer to an invocation that it does not take: status and name of the error."""
+    """Represents Lambda's answer to a refused invocation: status and name of the error."""
 
     def __init__(self, status: int, name: str) -> None:
         super().__init__(name)
@@ -29,7 +29,8 @@ class Refusal(Exception):  # noqa: N818 - named for the event
 
 @dataclass
 class Invocation:
-    """A call: the function's name (or the path of a URL), headers in lower case, the event, and the bytes sent."""
+    """Represents a call: the function's name (or the path of a URL), headers in lower case, the event, and the bytes
+    sent."""
 
     name: str
     headers: dict[str, str]
@@ -39,21 +40,21 @@ class Invocation:
 
     @property
     def is_event(self) -> bool:
-        """Whether Lambda answers before the function runs; here it has run, and its result is not told."""
+        """Returns whether Lambda answers before the function runs. Here it has run, and its result is not reported."""
         return self.headers.get("x-amz-invocation-type") == "Event"
 
     @property
     def bodies(self) -> list[str]:
-        """Of its messages."""
+        """Returns the bodies of its messages."""
         return [record["body"] for record in self.event["Records"]]
 
 
 @dataclass
 class Functions:
-    """`functions` by name; `most_at_once`: of invocations that were under way together.
+    """`functions` are by name. `most_at_once` is the largest number of concurrent invocations.
 
-    `authorize` raises Refusal for a call that is not answered otherwise. `timeouts`: what GetFunctionConfiguration
-    says, by the function's name; of others it says nothing.
+    `authorize` raises Refusal for a call that is not answered otherwise. `timeouts` maps function names to the answer
+    of GetFunctionConfiguration, which is empty for others.
     """
 
     url: str = ""
@@ -66,16 +67,16 @@ class Functions:
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Until something is so, which an invocation may change."""
+        """Waits until a condition holds, which an invocation may change."""
         with self._changed:
             assert self._changed.wait_for(is_done, 30), [one.event for one in self.invocations]
 
     def seen(self) -> list[str]:
-        """The bodies of all messages, in the order of invocations."""
+        """Returns the bodies of all messages in the order of invocations."""
         return [body for one in self.invocations for body in one.bodies]
 
     def answer(self, invocation: Invocation) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body."""
+        """Returns status, headers and body."""
         with self._changed:
             self.invocations.append(invocation)
             self.under_way += 1
@@ -141,7 +142,7 @@ def running_functions(**functions: Function) -> Iterator[Functions]:
                 self.end_headers()
                 self.wfile.write(body)
             except OSError:
-                self.close_connection = True  # the caller was killed
+                self.close_connection = True  # The caller was killed.
 
         def log_message(self, *_: object) -> None:
             """Writes nothing."""

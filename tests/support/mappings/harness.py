@@ -1,4 +1,4 @@
-"""A service, its clients and the functions that its mappings invoke."""
+"""Runs a service, its clients and the functions that its mappings invoke."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _numbers = count(1)
 
 
 class Harness:
-    """The service, its clients, and the functions that it may invoke."""
+    """Holds the service, its clients, and the functions that it may invoke."""
 
     def __init__(self, service: Service, functions: Functions, dsn: str) -> None:
         self.service = service
@@ -27,7 +27,7 @@ class Harness:
         self._of_nothing = ""
 
     def queue(self, **attributes: str) -> tuple[str, str]:
-        """A new queue: its URL and its ARN."""
+        """Creates a queue. Returns its URL and its ARN."""
         suffix = ".fifo" if "FifoQueue" in attributes else ""
         name = f"q{next(_numbers)}{suffix}"
         url = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
@@ -36,19 +36,19 @@ class Harness:
         ]
 
     def function(self, code: Function) -> str:
-        """A new function: its name."""
+        """Creates a function. Returns its name."""
         name = f"f{next(_numbers)}"
         self.functions.functions[name] = code
         return name
 
     def map(self, arn: str, function: str, **options: Any) -> str:
-        """A new mapping: its UUID."""
+        """Creates a mapping. Returns its UUID."""
         made = self.client.create_event_source_mapping(EventSourceArn=arn, FunctionName=function, **options)
         uuid: str = made["UUID"]
         return uuid
 
     def map_of_nothing(self) -> str:
-        """A mapping that is disabled, always the same."""
+        """Returns a mapping that is disabled, always the same."""
         if not self._of_nothing:
             self._of_nothing = self.map(self.queue()[1], self.function(lambda _: None), Enabled=False)
         return self._of_nothing
@@ -59,11 +59,11 @@ class Harness:
         return found
 
     def invocations(self, function: str) -> list[Any]:
-        """Of a function."""
+        """Returns the invocations of a function."""
         return [one for one in self.functions.invocations if one.name == function]
 
     def seen(self, function: str) -> list[str]:
-        """The bodies that a function got."""
+        """Returns the bodies that a function got."""
         return [body for one in self.invocations(function) for body in one.bodies]
 
     def show_again(self, record: dict[str, Any]) -> None:
@@ -74,11 +74,11 @@ class Harness:
         )
 
     def until_empty(self, url: str) -> None:
-        """Until the queue has no message, visible or not."""
+        """Waits until the queue has no message, visible or not."""
         wait_until(lambda: self.depth(url) == 0)
 
     def depth(self, url: str) -> int:
-        """Messages of the queue, visible or not."""
+        """Returns the number of messages of the queue, visible or not."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         found = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
         return sum(int(value) for value in found.values())
@@ -86,7 +86,7 @@ class Harness:
 
 @contextmanager
 def running_harness(postgres: TestServer, **settings: str) -> Iterator[Harness]:
-    """A service with these settings on a new database, and a server of functions beside it."""
+    """Runs a service with these settings on a new database, and a server of functions beside it."""
     with (
         postgres.database() as database,
         running_functions() as functions,

@@ -1,4 +1,5 @@
-"""A TCP proxy that lies as networks, poolers and frozen servers do: it keeps connections open and passes nothing on.
+"""Implements a TCP proxy that lies as networks, poolers and frozen servers do: it keeps connections open and passes
+nothing on.
 
 A process that is killed sends a RST, which both sides notice. These faults are silent.
 """
@@ -14,13 +15,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 CHUNK = 65_536
-# How long the target keeps a connection that is swallowed; then it finds out as well, as by keepalives.
+# The target keeps a swallowed connection this long. Then it notices too, as by keepalives.
 TARGET_NOTICES_SECONDS = 20.0
 NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Link:
-    """A connection of a client, and the one to the target that belongs to it."""
+    """Holds a client's connection and its connection to the target."""
 
     def __init__(self, client: asyncio.StreamWriter, target: asyncio.StreamWriter) -> None:
         self.writers = (client, target)
@@ -28,7 +29,7 @@ class Link:
         self.halves = False
 
     def leave_target(self) -> None:
-        """Ends the connection to the target, which the client is not told."""
+        """Ends the connection to the target without telling the client."""
         self.swallows = True
         self.writers[1].transport.abort()
 
@@ -41,7 +42,8 @@ class Link:
 
 
 class LyingProxy:
-    """Passes on the bytes sent to `port`. Its faults concern the connections of that moment, or as they say."""
+    """Passes on the bytes sent to `port`. Its faults concern the connections of that moment, unless they say
+    otherwise."""
 
     def __init__(self, host: str, port: int) -> None:
         self.target = (host, port)
@@ -61,9 +63,9 @@ class LyingProxy:
 
     # --- faults ------------------------------------------------------------------------------------------------------
     def swallow(self, *, new_too: bool = False) -> None:
-        """Acknowledges whatever comes, and passes nothing on. With `new_too`, also on connections that come later.
+        """Acknowledges all data and passes nothing on. With `new_too`, it does so on later connections too.
 
-        The target keeps what it was doing for the client, with its locks, until TARGET_NOTICES_SECONDS have passed.
+        The target keeps its work for the client, with its locks, until TARGET_NOTICES_SECONDS have passed.
         """
 
         async def change() -> None:
@@ -78,7 +80,7 @@ class LyingProxy:
         self._loop.call_later(TARGET_NOTICES_SECONDS, link.leave_target)
 
     def pass_new(self) -> None:
-        """New connections work again; those that were swallowed stay silent for ever."""
+        """Lets new connections work again. Swallowed ones stay silent for ever."""
 
         async def change() -> None:
             self._swallows_new = False
@@ -86,7 +88,8 @@ class LyingProxy:
         self._run(change())
 
     def vanish(self) -> list[int]:
-        """The ports of the clients of now, whose packets the caller drops; their connections are no more looked after.
+        """Returns the ports of the present clients, whose packets the caller drops. The proxy ignores their connections
+        from then on.
 
         As in `swallow`, the target notices later.
         """
@@ -104,7 +107,7 @@ class LyingProxy:
         return ports
 
     def halve(self) -> None:
-        """Cuts the next answer of each connection in half, then ends the connection."""
+        """Cuts the next answer of each connection in half, and then ends the connection."""
 
         async def change() -> None:
             for link in self.links:
@@ -181,7 +184,7 @@ class LyingProxy:
 
 @contextmanager
 def lying_proxy(host: str, port: int) -> Iterator[LyingProxy]:
-    """A proxy in front of this address."""
+    """Runs a proxy in front of this address."""
     proxy = LyingProxy(host, port)
     try:
         yield proxy

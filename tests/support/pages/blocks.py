@@ -1,4 +1,4 @@
-"""The code blocks of README.md and docs/, with what a mark before a block says about it.
+"""Reads the code blocks of README.md and docs/, and the mark before a block.
 
 A block is fenced, and its language says what the tests do with it:
 
@@ -33,7 +33,7 @@ _list_item = re.compile(r"(?:[-*]|\d+\.) ")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. `kind` and `value` are those of its mark: ("not run", "needs a Docker engine")."""
+    """Represents a fenced block. `kind` and `value` are those of its mark: ("not run", "needs a Docker engine")."""
 
     page: str
     line: int
@@ -44,7 +44,7 @@ class Block:
 
     @property
     def place(self) -> str:
-        """Page and line, as editors open them."""
+        """Returns page and line in the form that editors open."""
         return f"{self.page}:{self.line}"
 
     @property
@@ -54,18 +54,18 @@ class Block:
 
     @property
     def is_run(self) -> bool:
-        """Whether the tests of pages run it themselves."""
+        """Returns whether the tests of pages run it themselves."""
         return self.language in RUN and not self.kind
 
 
 def pages() -> list[str]:
-    """Every page that users read, as paths below the root."""
+    """Returns every page that users read, as paths below the root."""
     found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [path.relative_to(ROOT).as_posix() for path in found]
 
 
 def blocks(page: str) -> list[Block]:
-    """The blocks of a page, in its order."""
+    """Returns the blocks of a page in order."""
     return list(_blocks(page, (ROOT / page).read_text().splitlines()))
 
 
@@ -85,7 +85,7 @@ def _blocks(page: str, lines: list[str]) -> Iterator[Block]:
 
 
 def unfenced(page: str) -> list[str]:
-    """Places of blocks that are indented instead of fenced."""
+    """Returns the places of blocks that are indented instead of fenced."""
     found, above, fenced, was_blank = [], "", False, False
     for number, line in enumerate((ROOT / page).read_text().splitlines(), 1):
         if _fence.match(line):
@@ -101,6 +101,6 @@ def unfenced(page: str) -> list[str]:
 
 
 def _content_column(line: str) -> int:
-    """Where the text of a list's item begins; 0 for other lines."""
+    """Returns where the text of a list's item begins, and 0 for other lines."""
     item = _list_item.match(line.lstrip())
     return len(line) - len(line.lstrip()) + item.end() if item else 0

@@ -1,4 +1,5 @@
-"""What the blocks of a page run in: an empty home, a fresh database, and a service unless the page starts it."""
+"""Prepares the environment of a page's blocks: an empty home, a fresh database, and a service unless the page starts
+it."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from tests.support.pages.blocks import ROOT, Block
 from tests.support.pages.script import printed, starts_a_service, write_script
 from tests.support.programs.penstock_up import running
 
-# No block takes so long, on an overloaded machine either.
+# No block takes this long, even on an overloaded machine.
 SECONDS = 300
 # Pages that begin before there is a database, with a new PostgreSQL; ADMIN_URL leads to it as superuser.
 OWN_CLUSTER = ("docs/your_database.md",)

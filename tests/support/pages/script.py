@@ -1,4 +1,5 @@
-"""The blocks of a page as one script of bash, so that what a block exports or changes holds for those below it."""
+"""Combines the blocks of a page into one bash script, so that exports and changes of a block affect the blocks below
+it."""
 
 from __future__ import annotations
 

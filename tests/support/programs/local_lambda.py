@@ -1,4 +1,4 @@
-"""`make lambda` as a separate process: the functions in real processes of awslambdaric, behind both fronts."""
+"""Runs `make lambda` as a separate process: the functions in real processes of awslambdaric, behind both fronts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.functions.server import ROOT
 
 @dataclass(frozen=True)
 class Gateway:
-    """Where it listens: as API Gateway's HTTP API, and as a load balancer."""
+    """Holds its addresses as API Gateway's HTTP API, and as a load balancer."""
 
     http_api: str
     balancer: str
@@ -26,7 +26,7 @@ class Gateway:
 
 @contextmanager
 def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[Gateway]:
-    """The gateway on free ports, ended by SIGTERM. `variables`: of its environment, such as DATABASE_URL."""
+    """Runs the gateway on free ports, ended by SIGTERM. `variables` has environment variables such as DATABASE_URL."""
     command = [
         sys.executable,
         "-m",
@@ -62,7 +62,7 @@ def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[
 
 
 def from_sources(folder: Path) -> Path:
-    """The output of `sam build`, made quickly of links into this checkout and its environment."""
+    """Makes the output of `sam build` quickly from links into this checkout and its environment."""
     for layer, package in (("core", "penstock"), ("web", "penstock_web")):
         python = folder / "layers" / layer / "python"
         python.mkdir(parents=True)

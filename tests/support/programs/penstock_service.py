@@ -1,7 +1,7 @@
-"""A real service in a separate process, on a free port.
+"""Runs a real service in a separate process on a free port.
 
-The processes are forked from one that has imported the service (multiprocessing's "forkserver"): an interpreter that
-imports it anew takes about a second of the CPU. `penstock_up.py` starts `penstock up` as users do.
+The processes are forked from one that has imported the service (multiprocessing's "forkserver"), because a new
+interpreter takes about a second of CPU to import it. `penstock_up.py` starts `penstock up` as users do.
 """
 
 import multiprocessing
@@ -34,17 +34,17 @@ _processes.set_forkserver_preload(
 
 @dataclass
 class Service:
-    """`process` has been started; `url` answers."""
+    """Represents a service whose `process` has been started and whose `url` answers."""
 
     url: str
     process: BaseProcess
 
     def sqs(self) -> Any:
-        """A boto3 client that tries once and waits long."""
+        """Returns a boto3 client that tries once and waits long."""
         return self.client("sqs")
 
     def client(self, service: str) -> Any:
-        """The same for another service."""
+        """Returns the same for another service."""
         config = Config(retries={"total_max_attempts": 1}, read_timeout=60, max_pool_connections=50)
         return boto3.client(
             service, endpoint_url=self.url, region_name="us-east-1", config=config,
@@ -52,8 +52,9 @@ class Service:
         )  # fmt: skip
 
     def http(self) -> httpx.Client:
-        """A plain HTTP client."""
-        # Unverified, since plain: loading the certificate authorities takes 20 ms a client.
+        """Returns a plain HTTP client."""
+        # Nothing is verified, because the connection is plain. Loading the certificate authorities takes 20 ms for each
+        # client.
         return httpx.Client(base_url=self.url, timeout=60, verify=False)
 
     @property
@@ -62,19 +63,19 @@ class Service:
         return self.process.pid
 
     def stop(self) -> int:
-        """SIGTERM; the exit code."""
+        """Sends SIGTERM. Returns the exit code."""
         self.process.terminate()
         return self.exit_code()
 
     def exit_code(self) -> int:
-        """Waits for the end, which somebody else has asked for."""
+        """Waits for the end that another caller has requested. Returns the exit code."""
         self.process.join(30)
         assert self.process.exitcode is not None, "the service goes on"
         return self.process.exitcode
 
 
 def free_port() -> int:
-    """A free port, below those that the system gives to outgoing connections."""
+    """Returns a free port below those that the system gives to outgoing connections."""
     while True:
         port = random.randrange(10_240, 32_768)
         with socket.socket() as probe, suppress(OSError):
@@ -86,7 +87,7 @@ def free_port() -> int:
 def running_service(
     database_url: str, direct_url: str | None = None, log: Any = None, **settings: str
 ) -> Iterator[Service]:
-    """Starts a service process and stops it; `settings` are environment variables, `log` is a file for its output.
+    """Starts a service process and stops it. `settings` are environment variables. `log` is a file for its output.
 
     It checks twice a second for changes without a notification, such as rows that a test inserts itself.
     """
@@ -104,7 +105,7 @@ def running_service(
 
 @contextmanager
 def running_up(variables: Mapping[str, str]) -> Iterator[str]:
-    """`penstock up` on a database that is there and migrated, with these environment variables; its address."""
+    """Runs `penstock up` on an existing, migrated database with these environment variables. Yields its address."""
     port = free_port()
     printed, stdout = _processes.Pipe(duplex=False)
     outputs = [stdout, Connection(os.dup(2), readable=False)]
@@ -127,7 +128,8 @@ def _forked(
     outputs: list[Connection],
     ready: Connection | None = None,
 ) -> Iterator[BaseProcess]:
-    """`penstock COMMAND` in a new process; `ready` is where it says so, and its number the last of the arguments."""
+    """Runs `penstock COMMAND` in a new process. It writes its readiness to `ready`, whose number is the last of the
+    arguments."""
     stdin, until_closed = _processes.Pipe(duplex=False)
     process = _processes.Process(
         target=_run, args=(command, environment, [stdin, *outputs], ready), daemon=True
@@ -146,7 +148,7 @@ def _forked(
 def _run(
     command: list[str], environment: dict[str, str], files: list[Connection], ready: Connection | None
 ) -> None:
-    """Runs `penstock COMMAND` in the new process, with this environment and these files."""
+    """Runs `penstock COMMAND` in the new process with this environment and these files."""
     os.environ.clear()
     os.environ.update(environment)
     for number, file in enumerate(files):
@@ -158,6 +160,6 @@ def _run(
 
 
 def until_row(dsn: str, query: str) -> None:
-    """Returns when the query has a row: the database itself says that something has happened."""
+    """Returns when the query has a row, so the database itself shows the event."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         wait_until(lambda: connection.execute(query.encode()).fetchone() is not None)

@@ -1,4 +1,4 @@
-"""A running `penstock up`, as a separate process that a test may also kill."""
+"""Runs `penstock up` as a separate process, which a test may also kill."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ COMMAND = [sys.executable, "-m", "penstock_web.cli"]
 
 
 class Up:
-    """A running `penstock up`: its address, the DSN it printed, and its process."""
+    """Represents a running `penstock up`: its address, the DSN it printed, and its process."""
 
     def __init__(self, *arguments: str, port: int, log: IO[bytes], **variables: str) -> None:
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
-        # A file: a service with much to say would block on a pipe without a reader.
+        # It writes to a file, because a service with much output would block on a pipe without a reader.
         self._log = log
         self.process = subprocess.Popen(
             [*COMMAND, "up", "--port", str(port), *arguments],
@@ -42,17 +42,17 @@ class Up:
         self.dsn = self.lines[1].removeprefix("database ")
 
     def log(self) -> str:
-        """What it has written to standard error until now."""
-        # Not seek and read: the process writes at the same position of the same open file.
+        """Returns its standard error so far."""
+        # It does not seek and read, because the process writes at the same position of the same open file.
         return os.pread(self._log.fileno(), 2**24, 0).decode()
 
     def is_alive(self) -> bool:
-        """Whether the service answers."""
+        """Returns whether the service answers."""
         with urllib.request.urlopen(f"{self.address}/livez") as answer:
             return bool(answer.status == 200)
 
     def end(self, number: signal.Signals) -> int:
-        """Send a signal and wait for the end; returns the exit code."""
+        """Sends a signal and waits for the end. Returns the exit code."""
         self.process.send_signal(number)
         self.process.communicate(timeout=30)
         return self.process.returncode
@@ -60,7 +60,7 @@ class Up:
 
 @contextmanager
 def running(*arguments: str, port: int | None = None, **variables: str) -> Iterator[Up]:
-    """`penstock up` with these arguments and environment variables, ready; ended by SIGTERM."""
+    """Runs `penstock up` with these arguments and environment variables until it is ready, and ends it by SIGTERM."""
     with tempfile.TemporaryFile() as log:
         up = Up(*arguments, port=port or free_port(), log=log, **variables)
         try:

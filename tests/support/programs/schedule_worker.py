@@ -1,6 +1,6 @@
-"""A worker in a separate process, to be killed: `python -m tests.support.programs.schedule_worker DSN SECONDS`.
+"""Runs a worker in a separate process, to be killed: `python -m tests.support.programs.schedule_worker DSN SECONDS`.
 
-Its clock is wrong by so many seconds: whatever asks Python for the time is told another one.
+Its clock is wrong by this many seconds. Code that asks Python for the time gets the wrong time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Wrong(type):
 
 
 def set_clock(seconds: int) -> None:
-    """Before anything of Penstock is imported."""
+    """Sets the clock before anything of Penstock is imported."""
 
     class WrongDatetime(dt.datetime, metaclass=_Wrong):
         @classmethod

@@ -1,4 +1,4 @@
-"""A worker in a separate process, to be killed: `python -m tests.support.programs.webhook_worker DSN`."""
+"""Runs a worker in a separate process, to be killed: `python -m tests.support.programs.webhook_worker DSN`."""
 
 from __future__ import annotations
 

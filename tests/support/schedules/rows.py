@@ -1,4 +1,4 @@
-"""Schedules as tests write and read them: through the SQL functions that both APIs call.
+"""Writes and reads schedules for tests through the SQL functions that both APIs call.
 
 Schedules as the REST API takes and shows them.
 """
@@ -35,7 +35,7 @@ HOURLY: Row = {
 
 
 def call(db: Connection, statement: effects.Statement[RowT], *arguments: Any) -> list[RowT]:
-    """The rows of one call."""
+    """Returns the rows of one call."""
     typed = zip(statement.types, arguments, strict=True)
     values = [
         binary_array.encode(kind, value)
@@ -50,7 +50,7 @@ def call(db: Connection, statement: effects.Statement[RowT], *arguments: Any) ->
 
 
 def value(db: Connection, query: LiteralString, *arguments: Any) -> Any:
-    """The one value of a query."""
+    """Returns the one value of a query."""
     row = db.execute(query, arguments).fetchone()
     return row[0] if row else None
 
@@ -69,7 +69,7 @@ def put(
     group: str = GROUP,
     **fields: Any,
 ) -> tuple[Any, bool | None, str | None]:
-    """Writes a schedule: its row (None when it was refused), whether it was created, the error.
+    """Writes a schedule. Returns its row (None if it was refused), whether it was created, and the error.
 
     Where `fields` say nothing else, it is hourly, at the minute of its next time.
     """
@@ -80,18 +80,18 @@ def put(
 
 
 def read(db: Connection, name: str, group: str = GROUP) -> Row | None:
-    """A schedule by column, its times as datetimes; None if it does not exist."""
+    """Returns a schedule by column, with its times as datetimes, or None if it does not exist."""
     (row,) = call(db, READ_SCHEDULE, ACCOUNT, REGION, group, name)
     return row.schedule and {key: as_time(key, found) for key, found in row.schedule.items()}
 
 
 def as_time(key: str, found: Any) -> Any:
-    """Times of JSON by their columns' names."""
+    """Returns times of JSON by their columns' names."""
     return datetime.fromisoformat(found).astimezone(UTC) if key.endswith("_at") and found else found
 
 
 def received(db: Connection, queue: str) -> list[tuple[Any, Row]]:
-    """Everything in a queue: message and headers, in the order of arrival."""
+    """Returns everything in a queue: message and headers, in the order of arrival."""
     found = []
     while rows := db.execute(
         "select enqueued_at, msg_id, message, headers from queue.receive(%s, 1000, 100)", (queue,)
@@ -101,14 +101,14 @@ def received(db: Connection, queue: str) -> list[tuple[Any, Row]]:
 
 
 def scheduled_for(db: Connection, queue: str) -> list[datetime]:
-    """The times for which the messages of a queue were fired, in the order of arrival."""
+    """Returns the times for which the messages of a queue were fired, in the order of arrival."""
     return [
         datetime.fromisoformat(headers["_schedule"]["scheduled_for"]) for _, headers in received(db, queue)
     ]
 
 
 def runs(db: Connection, name: str) -> list[tuple[datetime, bool, int, bool, str | None]]:
-    """A schedule's runs, the oldest first: scheduled for, out of band, attempts, fired, error."""
+    """Returns a schedule's runs, the oldest first: scheduled for, out of band, attempts, fired, error."""
     rows = call(db, LIST_SCHEDULE_RUNS, ACCOUNT, REGION, GROUP, name, None, 1000)
     return [
         (row.scheduled_for, row.out_of_band, row.attempts, row.fired_at is not None, row.error)
@@ -117,7 +117,7 @@ def runs(db: Connection, name: str) -> list[tuple[datetime, bool, int, bool, str
 
 
 def pass_time(db: Connection, seconds: float) -> None:
-    """The clock moves on: whatever is due is due that much earlier, occurrences stay what they are."""
+    """Moves the clock on: everything becomes due this much earlier, and occurrences stay unchanged."""
     by = (f"{seconds} seconds",)
     db.execute("update queue.schedule set due_at = due_at - %s::interval", by)
     db.execute(

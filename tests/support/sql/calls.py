@@ -1,6 +1,6 @@
-"""Typed calls of the storage's SQL functions, as the service makes them: arrays in, rows out.
+"""Makes typed calls of the storage's SQL functions as the service does: arrays in, rows out.
 
-Nothing here knows what is right: that is in the tests.
+It makes no assertions. The tests do.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 
 class Counts(NamedTuple):
-    """What a queue holds."""
+    """Counts the messages of a queue."""
 
     visible: int
     in_flight: int
@@ -50,7 +50,7 @@ class Counts(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A message to be sent."""
+    """Represents a message to send."""
 
     body: str
     delay: int | None = None
@@ -67,7 +67,7 @@ def arn_of(name: str) -> str:
 
 
 def call_pattern(function: str) -> str:
-    """A regular expression for statements that call a function, as pg_stat_activity shows them.
+    """Returns a regular expression for statements that call a function, as pg_stat_activity shows them.
 
     A query that looks for it does not match: it has a parenthesis before the name of the function.
     """
@@ -75,7 +75,7 @@ def call_pattern(function: str) -> str:
 
 
 def call(connection: Connection, statement: Statement[RowT], *arguments: object) -> list[RowT]:
-    """The rows of one function; lists become arrays as the service writes them."""
+    """Returns the rows of one function. Lists become arrays as the service writes them."""
     values = [
         binary_array.encode(kind, value) if kind.endswith("[]") and isinstance(value, list) else value
         for kind, value in zip(statement.types, arguments, strict=True)
@@ -90,18 +90,18 @@ def call_batch(
     entries: Sequence[EntryT],
     *options: object,
 ) -> list[RowT]:
-    """The rows of one function over entries."""
+    """Returns the rows of one function over entries."""
     return call(connection, statement, *transpose(entries, statement.width), *options)
 
 
 def value(connection: Connection, query: str, *arguments: object) -> Any:
-    """The one value of a query with %s marks."""
+    """Returns the one value of a query with %s marks."""
     row = connection.execute(query.encode(), arguments).fetchone()
     return row[0] if row else None
 
 
 def create(connection: Connection, name: str = "orders", shards: int = 1, **attributes: str) -> str:
-    """Make a queue and return its ARN; attributes by AWS's names."""
+    """Creates a queue and returns its ARN. Attributes have AWS's names."""
     defaults = value(connection, "select queue.default_attributes(%s)", name.endswith(".fifo"))
     (row,) = call(
         connection, CREATE_QUEUE, ACCOUNT, REGION, name,
@@ -112,14 +112,14 @@ def create(connection: Connection, name: str = "orders", shards: int = 1, **attr
 
 
 def redrive(arn: str, maximum: int = 1) -> str:
-    """The value of RedrivePolicy."""
+    """Returns the value of RedrivePolicy."""
     return json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": maximum})
 
 
 def send_entries(
     connection: Connection, arn: str, entries: Sequence[Entry], async_commit: bool = False
 ) -> list[Sent]:
-    """Send in one call; the rows in the order of the entries."""
+    """Sends in one call. Returns the rows in the order of the entries."""
     rows = call_batch(
         connection, SEND_MESSAGES, [send_entry(entry, entry.arn or arn) for entry in entries], async_commit
     )
@@ -127,7 +127,7 @@ def send_entries(
 
 
 def send_entry(entry: Entry, arn: str) -> SendEntry:
-    """The entry of the statement."""
+    """Returns the entry of the statement."""
     body = entry.body.encode()
     return SendEntry(
         queue_arn=arn,
@@ -145,7 +145,7 @@ def send_entry(entry: Entry, arn: str) -> SendEntry:
 def send(
     connection: Connection, arn: str, *bodies: str, delay: int | None = None, group: str | None = None
 ) -> list[Sent]:
-    """Send bodies; FIFO messages get different deduplication ids, others keep their group beside them."""
+    """Sends bodies. FIFO messages get different deduplication ids, and others have their group beside them."""
     fifo = arn.endswith(".fifo")
     system = json.dumps({"MessageGroupId": group}) if group and not fifo else None
     return send_entries(
@@ -158,7 +158,7 @@ def send(
 def receive(
     connection: Connection, arn: str, count: int = 10, visibility: int | None = None, lease_size: int = 10
 ) -> list[Delivery]:
-    """Receive; the header must not tell of an error."""
+    """Receives messages. The header must not report an error."""
     header, *rows = call(
         connection, RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None, None
     )
@@ -171,7 +171,7 @@ def bodies(deliveries: Sequence[Delivery]) -> list[str]:
 
 
 def handle_of(delivery: Delivery) -> ReceiptHandle:
-    """What the receipt handle says."""
+    """Returns the content of the receipt handle."""
     assert delivery.message_id is not None
     return ReceiptHandle(
         delivery.queue_id, delivery.shard, delivery.pos, delivery.id, delivery.receive_count,
@@ -180,31 +180,31 @@ def handle_of(delivery: Delivery) -> ReceiptHandle:
 
 
 def delete(connection: Connection, deliveries: Sequence[Delivery]) -> list[str]:
-    """The outcome for each handle."""
+    """Returns the outcome for each handle."""
     rows = call_batch(connection, DELETE_MESSAGES, [handle_of(delivery) for delivery in deliveries])
     return [row.outcome for row in sorted(rows)]
 
 
 def transact_deletes(connection: Connection, deliveries: Sequence[Delivery]) -> str | None:
-    """The error of a transaction that acknowledges these messages and does nothing else."""
+    """Returns the error of a transaction that only acknowledges these messages."""
     columns = build_transaction_columns([handle_of(delivery) for delivery in deliveries], [])
     rows = call(connection, TRANSACT, *columns, ACCOUNT, REGION, *[[]] * 6, None)
     return rows[0].error if rows else None
 
 
 def change(connection: Connection, deliveries: Sequence[Delivery], seconds: int) -> list[str]:
-    """The outcome for each handle."""
+    """Returns the outcome for each handle."""
     entries = [VisibilityEntry(*handle_of(delivery), seconds) for delivery in deliveries]
     return [row.outcome for row in sorted(call_batch(connection, CHANGE_VISIBILITIES, entries))]
 
 
 def delete_by_id(connection: Connection, arn: str, *public_ids: int) -> list[int]:
-    """The ids that were there."""
+    """Returns the ids that existed."""
     return sorted(row.id for row in call(connection, DELETE_BY_ID, arn, list(public_ids)))
 
 
 def change_by_id(connection: Connection, arn: str, public_id: int, seconds: int) -> bool:
-    """Whether there was such a message."""
+    """Returns whether there was such a message."""
     return bool(call(connection, CHANGE_VISIBILITY_BY_ID, arn, public_id, seconds))
 
 
@@ -221,7 +221,7 @@ def queue_id(connection: Connection, arn: str) -> int:
 
 
 def maintain(connection: Connection, arn: str) -> int:
-    """What the worker does for one queue; messages cleaned or expired."""
+    """Does the worker's work for one queue. Returns messages cleaned or expired."""
     (row,) = call(connection, MAINTAIN_QUEUE, queue_id(connection, arn))
     return row.changed
 
@@ -233,14 +233,14 @@ def purge(connection: Connection, arn: str) -> int:
 
 
 def rows_of(connection: Connection, table: str, arn: str) -> int:
-    """Rows of one queue in a table of the storage."""
+    """Returns rows of one queue in a table of the storage."""
     assert re.fullmatch("[a-z_]+", table)
     where = queue_id(connection, arn)
     return int(value(connection, f"select count(*) from queue.{table} where queue_id = %s", where))
 
 
 def history(connection: Connection, arn: str) -> dict[str, int]:
-    """Messages in the history by outcome."""
+    """Returns messages in the history by outcome."""
     rows = connection.execute(
         "select outcome, sum(cardinality(sent_at))::int from queue.history where queue_id = %s group by 1",
         (queue_id(connection, arn),),

@@ -1,4 +1,4 @@
-"""A database that answers when the test says so, and remembers what it was asked."""
+"""Implements a database that answers when the test says so, and remembers its calls."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -23,16 +23,16 @@ ECHO = BatchStatement("test.echo", ("int4[]", "int4[]"), EchoRow, entry=EchoEntr
 
 
 def echo(statement: Statement[Row], arguments: Sequence[Any]) -> list[Row]:
-    """A row (n, value) for each element of the first column, in reverse order."""
+    """Returns a row (n, value) for each element of the first column, in reverse order."""
     return [(n, value) for n, value in enumerate(arguments[0], 1)][::-1]
 
 
 Reply = Callable[[Statement[Row], Sequence[Any]], Sequence[Row]]
-"""The rows of a call, whose columns need no names."""
+"""Holds the rows of a call, whose columns need no names."""
 
 
 class FakeDatabase:
-    """`call` waits until `release` when `held`; `reply` makes the rows or raises."""
+    """`call` waits until `release` if `held`. `reply` makes the rows or raises."""
 
     def __init__(self, reply: Reply = echo) -> None:
         self.reply = reply
@@ -47,24 +47,24 @@ class FakeDatabase:
         return statement.make_rows(self.reply(statement, arguments))
 
     async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
-        """What the page of health asks: no rows."""
+        """Answers the health check with no rows."""
         return []
 
     async def is_stuck(self) -> bool:
-        """As the pool's: never."""
+        """Returns the pool's answer: never."""
         return False
 
     def hold(self) -> None:
-        """Calls are under way until `release`."""
+        """Keeps calls under way until `release`."""
         self.held = True
         self._gate.clear()
 
     def release(self) -> None:
-        """Everything goes on."""
+        """Lets all calls continue."""
         self.held = False
         self._gate.set()
 
     @property
     def values(self) -> list[list[int]]:
-        """The first column of each call."""
+        """Returns the first column of each call."""
         return [list(arguments[0]) for _, arguments in self.calls]

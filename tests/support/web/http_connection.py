@@ -1,4 +1,4 @@
-"""A connection to an HTTP server without sockets: what a client sends, and what the server writes.
+"""Simulates a connection to an HTTP server without sockets: the client's data and the server's output.
 
 A client that reads slowly, as the transport sees it.
 
@@ -26,7 +26,7 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Transport(asyncio.Transport):
-    """A client's connection: the bytes written to it, and whether the server has ended or closed its side.
+    """Represents a client's connection: the bytes written to it, and whether the server has ended or closed its side.
 
     `lingering`: the protocol that reads on once it has ended; it ignores the bytes that `say` gives to the former one.
     """
@@ -77,7 +77,7 @@ class Transport(asyncio.Transport):
 
 
 class Client:
-    """A connection to a server with this application."""
+    """Represents a connection to a server with this application."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Client:
         self.connection.connection_made(self.transport)
 
     async def say(self, *parts: bytes) -> bytes:
-        """Everything that was answered, after these reads from the socket and whatever follows from them."""
+        """Returns everything that was answered after these reads from the socket."""
         for part in parts:
             self.connection.data_received(part)
             await settle()
@@ -107,12 +107,12 @@ class Client:
 
     @property
     def statuses(self) -> list[int]:
-        """The statuses of all responses, in their order."""
+        """Returns the statuses of all responses in order."""
         return [int(status) for status in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", self.transport.written)]
 
 
 class Recorder:
-    """An application that keeps what it got, and answers each request with its path and body."""
+    """Keeps its requests, and answers each request with its path and body."""
 
     def __init__(self) -> None:
         self.scopes: list[Message] = []
@@ -132,13 +132,13 @@ class Recorder:
 
 
 async def answer(send: Send, body: bytes, *headers: tuple[bytes, bytes], status: int = 200) -> None:
-    """A whole response."""
+    """Sends a whole response."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
 class SlowClient:
-    """`unread`: the number of written bytes that the client has not read."""
+    """`unread` is the number of written bytes that the client has not read."""
 
     def __init__(self, unread: int) -> None:
         self.unread = unread
@@ -152,5 +152,5 @@ class SlowClient:
 
 
 def error_code(answer: httpx.Response) -> tuple[int, str]:
-    """Status and code of an error."""
+    """Returns status and code of an error."""
     return answer.status_code, answer.json()["error"]["code"]

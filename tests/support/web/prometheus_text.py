@@ -13,7 +13,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Scrape:
-    """The samples of an answer."""
+    """Holds the samples of an answer."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -28,15 +28,15 @@ class Scrape:
                 self.samples[key] = float(value)
 
     def value(self, name: str, **labels: str) -> float:
-        """One sample; its labels are exactly these."""
+        """Returns one sample with exactly these labels."""
         return self.samples[name, tuple(sorted(labels.items()))]
 
     def has(self, name: str, **labels: str) -> bool:
-        """Whether there is this sample, with exactly these labels."""
+        """Returns whether this sample exists with exactly these labels."""
         return (name, tuple(sorted(labels.items()))) in self.samples
 
     def values(self, name: str, label: str) -> dict[str, float]:
-        """All samples of a metric by one of their labels; those that have it in common are added up."""
+        """Returns all samples of a metric by one of their labels. Samples with an equal label are added up."""
         found: dict[str, float] = {}
         for (other, labels), value in self.samples.items():
             if other == name:
@@ -45,12 +45,12 @@ class Scrape:
         return found
 
     def total(self, name: str) -> float:
-        """The sum over all labels."""
+        """Returns the sum over all labels."""
         return sum(value for (other, _), value in self.samples.items() if other == name)
 
 
 def scrape(url: str, **headers: str) -> Scrape:
-    """What /metrics says."""
+    """Returns the content of /metrics."""
     answer = plain_http.get(url + "/metrics", headers=headers, timeout=60)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"

@@ -1,8 +1,8 @@
-"""Reads the HTML of a report: its pictures, its tables, and what keeps people from reading it.
+"""Reads the HTML of a report: its pictures, its tables, and barriers for readers.
 
-A browser without a screen: cookies, forms with their origin, and nothing else of what a browser does.
+It also provides a browser without a screen: cookies and forms with their origin, and nothing else.
 
-Texts that do harm where a page does not escape them, or a script reads them.
+It also provides texts that do harm if a page does not escape them, or a script reads them.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tests.support.programs.penstock_service import Service
 
 
 def pictures(page: str) -> dict[str, ET.Element]:
-    """Those that are described, by their descriptions. Raises when one is no XML."""
+    """Returns the described pictures by their descriptions. Raises if one is not XML."""
     found = [ET.fromstring(text) for text in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
     return {picture.get("aria-label", ""): picture for picture in found if picture.get("role") == "img"}
 
 
 def of_class(picture: ET.Element, name: str) -> list[ET.Element]:
-    """The elements of a picture that have this CSS class."""
+    """Returns the elements of a picture that have this CSS class."""
     return [element for element in picture.iter() if name in element.get("class", "").split()]
 
 
 def table(page: str, kind: str) -> list[dict[str, str]]:
-    """The rows of the first table of this CSS class, by their columns' heads. Pictures are `(picture)`."""
+    """Returns the rows of the first table of this CSS class by their columns' heads. Pictures are `(picture)`."""
     match = re.search(rf'<table class="{kind}".*?</table>', page, re.DOTALL)
     if match is None:
         return []
@@ -48,7 +48,7 @@ def _text(markup: str) -> str:
 
 @dataclass
 class Barriers(HTMLParser):
-    """What a checker of accessibility would report (rules of WCAG 2.2 that can be read off the markup)."""
+    """Finds what an accessibility checker would report (rules of WCAG 2.2 that can be checked in the markup)."""
 
     found: list[str] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Barriers(HTMLParser):
 
 
 def barriers(page: str) -> list[str]:
-    """The barriers of the page; empty if it has none."""
+    """Returns the barriers of the page, empty if it has none."""
     reader = Barriers()
     reader.feed(page)
     if reader.levels.count(1) != 1:
@@ -91,7 +91,7 @@ def barriers(page: str) -> list[str]:
 
 
 class ConsoleClient:
-    """A client of one service, as one browser would be."""
+    """Represents a client of one service, as one browser would be."""
 
     def __init__(self, service: Service) -> None:
         self.url = service.url
@@ -100,15 +100,15 @@ class ConsoleClient:
         self.http = httpx.Client(base_url=service.url, timeout=60, verify=False, limits=limits)
 
     def get(self, path: str, **headers: str) -> httpx.Response:
-        """A page, as it comes: redirects are not followed."""
+        """Returns a page unchanged. Redirects are not followed."""
         return self.http.get(path, headers={"accept": "text/html", **headers})
 
     def post(self, path: str, origin: str | None = None, **form: object) -> httpx.Response:
-        """Sends a form from a page of this origin; None: of the service's own."""
+        """Sends a form from a page of this origin. None means the service's origin."""
         return self.http.post(path, data=form, headers={"origin": self.url if origin is None else origin})
 
     def sign_in(self, key: str, secret: str = "") -> httpx.Response:
-        """Signs in; the cookie is kept."""
+        """Signs in and keeps the cookie."""
         return self.post("/console/sign-in", key=key, secret=secret)
 
 
@@ -149,7 +149,7 @@ AROUND = ("{0}", '["a": "{0}"]', "a\n{0}", "x" * 300 + "{0}", "{0}{0}{0}", "\t {
 
 
 def hostile_texts(number: int) -> list[str]:
-    """Returns `number` different texts, none with a character that no message may have."""
+    """Returns `number` different texts without forbidden characters."""
     texts = [
         around.replace("{0}", form.replace("{0}", sink)).replace("[", "{").replace("]", "}")
         for around, form, sink in islice(product(AROUND, FORMS, SINKS), number)

@@ -1,7 +1,8 @@
-"""Pictures of the console for docs/console: python -m tests.support.web.screenshots FOLDER (`make screenshots`).
+"""Makes the pictures of the console in docs/console: python -m tests.support.web.screenshots FOLDER (`make
+screenshots`).
 
-Two installations, each with its own service and database: a typical one, and one with trouble. Figures and times are
-those of the moment, so each run makes other pictures.
+There are two installations, each with a separate service and database: a typical one, and one with trouble. Figures and
+times are those of the moment, so each run makes different pictures.
 """
 
 from __future__ import annotations

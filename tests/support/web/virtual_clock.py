@@ -1,4 +1,5 @@
-"""An event loop whose time passes only when everybody waits for it: hours in a moment, and the same each time."""
+"""Implements an event loop whose time passes only when every task waits for it: hours pass in a moment, and the same
+each time."""
 
 import asyncio
 import selectors
@@ -10,7 +11,7 @@ T = TypeVar("T")
 
 
 class VirtualSelector(selectors.DefaultSelector):
-    """Where the loop would sleep, time jumps to the next timer."""
+    """Jumps to the next timer where the loop would sleep."""
 
     now = 0.0
 
@@ -24,7 +25,7 @@ class VirtualSelector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Time begins at 0 s. Work for a thread takes no time: it is done at once."""
+    """Begins its time at 0 s. Work for a thread takes no time, because it is done at once."""
 
     def __init__(self) -> None:
         self._virtual = VirtualSelector()
@@ -47,6 +48,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 async def settle() -> None:
-    """Returns when everything that can happen without time passing has happened."""
+    """Returns when everything that can happen without passing time has happened."""
     for _ in range(20):
         await asyncio.sleep(0)

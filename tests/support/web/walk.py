@@ -1,4 +1,4 @@
-"""The functions that a request passes through in a running service, from its bytes to those of the response."""
+"""Records the functions that a request passes through in a running service, from its bytes to those of the response."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DEPTH = 8
 
 
 class Function(NamedTuple):
-    """A function or method below layers/."""
+    """Represents a function or method below layers/."""
 
     file: str
     line: int
@@ -44,9 +44,9 @@ class Function(NamedTuple):
 
 @dataclass
 class Walk:
-    """What one request passed through, in order, and what the event loop did by itself meanwhile.
+    """Holds the functions that one request passed through, in order, and the event loop's other work during that time.
 
-    `carriers`: the functions whose arguments held one of `texts`. `statements`: those that any function got.
+    `carriers` are the functions whose arguments held one of `texts`. `statements` are those that any function got.
     """
 
     texts: tuple[bytes, ...]
@@ -69,7 +69,7 @@ class Walk:
 
 
 def holds(value: object, texts: tuple[bytes, ...], depth: int = _DEPTH) -> bool:
-    """Whether one of the texts is in this value, or in what it consists of."""
+    """Returns whether one of the texts is in this value, or in its parts."""
     if isinstance(value, str):
         value = value.encode(errors="replace")
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -92,7 +92,7 @@ def _parts(value: object) -> list[Any]:
 
 
 class Recorder:
-    """Records walks in a thread. `expected`: what the next request that the service reads is recognized by."""
+    """Records walks in a thread. `expected` identifies the next request that the service reads."""
 
     def __init__(self) -> None:
         self.expected: tuple[bytes, ...] = ()
@@ -100,7 +100,7 @@ class Recorder:
         self._walk: Walk | None = None
 
     def profile(self, frame: FrameType, event: str, _: object) -> None:
-        """A profiler of `sys.setprofile`."""
+        """Represents a profiler of `sys.setprofile`."""
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(_ROOTS):
             return
@@ -110,18 +110,18 @@ class Recorder:
             self._walk.enter(frame)
 
     def has_called(self, statement: Statement[Any]) -> bool:
-        """Whether the request that is being recorded has called the database with this statement."""
+        """Returns whether the recorded request has called the database with this statement."""
         return self._walk is not None and statement in self._walk.statements
 
     def end(self) -> None:
-        """The response is being written."""
+        """Notes that the response is being written."""
         if self._walk is not None:
             self.walks.append(self._walk)
             self._walk = None
 
 
 class _RecordedTransport:
-    """A transport that tells the recorder when it is written to."""
+    """Tells the recorder when it is written to."""
 
     def __init__(self, transport: Any, recorder: Recorder) -> None:
         self._transport = transport
@@ -137,7 +137,7 @@ class _RecordedTransport:
 
 @contextmanager
 def recorded_service(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Recorder]]:
-    """The service in a thread, without access control: its address, and the recorder of its requests."""
+    """Runs the service in a thread without access control. Yields its address and the recorder of its requests."""
     settings = Settings.read({"DATABASE_URL": database.api_dsn, "DATABASE_DIRECT_URL": database.api_dsn})
     environment = Environment(settings, server.load_receipts(settings))
     load_operations()

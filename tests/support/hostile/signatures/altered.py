@@ -1,7 +1,7 @@
-"""The parts of a signature, made wrongly or changed: its bits, its keys, its time, its scope, its algorithm.
+"""Changes the parts of a signature: its bits, keys, time, scope and algorithm.
 
-Sources: "Elements of an AWS API request signature", "Create a signed AWS API request", "Troubleshoot signed requests"
-(IAM User Guide), "Common Query parameters" (SQS API reference).
+The sources are "Elements of an AWS API request signature", "Create a signed AWS API request", "Troubleshoot signed
+requests" (IAM User Guide) and "Common Query parameters" (SQS API reference).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from tests.support.hostile.signatures.signing import Recipe, sign_address, sign_
 
 
 def bits(signer: Signer) -> Forgeries:
-    """One bit of each character of each part, but not of the key's id: that would be an unknown key, asked for
-    elsewhere."""
+    """Changes one bit of each character of each part, except of the key's id, which another test covers as an unknown
+    key."""
     request = signer.json()
     key_id = signer.key[0]
     for name, start in (
@@ -40,7 +40,7 @@ def bits(signer: Signer) -> Forgeries:
 
 
 def signatures(signer: Signer) -> Forgeries:
-    """Other values for the signature, and other ways of making it: "Calculate the signature"."""
+    """Yields other values for the signature, and other ways of making it: "Calculate the signature"."""
     for form, request in (("json", signer.json()), ("form", signer.form())):
         value = request.header("authorization").rpartition("=")[2]
         others = {"cut by a digit": value[:-1], "longer by a digit": value + "0", "in capitals": value.upper(),
@@ -76,10 +76,11 @@ def signatures(signer: Signer) -> Forgeries:
 
 
 def dates(signer: Signer) -> Forgeries:
-    """ "Troubleshoot signed requests": a header is good for 15 minutes either way, an address for X-Amz-Expires, at
-    most
-    604,800 seconds."""
-    yield from signer.each(Recipe(seconds=-16 * 60), "16 minutes ago")  # of an address: 60 seconds are over
+    """Yields wrong dates. By "Troubleshoot signed requests", a header is valid for 15 minutes either way, and an
+    address for X-Amz-Expires, at most 604,800 seconds."""
+    yield from signer.each(
+        Recipe(seconds=-16 * 60), "16 minutes ago"
+    )  # The 60 seconds of the address are over.
     for name, seconds in {"in 16 minutes": 16 * 60, "a day ago": -86_400, "a day from now": 86_400,
                           "a year ago": -365 * 86_400, "in a year": 365 * 86_400}.items():  # fmt: skip
         yield from signer.each(Recipe(seconds=seconds), name)
@@ -126,7 +127,7 @@ def _scope(signer: Signer, timestamp: str) -> str:
 
 
 def scopes(signer: Signer) -> Forgeries:
-    """The scope is date/region/service/aws4_request, of the service and the region that are called."""
+    """Yields wrong scopes. The scope is date/region/service/aws4_request, with the called service and region."""
     day = RIGHT.written_timestamp()[:8]
     for service in ("sns", "s3", "scheduler", "sqs2", "SQS", "", "*"):
         yield from signer.each(Recipe(service=service), f"for the service {service!r}")
@@ -151,7 +152,7 @@ def scopes(signer: Signer) -> Forgeries:
 
 
 def algorithms(signer: Signer) -> Forgeries:
-    """AWS4-HMAC-SHA256 alone: "Elements of an AWS API request signature"."""
+    """Yields other algorithms than AWS4-HMAC-SHA256: "Elements of an AWS API request signature"."""
     for algorithm, digest in (
         ("AWS4-HMAC-SHA1", "sha1"), ("AWS4-HMAC-SHA512", "sha512"), ("AWS4-HMAC-SHA384", "sha384"),
         ("AWS4-HMAC-MD5", "md5"), ("AWS4-HMAC-SHA224", "sha224"), ("AWS4-ECDSA-P256-SHA256", "sha256"),
@@ -172,7 +173,7 @@ def algorithms(signer: Signer) -> Forgeries:
 
 
 def keys(signer: Signer) -> Forgeries:
-    """Another secret, or somebody else's id for the right one."""
+    """Yields another secret, or another user's id with the right secret."""
     key_id, secret = signer.key
     partner_id, partner_secret = signer.partner
     unsigned = {"json": signer.unsigned_json(), "form": signer.unsigned_form()}
@@ -192,8 +193,8 @@ def keys(signer: Signer) -> Forgeries:
 
 
 def unknown_keys(signer: Signer) -> Forgeries:
-    """Ids that no key has: each character of a good one changed, and others. (An address that has failed 50 times in
-    ten seconds is told to wait instead.)"""
+    """Yields ids that no key has: a good id with each character changed, and others. (An address that has failed 50
+    times in ten seconds must wait instead.)"""
     key_id, secret = signer.key
     for place, changed in flips(key_id):
         yield f"json, character {place} of the id", sign_header(signer.unsigned_json(), (changed, secret))

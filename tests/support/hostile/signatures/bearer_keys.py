@@ -1,7 +1,7 @@
-"""Values of Authorization, and other places for a credential, that are no bearer key of the REST API.
+"""Generates values of Authorization, and other places for a credential, that are no bearer key of the REST API.
 
-The valid form: RFC 6750, 2.1 (`Authorization: Bearer` and the key, nothing else), of which 2.2 and 2.3, a form and the
-query string, are not offered; RFC 9110, 11.1 (the scheme in any case).
+RFC 6750, 2.1, defines the valid form (`Authorization: Bearer` and the key, nothing else). Its 2.2 and 2.3, a form and
+the query string, are not supported. By RFC 9110, 11.1, the scheme has any letter case.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Header = tuple[str, str]
 
 
 class Attempt(NamedTuple):
-    """A request to read queues: its headers and its query string."""
+    """Represents a request that reads queues, with its headers and its query string."""
 
     name: str
     headers: tuple[Header, ...]
@@ -25,17 +25,18 @@ class Attempt(NamedTuple):
 
 
 def allowed(key: str) -> Iterator[Attempt]:
-    """The key as it may be sent."""
+    """Yields the allowed forms of the key."""
     for scheme in ("Bearer", "bearer", "BEARER"):
         yield Attempt(scheme, (("Authorization", f"{scheme} {key}"),))
 
 
 def forgeries(key: str, others: dict[str, str]) -> Iterator[Attempt]:
-    """Forgeries of `key`, a good one, `id.secret`. `others`: by name, keys that are not valid any more, or not here."""
+    """Yields forgeries of `key`, a good key `id.secret`. `others` maps names to keys that are no longer valid, or not
+    valid here."""
     key_id, _, secret = key.partition(".")
     hashed = sha256(secret.encode()).hexdigest()
     tokens = {
-        **others,  # first, since the service looks up a limited number of unknown ids
+        **others,  # They are first, because the service looks up a limited number of unknown ids.
         **{f"character {place}": changed for place, changed in flips(key)},
         **{f"cut to {length}": key[:length] for length in range(len(key))},
         **{f"without the first {length}": key[length:] for length in range(1, len(key_id) + 2)},

@@ -1,11 +1,11 @@
-"""Requests of SQS that their signer did not sign so, by kinds; none may be accepted.
+"""Generates requests of SQS with invalid signatures, by kinds. None may be accepted.
 
     Signer(...).json()      a good request, signed in the Authorization header, in AWS JSON
     Signer(...).form()      the same in the Query protocol
     Signer(...).address()   the same, signed in the query string
     KINDS["dates"](signer)  forgeries of these, each with a name
 
-Nothing here knows how Penstock verifies; the modules of the kinds name AWS's pages.
+The module does not use Penstock's verification. The modules of the kinds name AWS's pages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "session tokens": of_headers.session_tokens, "other schemes": of_headers.other_schemes, "hosts": of_headers.hosts,
     "payload hashes": of_requests.payload_hashes, "queries": of_requests.queries, "paths": of_requests.paths,
 }  # fmt: skip
-# What only a server of HTTP gets as it was sent.
+# Only an HTTP server gets these unchanged.
 WIRE_KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "folded headers": of_headers.folded_headers,
     "methods": of_requests.methods,

@@ -1,6 +1,6 @@
-"""Headers that were not signed so: added, taken away, repeated, folded, or of another kind of credentials.
+"""Changes headers after signing: adds, removes, repeats or folds them, or uses other kinds of credentials.
 
-Sources: "Create a signed AWS API request" (IAM User Guide); RFC 9110 and RFC 9112.
+The sources are "Create a signed AWS API request" (IAM User Guide), RFC 9110 and RFC 9112.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from tests.support.hostile.signatures.signing import Recipe, sign_address, sign_
 
 
 def signed_headers(signer: Signer) -> Forgeries:
-    """SignedHeaders: in small letters, sorted, `host` and every `x-amz-*` header that is there among them."""
+    """Yields wrong SignedHeaders. They must be in lower case, sorted, and include `host` and every present `x-amz-*`
+    header."""
     of_json = "content-type;host;x-amz-date;x-amz-target"
     for names in (
         "", "content-type", "content-type;x-amz-date;x-amz-target", "content-type;host;x-amz-target",
@@ -39,7 +40,7 @@ def signed_headers(signer: Signer) -> Forgeries:
 
 
 def unsigned_headers(signer: Signer) -> Forgeries:
-    """Headers that say something to AWS, added after the request was signed."""
+    """Yields headers that have a meaning for AWS, added after the request was signed."""
     body = signer.unsigned_json().body
     added = (
         ("X-Amz-Target", "AmazonSQS.PurgeQueue"), ("X-Amz-Security-Token", "token"), ("X-Amz-Security-Token", ""),
@@ -68,8 +69,8 @@ def unsigned_headers(signer: Signer) -> Forgeries:
 
 
 def duplicate_headers(signer: Signer) -> Forgeries:
-    """RFC 9110, 5.3: values of a repeated header are one list; so they were not signed, and Host may not be repeated
-    (RFC 9112, 3.2)."""
+    """Yields repeated headers. By RFC 9110, 5.3, their values are one list, so they were not signed. Host may not be
+    repeated (RFC 9112, 3.2)."""
     for form, request in (("json", signer.json()), ("form", signer.form())):
         for name, value in request.headers:
             for what, again in (("itself", value), ("another", "AmazonSQS.PurgeQueue"), ("nothing", "")):
@@ -94,7 +95,8 @@ def duplicate_headers(signer: Signer) -> Forgeries:
 
 
 def folded_headers(signer: Signer) -> Forgeries:
-    """RFC 9112, 5.2: a server rejects a value that goes on in the next line, or takes a blank for it; ours rejects."""
+    """Yields folded headers. By RFC 9112, 5.2, a server rejects a value that continues in the next line, or replaces
+    the fold by a blank. Penstock rejects it."""
     for blank in ("\r\n ", "\r\n\t", "\r\n  \t "):
         for form, request in (("json", signer.json()), ("form", signer.form())):
             for name in ("authorization", "x-amz-date", "content-type"):
@@ -118,7 +120,7 @@ def folded_headers(signer: Signer) -> Forgeries:
 
 
 def session_tokens(signer: Signer) -> Forgeries:
-    """Temporary credentials (AWS STS) have a token; none was given out here."""
+    """Yields session tokens. Temporary credentials (AWS STS) have one, and Penstock issues none."""
     for token in ("token", "x" * 400, b64encode(b"\x00" * 60).decode()):
         yield from signer.headers(RIGHT, f"signed token {token[:9]}", ("X-Amz-Security-Token", token))
         asked = signer.unsigned_address(
@@ -133,7 +135,7 @@ def session_tokens(signer: Signer) -> Forgeries:
 
 
 def other_schemes(signer: Signer) -> Forgeries:
-    """Credentials, but no signature of version 4."""
+    """Yields credentials without a signature of version 4."""
     key_id, secret = signer.key
     pair = b64encode(f"{key_id}:{secret}".encode()).decode()
     values = (
@@ -162,7 +164,7 @@ def other_schemes(signer: Signer) -> Forgeries:
 
 
 def hosts(signer: Signer) -> Forgeries:
-    """Host is signed: a request for one server is not valid at another."""
+    """Yields other hosts. Host is signed, so a request for one server is not valid at another."""
     name, _, port = signer.host.partition(":")
     others = {
         "AWS's": "sqs.us-east-1.amazonaws.com", "without its port": name, "with another port": f"{name}:1",

@@ -1,7 +1,7 @@
-"""Method, path, query string and body that were not signed so.
+"""Changes method, path, query string and body after signing.
 
-Source: "Create a signed AWS API request" (IAM User Guide). That payloads are unsigned, or signed chunk by chunk, is for
-S3 alone ("Authenticating Requests: Using the Authorization Header", S3 API reference).
+The source is "Create a signed AWS API request" (IAM User Guide). Only S3 accepts unsigned payloads, or payloads signed
+chunk by chunk ("Authenticating Requests: Using the Authorization Header", S3 API reference).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ UNHASHED = (
 
 
 def payload_hashes(signer: Signer) -> Forgeries:
-    """The last line of the canonical request is the SHA-256 of the body; S3 alone takes others."""
+    """Yields other payload hashes. The last line of the canonical request is the SHA-256 of the body. Only S3 accepts
+    others."""
     other = {
         "of nothing": sha256(b"").hexdigest(), "of another body": sha256(b"x").hexdigest(), "zeros": "0" * 64,
         "MD5": md5(b"").hexdigest(), "none": "",
@@ -38,7 +39,7 @@ def payload_hashes(signer: Signer) -> Forgeries:
                 request._replace(body=request.body.replace(b"signed", b"forged")),
             )
         yield from signer.headers(Recipe(payload=value), f"{name}, not said")
-        if name != "of nothing":  # which is right there
+        if name != "of nothing":  # This hash is right there.
             yield f"address, {name}", signer.address(Recipe(payload=value))
     for form, request in (("json", signer.json()), ("form", signer.form())):
         body = request.body
@@ -56,7 +57,7 @@ def payload_hashes(signer: Signer) -> Forgeries:
 
 
 def queries(signer: Signer) -> Forgeries:
-    """The query string is signed, each name and value; and nothing may be in it twice."""
+    """Yields changed query strings. Each name and value is signed, and no name may occur twice."""
     asked = signer.address()
     yield from in_target(asked, [
         ("another body", "MessageBody=signed", "MessageBody=forged"), ("another action", "SendMessage", "PurgeQueue"),
@@ -95,7 +96,7 @@ def queries(signer: Signer) -> Forgeries:
 
 
 def paths(signer: Signer) -> Forgeries:
-    """Method and path are the first lines of the text that is signed."""
+    """Yields changed paths. Method and path are the first lines of the signed text."""
     path = urlsplit(signer.queue_url).path
     for form, request in (("form", signer.form()), ("address", signer.address())):
         for other in (
@@ -133,12 +134,12 @@ def paths(signer: Signer) -> Forgeries:
 
 
 def asked_of(signer: Signer) -> str:
-    """A query string of the other queue."""
+    """Returns a query string of the other queue."""
     return f"{signer.other_path}?Action=SendMessage&MessageBody=signed"
 
 
 def methods(signer: Signer) -> Forgeries:
-    """Methods that no function gets: API Gateway knows its routes."""
+    """Yields methods that no function gets, because API Gateway knows its routes."""
     for form, request in (("json", signer.json()), ("form", signer.form()), ("address", signer.address())):
         for method in ("PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"):
             yield f"{form}, by {method}", request._replace(method=method)

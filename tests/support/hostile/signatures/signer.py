@@ -1,4 +1,4 @@
-"""Whoever signs the requests that are forged, and what the forgeries have in common."""
+"""Signs the requests that are forged, and holds what the forgeries share."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Forgeries = Iterator[tuple[str, Request]]
 
 
 class Signer(NamedTuple):
-    """Whoever has the key `key`. `queue_url`: a queue of his; `other_path`: that of another one; `partner`: a key of
-    another account."""
+    """Represents the owner of the key `key`. `queue_url` is a queue of the owner, `other_path` a path of another queue,
+    and `partner` a key of another account."""
 
     endpoint_url: str
     queue_url: str
@@ -55,19 +55,19 @@ class Signer(NamedTuple):
         return sign_address(self.unsigned_address(), self.key, recipe)
 
     def each(self, recipe: Recipe, name: str) -> Forgeries:
-        """The three forms, signed like that."""
+        """Yields the three forms with this signature."""
         yield f"json, {name}", self.json(recipe)
         yield f"form, {name}", self.form(recipe)
         yield f"address, {name}", self.address(recipe)
 
     def headers(self, recipe: Recipe, name: str, *more: tuple[str, str]) -> Forgeries:
-        """The two forms with headers, signed like that."""
+        """Yields the two forms with headers and this signature."""
         yield f"json, {name}", self.json(recipe, *more)
         yield f"form, {name}", self.form(recipe, *more)
 
 
 def in_header(request: Request, changes: Iterable[tuple[str, str, str]]) -> Forgeries:
-    """With a part of Authorization replaced after it was signed."""
+    """Yields them with a part of Authorization replaced after signing."""
     header = request.header("authorization")
     for name, old, new in changes:
         assert old in header, name
@@ -75,13 +75,13 @@ def in_header(request: Request, changes: Iterable[tuple[str, str, str]]) -> Forg
 
 
 def in_target(request: Request, changes: Iterable[tuple[str, str, str]]) -> Forgeries:
-    """With a part of the target replaced after it was signed."""
+    """Yields them with a part of the target replaced after signing."""
     for name, old, new in changes:
         assert old in request.target, name
         yield name, request._replace(target=request.target.replace(old, new, 1))
 
 
 def flips(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
-    """The text with the lowest bit of one character changed, for each from `start`."""
+    """Yields the text with the lowest bit of one character changed, for each character from `start`."""
     for place in range(start, len(text)):
         yield place, f"{text[:place]}{chr(ord(text[place]) ^ 1)}{text[place + 1 :]}"

@@ -1,7 +1,7 @@
-"""Signature Version 4, written down from AWS's description, with every step open to be done wrongly.
+"""Implements Signature Version 4 from AWS's description, so that every step can be done wrongly.
 
-Source: "Create a signed AWS API request" (IAM User Guide). It signs what the forgeries need: paths of unreserved
-characters, and headers without runs of blanks.
+The source is "Create a signed AWS API request" (IAM User Guide). It signs only what the forgeries need: paths of
+unreserved characters, and headers without runs of blanks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Key = tuple[str, str]
 
 
 class Request(NamedTuple):
-    """A request as it goes over the wire; `target` is path and query string."""
+    """Represents a request on the wire. `target` is path and query string."""
 
     method: str
     target: str
@@ -26,11 +26,11 @@ class Request(NamedTuple):
     body: bytes
 
     def header(self, name: str) -> str:
-        """Its value, empty if the request lacks the header."""
+        """Returns its value, empty if the request lacks the header."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
     def with_header(self, name: str, given: str | None) -> Request:
-        """With another value for a header, or without it (None)."""
+        """Returns the request with another value for a header, or without it (None)."""
         changed = [(key, given if key.lower() == name else value) for key, value in self.headers]
         return self._replace(headers=tuple((key, value) for key, value in changed if value is not None))
 
@@ -40,11 +40,11 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How to sign; the defaults are right.
+    """Says how to sign. The defaults are right.
 
-    `seconds`: off the clock. `timestamp`, `scope` and `names` replace what is written and signed of the time, the
-    credential scope and SignedHeaders; `derived_from` replaces what the signing key is derived from, `payload` the last
-    line of the canonical request. `method` and `target` are signed instead of the request's.
+    `seconds` is the error of the clock. `timestamp`, `scope` and `names` replace the time, the credential scope and
+    SignedHeaders. `derived_from` replaces the input of the signing key, and `payload` the last line of the canonical
+    request. `method` and `target` are signed instead of the request's.
     """
 
     seconds: float = 0
@@ -69,11 +69,11 @@ class Recipe:
         return moment.strftime("%Y%m%dT%H%M%SZ") if self.timestamp is None else self.timestamp
 
     def parts(self, timestamp: str) -> tuple[str, ...]:
-        """The credential scope."""
+        """Returns the parts of the credential scope."""
         return (timestamp[:8], self.region, self.service, "aws4_request")
 
     def signature(self, request: Request, secret: str, timestamp: str, scope: str, names: str) -> str:
-        """The last step, from the canonical request."""
+        """Returns the last step, from the canonical request."""
         address = urlsplit(self.target or request.target)
         lines = "".join(f"{name}:{request.header(name)}\n" for name in names.split(";") if name)
         payload = hashlib.sha256(request.body).hexdigest() if self.payload is None else self.payload
@@ -88,7 +88,7 @@ class Recipe:
 
 
 def sign_header(request: Request, key: Key, recipe: Recipe = Recipe()) -> Request:
-    """With X-Amz-Date, unless there is one, and Authorization."""
+    """Adds X-Amz-Date, unless there is one, and Authorization."""
     key_id, secret = key
     timestamp = recipe.written_timestamp()
     present = {name.lower() for name, _ in request.headers}
@@ -103,7 +103,7 @@ def sign_header(request: Request, key: Key, recipe: Recipe = Recipe()) -> Reques
 
 
 def sign_address(request: Request, key: Key, recipe: Recipe = Recipe()) -> Request:
-    """With the signature in the query string."""
+    """Adds the signature to the query string."""
     key_id, secret = key
     timestamp = recipe.written_timestamp()
     scope = "/".join(recipe.parts(timestamp)) if recipe.scope is None else recipe.scope
