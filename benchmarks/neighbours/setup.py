@@ -94,9 +94,8 @@ def rest(service: Penstock, account: Account, method: str, path: str, document: 
         try:
             urllib.request.urlopen(request, timeout=60).close()
         except urllib.error.HTTPError as error:
-            if (
-                error.code != HTTPStatus.TOO_MANY_REQUESTS
-            ):  # the setup makes requests faster than the quota allows
+            # The setup makes requests faster than the quota allows.
+            if error.code != HTTPStatus.TOO_MANY_REQUESTS:
                 raise
             time.sleep(int(error.headers["Retry-After"]))
         else:
