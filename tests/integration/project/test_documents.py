@@ -104,13 +104,13 @@ def test_links_lead_somewhere() -> None:
 def test_every_room_is_on_the_map(layer: str) -> None:
     """Modules and packages at the root of a layer, and no cell of the page is longer than a line."""
     page = texts()["ARCHITECTURE.md"]
-    rooms = {
+    packages = {
         f"{path.name}/" if path.is_dir() else path.name
         for path in (ROOT / layer).iterdir()
         if not path.name.startswith("__") and (path.suffix == ".py" or (path / "__init__.py").is_file())
     }
-    assert rooms
-    assert {room for room in rooms if f"`{room}" not in page} == set()
+    assert packages
+    assert {package for package in packages if f"`{package}" not in page} == set()
     cells = [cell for line in page.splitlines() if line.startswith("| ") for cell in line.split(" | ")]
     assert [cell for cell in cells if len(cell) > 160] == []
 

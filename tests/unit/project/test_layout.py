@@ -101,10 +101,10 @@ def imported_by(folder: Path, root: Path) -> set[tuple[str, str]]:
     }
 
 
-@pytest.mark.parametrize("room", ["console", "cli", "mcp", "report", "manifest", "metrics", "routing"])
-def test_only_applications_import_the_rest_api(room: str) -> None:
+@pytest.mark.parametrize("package", ["console", "cli", "mcp", "report", "manifest", "metrics", "routing"])
+def test_only_applications_import_the_rest_api(package: str) -> None:
     web = ROOT / "layers/web"
-    found = imported_by(web / "penstock_web" / room, web)
+    found = imported_by(web / "penstock_web" / package, web)
     assert {one for one in found if f"{one[1]}.".startswith("penstock_web.rest.")} == set()
 
 
