@@ -1,4 +1,6 @@
-"""Repeats a run each interval. The state between runs is in the database, so this module keeps none.
+"""Repeats a run that lost a connection or its snapshot, and repeats runs each interval.
+
+A retry computes the same result. The state between runs is in the database, so this module keeps none.
 
 Each run queries the database for changes since the last run of its zone, whether that run was single or continuous.
 Both kinds of runs therefore agree, and a new process continues where the last process ended.
@@ -6,14 +8,31 @@ Both kinds of runs therefore agree, and a new process continues where the last p
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Final, TypeVar
 
-from .attempts import run_with_retries
+import psycopg
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from .database.read import SourceDatabase
+from .database.runs import reason
 from .run import RequestedDays, compute
+
+Result = TypeVar("Result")
+
+ATTEMPTS: Final = 3
+PAUSE_SECONDS: Final = (5.0, 30.0)
+"""The job pauses this long before the second and the third attempt. A restarting server is ready by then."""
+_LOST: Final = re.compile(
+    r"OperationalError|AdminShutdown|CrashShutdown|CannotConnectNow|IdleInTransactionSessionTimeout|QueryCanceled"
+    r"|terminating connection|invalid snapshot identifier|snapshot \"?[0-9A-F-]+\"? does not exist"
+    r"|server closed the connection|could not import the requested snapshot"
+)
 
 
 def follow(
@@ -36,3 +55,31 @@ def follow(
         report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows changed")
         asked = replace(requested, start=None, end=None)
         wait(max(0.0, interval_seconds - (time.monotonic() - began)))
+
+
+class LostError(Exception):
+    """Every attempt lost a connection. The text is the reason of the last attempt."""
+
+
+def run_with_retries(
+    run: Callable[[], Result], report: Callable[[str], None], wait: Callable[[float], object] = time.sleep
+) -> Result:
+    """Returns the result of a run. Raises LostError after ATTEMPTS, and raises any other error at once."""
+    for pause in (*PAUSE_SECONDS, None):
+        try:
+            return run()
+        except (psycopg.Error, PySparkException, Py4JError) as error:
+            if not is_lost(error):
+                raise
+            if pause is None:
+                raise LostError(reason(error)) from error
+            report(f"{reason(error)}; trying again in {pause:.0f} s")
+            wait(pause)
+    raise AssertionError("unreachable")
+
+
+def is_lost(error: BaseException) -> bool:
+    """Returns whether the error says that a connection, or the snapshot that connections share, was lost."""
+    return isinstance(error, psycopg.OperationalError) or bool(
+        _LOST.search(f"{type(error).__name__} {error}")
+    )

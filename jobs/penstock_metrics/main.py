@@ -21,8 +21,7 @@ from penstock.settings import SettingError, Settings
 from penstock_web.local.chosen_database import choose_database, display_database
 from penstock_web.system_account import LocalError
 
-from .attempts import LostError, run_with_retries
-from .continuous import follow
+from .continuous import LostError, follow, run_with_retries
 from .database.read import SourceDatabase
 from .database.runs import is_interrupt
 from .output.options import NoCatalogError, add_options, exporter

@@ -80,9 +80,8 @@ class Application(RestApplication):
         self.aws_application = AwsApplication(environment, resources, self._deadlines)
         self._meter = resources.meter
         settings = environment.settings
-        timeout_seconds = (
-            settings.queue_request_timeout_seconds / 3
-        )  # A request gets 503 after two waits, not 408.
+        # A request gets 503 after two waits, not 408.
+        timeout_seconds = settings.queue_request_timeout_seconds / 3
         self._reading_budget = MemoryBudget(READING_BYTES, timeout_seconds, READING_SHARE)
         self._processing_budget = MemoryBudget(PROCESSING_BYTES, timeout_seconds)
         self.include_router(

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from penstock_metrics import continuous
-from penstock_metrics.attempts import ATTEMPTS, LostError, is_lost, run_with_retries
+from penstock_metrics.continuous import ATTEMPTS, LostError, is_lost, run_with_retries
 from penstock_metrics.database.runs import reason
 from penstock_metrics.run import RequestedDays
 from penstock_metrics.span import HOUR, DaySpan

@@ -4,8 +4,7 @@
     methods     the candidates: trends, and the values an hour, a day or a week before
     backtest    what each would have said at every fifth minute of the last day, and which is better than no change
     intervals   80 % intervals out of the errors of that backtest, and how many of them held
-    rates       what arrives and is drained, and the time to drain
-    outlook     all of this for one queue: its row of queue.metrics_forecast
+    outlook     rates, the time to drain, and all of this for one queue: its row of queue.metrics_forecast
     growth      warnings: retention is reached, the consumers never catch up
 
 All functions except `outlook.rows_of_partition` take numpy arrays. No function reads a clock or the database.

@@ -1,5 +1,8 @@
-"""Computes the outlook of one queue from its stored windows: rates, time to drain, forecast with intervals,
-warnings."""
+"""Computes the outlook of one queue from its stored windows: rates, time to drain, forecast with intervals, warnings.
+
+The rates cover the last quarter of an hour. Over a whole hour, a queue that began to drain 20 minutes ago would seem
+never to become empty. The rates of a younger queue cover its life.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,37 @@ from .backtest import LEAST_ORIGINS, Backtest, best, list_origins
 from .growth import HOURS_COMPARED, Ages, GrowthWarnings, Hours, warnings
 from .intervals import LEVEL, Intervals, intervals
 from .methods import METHODS
-from .rates import RATE_MINUTES, MeanRates, drain_seconds, rates
 from .series import STEP, STEPS_AN_HOUR, DepthSeries, Floats, Ints, Points
 
+RATE_MINUTES: Final = 15
+_LEAST_SECONDS: Final = 1.0
 TOO_LITTLE_PAST: Final = "too_little_past"
 NOTHING_BETTER: Final = "no_method_beats_unchanged"
 UNSURE: Final = "intervals_do_not_hold"
 _LEAST_COVERAGE: Final = LEVEL - 0.05
 _NOW: Final = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRates:
+    """The rates are in messages per second."""
+
+    arrivals: float
+    drained: float
+
+
+def rates(arrived: int, drained: int, last_us: int, begins_us: int) -> MeanRates:
+    """Returns the rates over the last RATE_MINUTES before `last_us`, for a queue that exists since `begins_us`."""
+    lived = (last_us - max(begins_us, last_us - RATE_MINUTES * MINUTE)) / 1_000_000
+    seconds = max(lived, _LEAST_SECONDS)
+    return MeanRates(arrived / seconds, drained / seconds)
+
+
+def drain_seconds(backlog: int, rate: MeanRates) -> float | None:
+    """Returns the seconds until the queue is empty at these rates, or None if it never becomes empty."""
+    if backlog == 0:
+        return 0.0
+    return backlog / (rate.drained - rate.arrivals) if rate.drained > rate.arrivals else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,13 +69,11 @@ class PipelineConnection:
         self._transformer = Transformer(connection)
         self._prepares = prepares
         self._prepared: dict[Statement[Row], bytes] = {}
-        self._preparing: deque[Statement[Row]] = (
-            deque()
-        )  # These are the statements that the current call prepares.
+        # These are the statements that the current call prepares.
+        self._preparing: deque[Statement[Row]] = deque()
         self._results_future: ResultsFuture | None = None
-        self._calls: list[
-            Statement[Row]
-        ] = []  # This belongs to the current call, as do the rows and the error.
+        # These belong to the current call, as do the rows and the error.
+        self._calls: list[Statement[Row]] = []
         self._rows: list[list[Row]] = []
         self._error: psycopg.Error | None = None
         self._writing = False
@@ -195,9 +193,8 @@ class PipelineConnection:
             self._transformer.set_pgresult(result)
             make_row = self._calls[len(self._rows)].make_row
             self._rows.append(self._transformer.load_rows(0, result.ntuples, make_row))
-            self._transformer.set_pgresult(
-                None
-            )  # The result would stay in memory until the next one, with megabytes.
+            # The result would stay in memory until the next one, with megabytes.
+            self._transformer.set_pgresult(None)
         elif status == ExecStatus.COMMAND_OK:
             self._preparing.popleft()
         elif status == ExecStatus.FATAL_ERROR:

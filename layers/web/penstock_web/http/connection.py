@@ -16,9 +16,8 @@ from penstock.http import LONG_BODY_BYTES, HttpResponse
 from .asgi_exchange import AsgiExchange
 from .aws_protocols import AwsApplication
 from .aws_request import AwsRequest
-from .flow_control import FlowControl
+from .flow_control import FlowControl, LingeringClose
 from .limits import ConnectionTimer
-from .lingering_close import LingeringClose
 from .request_reader import RefusedRequestError, RequestReader
 from .responses import CLOSE, STATUS_LINES, refusal
 from .server_state import ServerState

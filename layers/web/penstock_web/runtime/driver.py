@@ -65,9 +65,8 @@ class Resources:
         self.observe = observe
         self.refresh_gauges = refresh_gauges
         self.access_log = access_log
-        self.computations = ThreadPoolExecutor(
-            1, "compute"
-        )  # More threads would share the interpreter's lock.
+        # More threads would share the interpreter's lock.
+        self.computations = ThreadPoolExecutor(1, "compute")
         self.questions = ThreadPoolExecutor(QUESTIONS_AT_ONCE, "ask")
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
         # The driver calls these at once for an effect without a result, with the duration of the last database call.

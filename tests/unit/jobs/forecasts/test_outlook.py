@@ -15,8 +15,14 @@ from penstock_metrics.span import HOUR, MINUTE
 from penstock_metrics.transforms.forecasts.backtest import list_origins
 from penstock_metrics.transforms.forecasts.growth import Ages, GrowthWarnings, Hours, warnings
 from penstock_metrics.transforms.forecasts.methods import METHODS, repeat_last, slopes
-from penstock_metrics.transforms.forecasts.outlook import NOTHING_BETTER, TOO_LITTLE_PAST, choose_forecast
-from penstock_metrics.transforms.forecasts.rates import MeanRates, drain_seconds, rates
+from penstock_metrics.transforms.forecasts.outlook import (
+    NOTHING_BETTER,
+    TOO_LITTLE_PAST,
+    MeanRates,
+    choose_forecast,
+    drain_seconds,
+    rates,
+)
 from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, forecasts
 from tests.support.jobs.forecast_scores import Score, judge, series_at
 from tests.support.jobs.processes import DAY, PROCESSES, Made

@@ -17,8 +17,8 @@ from penstock_web.batching.write_backpressure import (
     STALLED_SECONDS,
     WriteBackpressure,
 )
+from penstock_web.http.flow_control import LingeringClose
 from penstock_web.http.limits import HttpLimits
-from penstock_web.http.lingering_close import LingeringClose
 from penstock_web.runtime.deadlines import SWEEP_SECONDS, AsgiTask, Deadlines, EndReason
 from tests.support.web.http_connection import SlowClient, Transport
 from tests.support.web.virtual_clock import VirtualLoop, settle
