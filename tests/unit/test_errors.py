@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from types import ModuleType
 
 import botocore.session
 import pytest
@@ -9,6 +10,8 @@ import pytest
 import penstock
 from penstock import errors
 from penstock.errors import ERRORS, AwsError, make_sql_error
+from penstock.reports import REPORTS, Report
+from penstock.sns import errors as sns_errors
 
 LEGACY = "AWS.SimpleQueueService."
 
@@ -121,3 +124,22 @@ def test_a_text_that_quotes_megabytes_is_cut() -> None:
     error = errors.InvalidAction.named("x" * 6_000_000)
     assert error.message.startswith("The action xxx")
     assert len(error.message) == errors.LONGEST_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("module", "table", "base"),
+    [(errors, ERRORS, AwsError), (sns_errors, sns_errors.SNS_ERRORS, sns_errors.SnsError)],
+    ids=["requests and SQS", "SNS"],
+)
+def test_the_table_has_every_error_of_its_module(
+    module: ModuleType, table: dict[str, type[AwsError]], base: type[AwsError]
+) -> None:
+    defined = {
+        name: one for name, one in vars(module).items() if isinstance(one, type) and issubclass(one, base)
+    }
+    own = {n: one for n, one in defined.items() if one is not base and one.__module__ == module.__name__}
+    assert table == own
+
+
+def test_the_tuple_of_reports_has_every_report() -> None:
+    assert set(REPORTS) == set(Report.__subclasses__())

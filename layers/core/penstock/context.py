@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from penstock.access.users import User, build_user, build_user_arn
 from penstock.aws import queue_url
-from penstock.aws.arn import ResolvedQueue
 from penstock.aws.codec.protocol import Protocol
+from penstock.resolved_queue import ResolvedQueue
 
 from .environment import Environment
 from .errors import QueueDoesNotExist

@@ -31,8 +31,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from penstock.aws.arn import ResolvedQueue
-
+from .resolved_queue import ResolvedQueue
 from .response_limit import ReceiveLimit
 
 Row: TypeAlias = tuple[Any, ...]

@@ -23,12 +23,13 @@ ResponseTooLarge, MisdirectedRequest and the texts of Penstock's limits are our 
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 SQS = "com.amazonaws.sqs"
 CORAL = "com.amazon.coral.service"
 LEGACY = "AWS.SimpleQueueService."
+KMS_KEYS_REFUSED = "This service encrypts nothing with KMS keys, and QUEUE_REFUSE_KMS refuses them."
 LONGEST_MESSAGE = 16_384  # characters; a message quotes parts of the request, which may be far longer
 
 
@@ -341,13 +342,19 @@ class ServiceUnavailable(AwsError):
     retry_after_seconds = 1
 
 
-def _classes(parent: type[AwsError]) -> Iterator[type[AwsError]]:
-    for child in parent.__subclasses__():
-        yield child
-        yield from _classes(child)
-
-
-ERRORS: dict[str, type[AwsError]] = {error.__name__: error for error in _classes(AwsError)}
+ERRORS: dict[str, type[AwsError]] = {
+    error.__name__: error
+    for error in (
+        InvalidParameterValue, MissingParameter, InvalidAttributeName, InvalidAttributeValue,
+        InvalidMessageContents, ReceiptHandleIsInvalid, RequestThrottled, QueueDoesNotExist, QueueNameExists,
+        QueueDeletedRecently, PurgeQueueInProgress, UnsupportedOperation, OverLimit, ResourceNotFoundException,
+        EmptyBatchRequest, TooManyEntriesInBatchRequest, BatchEntryIdsNotDistinct, InvalidBatchEntryId,
+        BatchRequestTooLong, InvalidAction, MissingAction, SerializationException, MalformedQueryString,
+        RequestEntityTooLarge, ResponseTooLarge, MisdirectedRequest, RequestTimeout, IncompleteSignature,
+        MissingAuthenticationToken, InvalidClientTokenId, SignatureDoesNotMatch, ExpiredToken, AccessDenied,
+        InternalFailure, ServiceUnavailable,
+    )
+}  # fmt: skip
 
 
 def make_sql_error(code: str, detail: str | None = None) -> AwsError:

@@ -12,7 +12,7 @@ answers within their limit (`penstock.response_limit`).
 
 from typing import Final
 
-from penstock.aws.arn import ResolvedQueue
+from penstock.resolved_queue import ResolvedQueue
 
 LARGEST_RECEIVE: Final = 250
 """How many short messages one receive brings."""

@@ -19,8 +19,8 @@ from penstock.postgres.statements.installation import SHARED_SECRET
 from penstock.postgres.statements.messages import HandleFields, ReceiptHandle
 
 if TYPE_CHECKING:
-    from .aws.arn import ResolvedQueue
     from .drivers import StatementExecutor
+    from .resolved_queue import ResolvedQueue
 
 _PAYLOAD = Struct(">BIhqqii16s")
 _VERSION = 1

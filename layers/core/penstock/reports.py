@@ -91,3 +91,8 @@ class Transacted(Report, frozen=True):
 
     deleted: Sequence[Deleted]
     sent: Sequence[Sent]
+
+
+REPORTS: tuple[type[Report], ...] = (
+    Sent, Received, ReceivedBy, Deleted, VisibilityChanged, Published, EventPublished, Transacted,
+)  # fmt: skip

@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from penstock.aws.codec.protocol import Protocol
-
 # 4 MiB: four of the longest messages, without escapes, and what stands around them.
 CONTAINER_BYTES = 4_200_000
 FUNCTION_BYTES = 6_000_000
@@ -79,9 +77,9 @@ _FUNCTION_GROWTH = 7
 
 
 @lru_cache(maxsize=16)
-def receive_limit(limit: ResponseLimit | None, protocol: Protocol) -> ReceiveLimit:
-    """Returns the limit of a receive that is answered in this protocol. None: by the container."""
-    language = "xml" if protocol is Protocol.QUERY else "json"
+def make_receive_limit(limit: ResponseLimit | None, *, is_xml: bool) -> ReceiveLimit:
+    """Returns the limit of a receive, whose answer is in XML or in JSON. None: by the container."""
+    language = "xml" if is_xml else "json"
     if limit is None:
         return _CONTAINER_LIMITS[language]
     written = "-ascii" if limit.is_ascii else ""

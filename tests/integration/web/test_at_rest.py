@@ -13,11 +13,10 @@ from typing import NamedTuple, TypeVar
 import psycopg
 import pytest
 
-from penstock.aws.arn import ResolvedQueue
-from penstock.aws.codec.protocol import Protocol
 from penstock.effects import BatchCall, Operation, Receive
 from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES
-from penstock.response_limit import receive_limit
+from penstock.resolved_queue import ResolvedQueue
+from penstock.response_limit import make_receive_limit
 from penstock.settings import Settings
 from penstock.sqs.receive import receive_messages
 from penstock.workers import maintain
@@ -175,7 +174,7 @@ def test_it_rests_while_somebody_waits_for_long_messages(database: Database) -> 
     with somebody_else(database) as db:
         arn = create(db)
     queue = ResolvedQueue(arn)
-    limit = receive_limit(None, Protocol.JSON)
+    limit = make_receive_limit(None, is_xml=False)
     poll = Receive(RECEIVE_MESSAGES, queue, 10, None, wait_seconds=1, limit=limit)
     with process(database, HOUR_MS) as there:
         with somebody_else(database) as db:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, BatchStatement, Receive, Row, Statement
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, ReceivedRow
+from penstock.resolved_queue import ResolvedQueue
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import Batch
 from tests.support.web.fake_database import ECHO, EchoEntry, EchoRow

@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from penstock import errors
-from penstock.aws.arn import ResolvedQueue
 from penstock.drivers import allow_any_wait, perform, run
 from penstock.effects import Effect, Operation, Pause, Receive, Row, Statement
 from penstock.message_lengths import MessageLengths
@@ -26,6 +25,7 @@ from penstock.postgres.statements.messages import (
 )
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 from penstock.reports import Deleted, Received, Report, Sent, VisibilityChanged
+from penstock.resolved_queue import ResolvedQueue
 from penstock.response_limit import ReceiveLimit
 from penstock.sqs import delete, receive, send, visibility
 from penstock.sqs.types import SendMessageRequest

@@ -9,12 +9,11 @@ import psycopg
 import pytest
 
 from penstock import drivers
-from penstock.aws.arn import ResolvedQueue
-from penstock.aws.codec.protocol import Protocol
 from penstock.effects import BatchCall, Operation, Pause, Receive, Row, Statement, Wake, Woken, compute
 from penstock.postgres.sqlstates import LONG_MESSAGE
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
-from penstock.response_limit import receive_limit
+from penstock.resolved_queue import ResolvedQueue
+from penstock.response_limit import make_receive_limit
 from penstock.settings import Settings
 from penstock.sqs.receive import receive_messages
 from penstock_web.batching.batcher import Batcher
@@ -310,7 +309,7 @@ async def test_who_is_woken_for_a_long_message_asks_again_at_once() -> None:
         return queue(statement, arguments)
 
     resources = resources_on(FakeDatabase(reply))
-    limit = receive_limit(None, Protocol.JSON)
+    limit = make_receive_limit(None, is_xml=False)
     effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit)
     loop = asyncio.get_running_loop()
     first, second = [loop.create_task(run_operation(receive_messages(effect), resources)) for _ in range(2)]
@@ -339,7 +338,7 @@ async def test_who_comes_to_an_empty_queue_makes_no_call_whether_its_messages_ar
     resources = resources_on(database)
     effect = Receive(
         RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20,
-        limit=receive_limit(None, Protocol.JSON),
+        limit=make_receive_limit(None, is_xml=False),
     )  # fmt: skip
     loop = asyncio.get_running_loop()
     polls = []

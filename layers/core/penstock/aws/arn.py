@@ -1,9 +1,10 @@
 """Amazon Resource Names of queues. Operations and SQL functions address a queue by its ARN text."""
 
 import re
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
+
+from penstock.resolved_queue import ResolvedQueue
 
 LONGEST_NAME = 80
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo|[A-Za-z0-9_-]{1,80}").fullmatch
@@ -27,23 +28,6 @@ class QueueArn(NamedTuple):
 
     def __str__(self) -> str:
         return f"arn:aws:sqs:{self.region}:{self.account_id}:{self.name}"
-
-
-@dataclass(frozen=True)
-class ResolvedQueue:
-    """The queue that a request names, resolved once. Later code uses this object instead of the name."""
-
-    arn: str
-
-    @cached_property
-    def is_fifo(self) -> bool:
-        """Whether the queue is FIFO: messages of one group must not go to two receives at once."""
-        return self.arn.endswith(".fifo")
-
-    @cached_property
-    def merge_key(self) -> str:
-        """The key for merging its calls: unique for a FIFO queue, which may wait for a lock; empty for all others."""
-        return self.arn if self.is_fifo else ""
 
 
 def is_queue_name(name: str) -> bool:

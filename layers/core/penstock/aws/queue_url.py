@@ -15,7 +15,9 @@ caller's account and region.
 import re
 from functools import lru_cache
 
-from .arn import ResolvedQueue, is_account_id, resolve_queue
+from penstock.resolved_queue import ResolvedQueue
+
+from .arn import is_account_id, resolve_queue
 
 LONGEST_URL = 2_048
 """Characters of a QueueUrl; a name has 80 at most, the rest is host and path. Our choice, so that caches stay small."""

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.effects import JsonObject
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
+from penstock.resolved_queue import ResolvedQueue
 from penstock.sqs.attributes import ALL_ATTRIBUTES
 from penstock.sqs.receive import build_message
 from penstock.sqs.types import MessageAttributeValue

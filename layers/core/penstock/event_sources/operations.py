@@ -14,6 +14,7 @@ from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
 from penstock.effects import Call, JsonObject, Operation
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.mappings import (
     CREATE_MAPPING,
     DROP_MAPPING,
@@ -21,7 +22,6 @@ from penstock.postgres.statements.mappings import (
     TAG_MAPPING,
     UPDATE_MAPPING,
 )
-from penstock.sns.topics import as_json
 
 from . import checks, filters, targets
 from . import types as mappings
@@ -73,8 +73,8 @@ def create(request: mappings.CreateEventSourceMappingRequest, context: Context) 
     row = yield from Call(
         CREATE_MAPPING,
         (context.account_id, context.region, str(queue), target, context.caller.principal.user_name,
-         as_json(msgspec.to_builtins(options)), _encode_filters(options), request.enabled is not False,
-         as_json(request.tags or {})),
+         encode_jsonb(msgspec.to_builtins(options)), _encode_filters(options), request.enabled is not False,
+         encode_jsonb(request.tags or {})),
     )  # fmt: skip
     return _read_stored(row[0].error, row[0].mapping, str(queue), target)
 
@@ -150,7 +150,7 @@ def update(
         UPDATE_MAPPING,
         (context.account_id, context.region, mapping.mapping_id, None if function is None else target,
          context.caller.principal.user_name,
-         as_json(msgspec.to_builtins(options)), _encode_filters(options), request.enabled),
+         encode_jsonb(msgspec.to_builtins(options)), _encode_filters(options), request.enabled),
     )  # fmt: skip
     return mapping, _read_stored(row[0].error, row[0].mapping, mapping.queue_arn, target)
 
@@ -194,7 +194,7 @@ def change_tags(resource: str, tags: dict[str, str], removed: list[str], context
     """Raises ResourceNotFoundException, InvalidParameterValueException for more than 50 tags."""
     mapping_id = parse_uuid(read_tagged_id(resource, context))
     key = (context.account_id, context.region, mapping_id)
-    (row,) = yield from Call(TAG_MAPPING, (*key, as_json(tags), removed))
+    (row,) = yield from Call(TAG_MAPPING, (*key, encode_jsonb(tags), removed))
     if row.error is not None:
         raise checks.make_tag_limit_error() if row.error == "TagLimitExceeded" else ResourceNotFoundException
 

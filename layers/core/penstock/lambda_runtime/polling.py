@@ -21,7 +21,6 @@ from typing import Final, Protocol, TypeVar, cast
 
 from msgspec.structs import replace
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.drivers import allow_any_wait, is_empty, perform
 from penstock.effects import Effect, Operation, Pause, Receive, Row, Statement
 from penstock.errors import AwsError
@@ -30,6 +29,7 @@ from penstock.postgres.database import Database
 from penstock.postgres.statements.long_polls import READY_QUEUES
 from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
 from penstock.reports import Report
+from penstock.resolved_queue import ResolvedQueue
 from penstock.sqs.visibility import change
 from penstock.workers.poll.poller import Poller
 

@@ -1,7 +1,9 @@
 """The database call of an effect: its statement and arguments, before a driver encodes them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar, cast
+
+import msgspec
 
 from penstock.effects import BatchCall, Call, Receive, Row, Statement, Transact
 from penstock.response_limit import MESSAGE_HEAD_BYTES
@@ -74,3 +76,8 @@ def receive_call(
     if may_fail and short_bytes >= SHORTEST_NOTED_BYTES:
         return receive.statement, [*arguments, short_bytes]
     return cast("Statement[RowT]", RECEIVE_ANSWER), [*arguments, limit.max_bytes, limit.format]
+
+
+def encode_jsonb(value: Mapping[str, object]) -> str:
+    """Returns JSON text, which PostgreSQL casts to jsonb."""
+    return msgspec.json.encode(value).decode()

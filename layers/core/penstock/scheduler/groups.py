@@ -11,6 +11,7 @@ from msgspec import Struct
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, parse_group_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.schedule_groups import (
     LIST_SCHEDULE_GROUPS,
     PUT_SCHEDULE_GROUP,
@@ -19,7 +20,6 @@ from penstock.postgres.statements.schedule_groups import (
     UNTAG_SCHEDULE_GROUP,
 )
 from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE
-from penstock.sns.topics import as_json
 
 from . import paging
 from . import types as scheduler
@@ -59,7 +59,7 @@ def create_schedule_group(
     tags = check_tags(request.tags or ())
     token = make_token(request.client_token, request)
     key = (context.account_id, context.region, request.name)
-    (row,) = yield from Call(PUT_SCHEDULE_GROUP, (*key, as_json(tags), token))
+    (row,) = yield from Call(PUT_SCHEDULE_GROUP, (*key, encode_jsonb(tags), token))
     if row.error is not None:
         raise ConflictException.exists(f"Schedule group {request.name}")
     arn = GroupArn(context.region, context.account_id, request.name)
@@ -111,7 +111,7 @@ def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Ope
     """Adds tags to a group; an existing tag gets the new value."""
     arn = own_group(request.resource_arn, context)
     tags = check_tags(request.tags)
-    (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*make_key(arn), as_json(tags), MAXIMUM_TAGS))
+    (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*make_key(arn), encode_jsonb(tags), MAXIMUM_TAGS))
     raise_tag_error(row.error, arn)
 
 

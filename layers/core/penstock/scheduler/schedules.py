@@ -12,11 +12,11 @@ from penstock.aws import schedule_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.errors import KMS_KEYS_REFUSED
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE
 from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse_aws
 from penstock.scheduler.expressions.zones import find_zone
-from penstock.sns.topics import as_json
-from penstock.sqs.attributes import KEYS_REFUSED
 
 from . import paging, targets
 from . import rows as schedule_rows
@@ -97,7 +97,7 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     Raises ValidationException, ConflictException, ResourceNotFoundException.
     """
     if request.kms_key_arn and context.environment.settings.queue_refuse_kms:
-        raise ValidationException.member(request.kms_key_arn, "kmsKeyArn", "be null", KEYS_REFUSED)
+        raise ValidationException.member(request.kms_key_arn, "kmsKeyArn", "be null", KMS_KEYS_REFUSED)
     expression = check_expression(request)
     period = check_period(request)
     window = check_window(request.flexible_time_window)
@@ -128,7 +128,7 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     }
     following = schedule_rows.find_first_fire(mode, expression, now, period, context)
     key = (context.account_id, context.region, group, request.name)
-    (row,) = yield from Call(PUT_SCHEDULE, (*key, mode, as_json(fields), following))
+    (row,) = yield from Call(PUT_SCHEDULE, (*key, mode, encode_jsonb(fields), following))
     if row.error is not None:
         raise make_error(row.error, group, request.name)
     return read_row(row.schedule)

@@ -13,7 +13,8 @@ import msgspec
 from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.sns_arn import TopicArn
-from penstock.sqs.attributes import KEYS_REFUSED, is_access_policy
+from penstock.errors import KMS_KEYS_REFUSED
+from penstock.sqs.attributes import is_access_policy
 from penstock.sqs.validation import encode_text
 
 from .delivery_policy import (
@@ -150,7 +151,7 @@ def is_topic_attribute(name: str) -> bool:
 def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
     """Raises InvalidParameter for a KMS key, with QUEUE_REFUSE_KMS."""
     if settings.queue_refuse_kms and attributes.get("KmsMasterKeyId"):
-        raise InvalidParameter.named("KmsMasterKeyId", KEYS_REFUSED)
+        raise InvalidParameter.named("KmsMasterKeyId", KMS_KEYS_REFUSED)
 
 
 def build_default_policy(arn: TopicArn) -> str:

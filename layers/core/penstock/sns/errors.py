@@ -189,7 +189,16 @@ class InternalError(SnsError):
     default_message = InternalFailure.default_message
 
 
-SNS_ERRORS: dict[str, type[SnsError]] = {error.__name__: error for error in SnsError.__subclasses__()}
+SNS_ERRORS: dict[str, type[SnsError]] = {
+    error.__name__: error
+    for error in (
+        InvalidParameter, ParameterValueInvalid, ValidationError, NotFound, TopicResourceNotFound,
+        AuthorizationError, FilterPolicyLimitExceeded, SubscriptionLimitExceeded, TopicLimitExceeded,
+        TagLimitExceeded, Throttled, TopicEmptyBatchRequest, TopicTooManyEntriesInBatchRequest,
+        TopicBatchEntryIdsNotDistinct, TopicInvalidBatchEntryId, TopicBatchRequestTooLong, EndpointDisabled,
+        PlatformApplicationDisabled, OptedOut, UserError, Verification, InternalError,
+    )
+}  # fmt: skip
 
 
 # SNS's own names of errors that all services share.

@@ -17,6 +17,7 @@ from penstock.aws.sns_arn import TopicArn, is_subscription_id, parse_endpoint_ar
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.mail_address import is_email_address
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.subscriptions import (
     ADD_SUBSCRIPTION,
     CONFIRM_SUBSCRIPTION,
@@ -37,7 +38,7 @@ from .delivery_policy import compute_effective_policy, show_policy
 from .mobile.platform_endpoints import check_platform_endpoint
 from .sms.phone_numbers import is_phone_number
 from .targets import read_topic_arn
-from .topics import LARGE_MESSAGES, as_json, describe_topic
+from .topics import LARGE_MESSAGES, describe_topic
 
 PAGE = 100
 CONFIRMED_BY_ENDPOINT = frozenset(("http", "https", "email", "email-json"))
@@ -87,8 +88,8 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
         policies = yield from check_deliveries(queues, str(topic), context.account_id, context)
         (row,) = yield from Call(
             ADD_SUBSCRIPTION,
-            (str(topic), uuid4(), context.account_id, request.protocol, endpoint, as_json(attributes), policy, token,
-             confirmation, *build_limits(context), policies, context.caller_arn),
+            (str(topic), uuid4(), context.account_id, request.protocol, endpoint, encode_jsonb(attributes), policy,
+             token, confirmation, *build_limits(context), policies, context.caller_arn),
         )  # fmt: skip
         if row.error is None:
             break
@@ -217,7 +218,7 @@ def set_subscription_attributes(
         given = value if value or name not in NEEDS_VALUE else "null"  # as AWS writes it
         topic_attributes.check_subscription_attributes({name: given}, found.protocol)
         changed = {key: given for key, given in {**stored, name: value}.items() if given}
-        new = as_json({name: value or None})
+        new = encode_jsonb({name: value or None})
         queues = list_dead_letter_queues({name: value})
         policies = yield from check_deliveries(queues, found.topic_arn, found.owner, context)
         (row,) = yield from Call(
@@ -270,7 +271,7 @@ def show_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
         stored["DeliveryPolicy"] = show_policy(stored["DeliveryPolicy"])
     if row.protocol in ("http", "https"):
         policy = compute_effective_policy(stored.get("DeliveryPolicy"), row.topic_delivery_policy)
-        values["EffectiveDeliveryPolicy"] = as_json(policy)
+        values["EffectiveDeliveryPolicy"] = encode_jsonb(policy)
     return values | stored
 
 

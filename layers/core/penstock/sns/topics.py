@@ -9,6 +9,7 @@ from penstock.access.quotas import check_quota
 from penstock.aws.sns_arn import TopicArn, is_topic_name
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.topics import (
     CHANGE_TOPIC,
     CREATE_TOPIC,
@@ -50,7 +51,8 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
         raise make_data_protection_error()
     yield from check_quota("topics", request.name, context, errors.TopicLimitExceeded)
     (row,) = yield from Call(
-        CREATE_TOPIC, (context.account_id, context.region, request.name, as_json(attributes), as_json(tags))
+        CREATE_TOPIC,
+        (context.account_id, context.region, request.name, encode_jsonb(attributes), encode_jsonb(tags)),
     )
     if row.detail is not None:
         reason = f"Topic already exists with different {row.detail.lower()}"
@@ -94,7 +96,7 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
         {name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo
     )
     topic_attributes.check_key({name: value}, context.environment.settings)
-    (row,) = yield from Call(CHANGE_TOPIC, (str(arn), as_json({name: value or None})))
+    (row,) = yield from Call(CHANGE_TOPIC, (str(arn), encode_jsonb({name: value or None})))
     if row.error == "LargeMessages":
         raise errors.InvalidParameter.named(name, LARGE_MESSAGES)
     if row.error is not None:
@@ -124,7 +126,7 @@ def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation
     """Adds tags; an existing tag gets the new value."""
     arn = read_topic_arn(request.resource_arn, context)
     tags = check_tags(request.tags)
-    (row,) = yield from Call(TAG_TOPIC, (str(arn), as_json(tags), topic_attributes.MAXIMUM_TAGS))
+    (row,) = yield from Call(TAG_TOPIC, (str(arn), encode_jsonb(tags), topic_attributes.MAXIMUM_TAGS))
     raise_tag_error(row.error)
     return sns.TagResourceResult()
 
@@ -211,8 +213,3 @@ def describe_topic(arn: TopicArn) -> Operation[TopicRow]:
 def read_stored_attributes(topic: TopicRow) -> dict[str, str]:
     """Returns the attributes in the form that the client sent."""
     return _text.decode(topic.attributes)
-
-
-def as_json(value: Mapping[str, object]) -> str:
-    """JSON text, which PostgreSQL casts to jsonb."""
-    return msgspec.json.encode(value).decode()

@@ -16,6 +16,7 @@ import msgspec
 
 from penstock.aws.arn import parse_queue_arn
 from penstock.errors import (
+    KMS_KEYS_REFUSED,
     AwsError,
     InvalidAttributeName,
     InvalidAttributeValue,
@@ -90,7 +91,6 @@ EXTENSIONS: Mapping[str, Check] = {
 }
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
 DEFAULT_KEY_REUSE_SECONDS = "300"
-KEYS_REFUSED = "This service encrypts nothing with KMS keys, and QUEUE_REFUSE_KMS refuses them."
 COUNTS = frozenset(
     (
         "ApproximateNumberOfMessages",
@@ -150,7 +150,7 @@ def _is_for_fifo(name: str, creating: bool) -> bool:
 def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
     """Raises UnsupportedOperation for a KMS key, with QUEUE_REFUSE_KMS."""
     if settings.queue_refuse_kms and attributes.get("KmsMasterKeyId"):
-        raise UnsupportedOperation(KEYS_REFUSED)
+        raise UnsupportedOperation(KMS_KEYS_REFUSED)
 
 
 def build_defaults(

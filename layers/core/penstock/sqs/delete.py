@@ -5,16 +5,15 @@ reference of DeleteMessage). A FIFO queue refuses a handle after its visibility 
 received again.
 """
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation, Wake, Woken
 from penstock.postgres.statements.messages import DELETE_MESSAGES, ReceiptHandle
 from penstock.reports import Deleted
+from penstock.resolved_queue import ResolvedQueue
 
 from . import handles, validation
-from .sql_errors import describe_error
+from .sql_errors import build_failed_entry
 from .types import (
-    BatchResultErrorEntry,
     DeleteMessageBatchRequest,
     DeleteMessageBatchResult,
     DeleteMessageBatchResultEntry,
@@ -43,8 +42,9 @@ def delete_message_batch(
     for entry in request.entries:
         handle = context.environment.receipts.open(queue, entry.receipt_handle)
         if handle is None:
-            failure = describe_error(handles.make_handle_error(entry.receipt_handle))
-            result.failed.append(BatchResultErrorEntry(id=entry.id, **failure))  # type: ignore[arg-type]
+            result.failed.append(
+                build_failed_entry(entry.id, handles.make_handle_error(entry.receipt_handle))
+            )
         else:
             good.append((entry.id, entry.receipt_handle, handle))
     if not good:
@@ -53,8 +53,7 @@ def delete_message_batch(
     outcomes = yield from delete(queue, [handle for _, _, handle in good])
     for (entry_id, text, _), outcome in zip(good, outcomes, strict=True):
         if outcome != "deleted" and (refused := handles.find_outcome_error(outcome, text)) is not None:
-            failure = describe_error(refused)
-            result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
+            result.failed.append(build_failed_entry(entry_id, refused))
         else:
             result.successful.append(DeleteMessageBatchResultEntry(id=entry_id))
     return result

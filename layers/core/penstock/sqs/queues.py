@@ -14,6 +14,7 @@ from penstock.access.quotas import check_quota
 from penstock.aws.arn import QueueArn, build_queue_arn, is_account_id, is_queue_name, is_queue_name_prefix
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.queues import (
     CREATE_QUEUE,
     DESCRIBE_QUEUE,
@@ -47,7 +48,6 @@ LONGEST_TOKEN = 1_024  # characters; a longer text is truncated and thus invalid
 
 _log = logging.getLogger(__name__)
 _string_map = msgspec.json.Decoder(dict[str, str])
-_json = msgspec.json.Encoder()
 
 
 def create_queue(request: CreateQueueRequest, context: Context) -> Operation[CreateQueueResult]:
@@ -77,9 +77,9 @@ def make_queue(
             context.account_id,
             context.region,
             name,
-            as_json(non_empty),
-            as_json(attributes.build_defaults(name.endswith(".fifo"), settings, non_empty)),
-            as_json(tags),
+            encode_jsonb(non_empty),
+            encode_jsonb(attributes.build_defaults(name.endswith(".fifo"), settings, non_empty)),
+            encode_jsonb(tags),
             settings.queue_shards,
             settings.queue_recreate_interval_seconds,
         ),
@@ -214,7 +214,7 @@ def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> 
         subscriptions: Subscriptions = (None, None)
         if "Policy" in changed:
             subscriptions = yield from judge_subscriptions(arn, changed["Policy"], context)
-        (row,) = yield from Call(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed), *subscriptions))
+        (row,) = yield from Call(SET_QUEUE_ATTRIBUTES, (arn, encode_jsonb(changed), *subscriptions))
         error = row.error
     if error is not None:
         raise make_sql_error(error, None)
@@ -253,8 +253,3 @@ def purge(arn: str, context: Context) -> Operation[int]:
     if row.error is not None:
         raise make_sql_error(row.error, row.detail)
     return row.purged
-
-
-def as_json(value: Mapping[str, str | None]) -> str:
-    """JSON text, which PostgreSQL casts to jsonb."""
-    return _json.encode(value).decode()

@@ -7,12 +7,13 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock import errors
-from penstock.aws.arn import ResolvedQueue
+from penstock.aws.codec.protocol import Protocol
 from penstock.context import Context
 from penstock.effects import Operation, Pause, Receive, Wake
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 from penstock.reports import Received, ReceivedBy
-from penstock.response_limit import receive_limit
+from penstock.resolved_queue import ResolvedQueue
+from penstock.response_limit import make_receive_limit
 
 from . import attributes, digests, validation
 from .sql_errors import make_sql_error
@@ -66,16 +67,15 @@ def build_receive(
 
     None: the queue's value.
     """
-    limit = context.environment.settings.queue_in_flight_limit or None  # 0: any number
     return Receive(
         RECEIVE_MESSAGES,
         queue,
         count,
         visibility_seconds,
-        limit,
-        wait_seconds,
-        attempt_id,
-        receive_limit(context.http.response_limit, context.protocol),
+        in_flight_limit=context.environment.settings.queue_in_flight_limit or None,  # 0: any number
+        wait_seconds=wait_seconds,
+        attempt_id=attempt_id,
+        limit=make_receive_limit(context.http.response_limit, is_xml=context.protocol is Protocol.QUERY),
     )
 
 

@@ -13,18 +13,17 @@ from typing import NamedTuple
 import msgspec
 
 from penstock import errors
-from penstock.aws.arn import ResolvedQueue
 from penstock.aws.message_id import as_text, make_message_id
 from penstock.context import Context
 from penstock.effects import LONG_DIGEST_BYTES, BatchCall, Operation, compute
 from penstock.http import LONG_BODY_BYTES
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
 from penstock.reports import Sent
+from penstock.resolved_queue import ResolvedQueue
 
 from . import digests, handles, queues, validation
-from .sql_errors import describe_error, make_sql_error
+from .sql_errors import build_failed_entry, make_sql_error
 from .types import (
-    BatchResultErrorEntry,
     MessageAttributeValue,
     SendMessageBatchRequest,
     SendMessageBatchRequestEntry,
@@ -105,7 +104,7 @@ def send_message_batch(
         report_entry(result, entry.id, message, row)
     for entry, refused in checked:
         if isinstance(refused, errors.AwsError):
-            result.failed.append(BatchResultErrorEntry(id=entry.id, **describe_error(refused)))  # type: ignore[arg-type]
+            result.failed.append(build_failed_entry(entry.id, refused))
     return result
 
 
@@ -239,8 +238,7 @@ def report_entry(
 ) -> None:
     """Adds the outcome of an entry to the batch's result."""
     if row.error is not None:
-        failure = describe_error(make_sql_error(row.error, row.detail))
-        result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
+        result.failed.append(build_failed_entry(entry_id, make_sql_error(row.error, row.detail)))
         return
     result.successful.append(
         SendMessageBatchResultEntry(

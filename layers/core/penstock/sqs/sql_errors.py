@@ -5,6 +5,7 @@ from collections.abc import Callable
 from penstock import errors
 
 from . import attributes, validation
+from .types import BatchResultErrorEntry
 
 
 def _make_length_error(detail: str) -> errors.AwsError:
@@ -62,6 +63,8 @@ def make_sql_error(code: str, detail: str | None) -> errors.AwsError:
     return errors.make_sql_error(code) if text is None else text(detail or "")
 
 
-def describe_error(error: errors.AwsError) -> dict[str, object]:
-    """Returns an error as the members of a BatchResultErrorEntry besides its id."""
-    return {"sender_fault": error.sender_fault, "code": error.query_code, "message": error.message}
+def build_failed_entry(entry_id: str, error: errors.AwsError) -> BatchResultErrorEntry:
+    """Returns the error of an entry of a batch."""
+    return BatchResultErrorEntry(
+        id=entry_id, sender_fault=error.sender_fault, code=error.query_code, message=error.message
+    )

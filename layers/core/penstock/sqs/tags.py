@@ -5,10 +5,11 @@ import msgspec
 from penstock import errors
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.queues import TAG_QUEUE, UNTAG_QUEUE
 
 from . import validation
-from .queues import as_json, describe
+from .queues import describe
 from .sql_errors import make_sql_error
 from .types import ListQueueTagsRequest, ListQueueTagsResult, TagQueueRequest, UntagQueueRequest
 
@@ -19,7 +20,7 @@ def tag_queue(request: TagQueueRequest, context: Context) -> Operation[None]:
     """Adds tags; one that exists gets the new value."""
     arn = context.queue_arn(request.queue_url)
     validation.check_tags(request.tags)
-    (row,) = yield from Call(TAG_QUEUE, (arn, as_json(request.tags), validation.MAXIMUM_TAGS))
+    (row,) = yield from Call(TAG_QUEUE, (arn, encode_jsonb(request.tags), validation.MAXIMUM_TAGS))
     if row.error is not None:
         raise make_sql_error(row.error, row.detail)
 

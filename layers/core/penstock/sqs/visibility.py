@@ -1,16 +1,15 @@
 """ChangeMessageVisibility and ChangeMessageVisibilityBatch."""
 
 from penstock import errors
-from penstock.aws.arn import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation, Wake
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ReceiptHandle, VisibilityEntry
 from penstock.reports import VisibilityChanged
+from penstock.resolved_queue import ResolvedQueue
 
 from . import handles, validation
-from .sql_errors import describe_error
+from .sql_errors import build_failed_entry
 from .types import (
-    BatchResultErrorEntry,
     ChangeMessageVisibilityBatchRequest,
     ChangeMessageVisibilityBatchRequestEntry,
     ChangeMessageVisibilityBatchResult,
@@ -115,4 +114,4 @@ def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError
 
 def fail_entry(result: ChangeMessageVisibilityBatchResult, entry_id: str, error: errors.AwsError) -> None:
     """Adds an entry's error to the batch's result."""
-    result.failed.append(BatchResultErrorEntry(id=entry_id, **describe_error(error)))  # type: ignore[arg-type]
+    result.failed.append(build_failed_entry(entry_id, error))

@@ -26,7 +26,6 @@ from typing import Any, cast
 
 import psycopg
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Row, Statement, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.message_lengths import MessageLengths
@@ -41,6 +40,7 @@ from penstock.postgres.statements.messages import (
     SendEntry,
     TransactedRow,
 )
+from penstock.resolved_queue import ResolvedQueue
 from penstock_web.database.calls import ExecuteStatement
 from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, RolledBack
 

@@ -13,7 +13,6 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
@@ -22,6 +21,7 @@ from penstock.postgres.statements.messages import (
     ReceiptHandle,
     SendEntry,
 )
+from penstock.resolved_queue import ResolvedQueue
 from penstock_web.database.calls import ExecuteStatement
 
 from .merge import Mergeable

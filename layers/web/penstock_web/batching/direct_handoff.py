@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Protocol, cast
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.aws.message_id import as_text
 from penstock.effects import Row, Statement
 from penstock.message_lengths import LARGEST_RECEIVE
 from penstock.postgres.statements.messages import ReceivedRow, SendEntry
+from penstock.resolved_queue import ResolvedQueue
 from penstock_web.database.calls import RowT, StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import Waiter

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Protocol, TypeAlias, cast
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Row, Statement, Transact
 from penstock.postgres.calls import build_transaction_columns, receive_call
 from penstock.postgres.statements.messages import (
@@ -14,6 +13,7 @@ from penstock.postgres.statements.messages import (
     TransactedRow,
     VisibilityEntry,
 )
+from penstock.resolved_queue import ResolvedQueue
 
 Batch: TypeAlias = BatchCall[Row, Row]
 Mergeable: TypeAlias = Batch | Transact[TransactedRow] | Receive[ReceivedRow]

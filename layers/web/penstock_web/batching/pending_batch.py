@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Row
 from penstock.message_lengths import LARGEST_RECEIVE, MessageLengths
+from penstock.resolved_queue import ResolvedQueue
 
 from .merge import Mergeable
 

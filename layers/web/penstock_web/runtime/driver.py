@@ -23,7 +23,7 @@ from penstock.effects import (
 )
 from penstock.postgres.calls import build_call
 from penstock.postgres.statements.messages import TRANSACT
-from penstock.reports import Report
+from penstock.reports import REPORTS
 from penstock_web.access_log.writer import AccessLog
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
@@ -74,7 +74,7 @@ class Resources:
             Wake: lambda wake, _: long_polls.wake(wake.queue_arn, wake.count, wake.woken)
         }
         # Only traces use these reports.
-        self.reactions.update(dict.fromkeys(Report.__subclasses__(), lambda *_: None))
+        self.reactions.update(dict.fromkeys(REPORTS, lambda *_: None))
         self.reactions.update(meter.queues.counters.items())
 
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:

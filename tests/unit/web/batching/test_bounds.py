@@ -7,8 +7,6 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from penstock.aws.arn import ResolvedQueue
-from penstock.aws.codec.protocol import Protocol
 from penstock.effects import BatchCall, Receive, Row, Statement
 from penstock.errors import ServiceUnavailable
 from penstock.message_lengths import LARGEST_RECEIVE
@@ -23,7 +21,8 @@ from penstock.postgres.statements.messages import (
     SendEntry,
     SentRow,
 )
-from penstock.response_limit import receive_limit
+from penstock.resolved_queue import ResolvedQueue
+from penstock.response_limit import make_receive_limit
 from penstock_web.batching import contention as module
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.contention import Contention, LockedKeys, QueueShares, list_keys
@@ -165,7 +164,7 @@ async def test_receives_that_found_a_long_message_are_made_again_and_the_next_ar
             raise LongMessageFound
         return queue(statement, arguments)
 
-    limit = receive_limit(None, Protocol.JSON)
+    limit = make_receive_limit(None, is_xml=False)
     receive = Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, limit=limit)
 
     async def receive_at_once() -> list[Sequence[Row]]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Row, Statement, Woken
 from penstock.environment import Environment
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
+from penstock.resolved_queue import ResolvedQueue
 from penstock.settings import Settings
 from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_SECONDS
 from penstock_web.http.aws_protocols import AwsApplication

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES, PolledQueueRow
+from penstock.resolved_queue import ResolvedQueue
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.timers import STEPS_PER_WAIT, WaitTimers
 from tests.support.web.virtual_clock import settle

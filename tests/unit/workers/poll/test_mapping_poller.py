@@ -10,7 +10,6 @@ from uuid import UUID
 
 import pytest
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.effects import BatchCall, Operation, Receive, Row, Statement
 from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
@@ -19,6 +18,7 @@ from penstock.event_sources.invocation import Invoker
 from penstock.event_sources.types import Options, ScalingConfig
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ChangedRow, DeletedRow, ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
+from penstock.resolved_queue import ResolvedQueue
 from penstock.settings import Settings
 from penstock.workers.poll.invocation_slots import InvocationSlots
 from penstock.workers.poll.mapping_poller import MappingPoller

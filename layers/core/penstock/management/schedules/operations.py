@@ -21,6 +21,7 @@ from penstock.documents.times import format_time
 from penstock.effects import Call, Operation, Pause, compute
 from penstock.management import events
 from penstock.management.errors import ScheduleConflict, ScheduleNotFound
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock.postgres.statements.schedules import (
     DROP_SCHEDULE,
@@ -32,7 +33,6 @@ from penstock.postgres.statements.schedules import (
 )
 from penstock.scheduler import rows as schedule_rows
 from penstock.scheduler.rows import StoredSchedule, read_row
-from penstock.sns.topics import as_json
 
 from .checks import (
     apply_expression,
@@ -96,7 +96,7 @@ def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Op
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
     next_fire_at = schedule_rows.find_first_fire(mode, expression, now, build_period(fields), context)
     (written,) = yield from Call(
-        PUT_SCHEDULE, (*group_key(context), name, mode, as_json(fields), next_fire_at)
+        PUT_SCHEDULE, (*group_key(context), name, mode, encode_jsonb(fields), next_fire_at)
     )
     if written.error is not None:
         raise ScheduleConflict(f"Schedule '{name}' exists already")
@@ -114,7 +114,7 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
     period = build_period(list_period_columns(row) | fields)
     next_fire_at = schedule_rows.next_fire(apply_expression(row, fields), now, period)
     (written,) = yield from Call(
-        PUT_SCHEDULE, (*group_key(context), name, "patch", as_json(fields), next_fire_at)
+        PUT_SCHEDULE, (*group_key(context), name, "patch", encode_jsonb(fields), next_fire_at)
     )
     if written.error is not None:
         raise ScheduleNotFound.named(name)
@@ -204,7 +204,9 @@ def _prepare(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:
     except errors.AwsError as error:
         error.message = f"schedule {number} ('{new.name}'): {error.message}"
         raise
-    return PreparedSchedule(as_json(fields), schedule_rows.next_fire(expression, now, build_period(fields)))
+    return PreparedSchedule(
+        encode_jsonb(fields), schedule_rows.next_fire(expression, now, build_period(fields))
+    )
 
 
 def find_schedule(name: str, context: Context) -> Operation[tuple[datetime, StoredSchedule]]:

@@ -18,6 +18,7 @@ from penstock.aws.sns_arn import (
 )
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.mobile import (
     CREATE_PLATFORM_APPLICATION,
     DESCRIBE_PLATFORM_APPLICATION,
@@ -66,7 +67,7 @@ def create_platform_application(
             request.platform,
             request.name,
             digest(given),
-            as_json(keep_attributes(given)),
+            encode_jsonb(keep_attributes(given)),
         ),
     )
     if row.error is not None:
@@ -100,7 +101,7 @@ def set_platform_application_attributes(
     changed = {name: value or None for name, value in keep_attributes(request.attributes).items()}
     credentials = digest(request.attributes) if any(name in request.attributes for name in SECRETS) else None
     (row,) = yield from Call(
-        SET_PLATFORM_APPLICATION, (request.platform_application_arn, as_json(changed), credentials)
+        SET_PLATFORM_APPLICATION, (request.platform_application_arn, encode_jsonb(changed), credentials)
     )
     if not row.found:
         raise make_application_error()
@@ -159,11 +160,6 @@ def digest(given: Mapping[str, str]) -> str:
 def show_attributes(stored: str) -> dict[str, str]:
     """Returns the attributes of an application as SNS shows them."""
     return {"Enabled": "true"} | _text(stored)
-
-
-def as_json(value: Mapping[str, object]) -> str:
-    """JSON text, which PostgreSQL casts to jsonb."""
-    return msgspec.json.encode(value).decode()
 
 
 # --- the application of a request ------------------------------------------------------------------------------------

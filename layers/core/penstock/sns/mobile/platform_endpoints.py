@@ -14,6 +14,7 @@ from penstock.access.quotas import explain_quota, read_quota
 from penstock.aws.sns_arn import is_subscription_id, parse_endpoint_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.mobile import (
     CREATE_PLATFORM_ENDPOINT,
     DESCRIBE_PLATFORM_ENDPOINT,
@@ -28,7 +29,6 @@ from penstock.sqs.validation import encode_text
 
 from .platform_applications import (
     PAGE,
-    as_json,
     describe_application,
     make_application_error,
 )
@@ -54,7 +54,7 @@ def create_platform_endpoint(
     most = read_quota("platform_endpoints", context)
     (row,) = yield from Call(
         CREATE_PLATFORM_ENDPOINT,
-        (request.platform_application_arn, uuid4(), token, as_json(keep_attributes(given)), most),
+        (request.platform_application_arn, uuid4(), token, encode_jsonb(keep_attributes(given)), most),
     )
     if row.error == "NotFound":
         raise make_application_error()
@@ -94,7 +94,7 @@ def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: 
     if token is not None:
         token = check_token(token, arn.platform)
     (row,) = yield from Call(
-        SET_PLATFORM_ENDPOINT, (request.endpoint_arn, token, as_json(keep_attributes(given)))
+        SET_PLATFORM_ENDPOINT, (request.endpoint_arn, token, encode_jsonb(keep_attributes(given)))
     )
     if row.error == "TokenTaken":
         raise errors.InvalidParameter.named("This endpoint is already registered with a different token.")

@@ -12,6 +12,7 @@ import msgspec
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.phone_numbers import (
     IS_OPTED_OUT,
     LIST_OPTED_OUT,
@@ -20,7 +21,7 @@ from penstock.postgres.statements.phone_numbers import (
 )
 from penstock.sns import errors, paging
 from penstock.sns import types as sns
-from penstock.sns.mobile.platform_applications import as_json, is_percentage
+from penstock.sns.mobile.platform_applications import is_percentage
 from penstock.sqs.validation import encode_text
 
 from .phone_numbers import is_phone_number
@@ -51,7 +52,7 @@ def set_sms_attributes(
             raise errors.InvalidParameter.named("attributes", f"Invalid attribute name: {name[:64]}")
         if len(value) > MOST_CHARACTERS or encode_text(value) is None or not ATTRIBUTES[name](value):
             raise errors.InvalidParameter.named("attributes", f"Invalid value for attribute: {name}")
-    yield from Call(SMS_ATTRIBUTES, (context.account_id, context.region, as_json(request.attributes)))
+    yield from Call(SMS_ATTRIBUTES, (context.account_id, context.region, encode_jsonb(request.attributes)))
     return sns.SetSMSAttributesResult()
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from penstock.aws.arn import ResolvedQueue
 from penstock.effects import Operation, Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow
+from penstock.resolved_queue import ResolvedQueue
 
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)

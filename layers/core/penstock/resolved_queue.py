@@ -1,0 +1,21 @@
+"""The queue of an effect, by its ARN."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class ResolvedQueue:
+    """The queue that a request names, resolved once. Later code uses this object instead of the name."""
+
+    arn: str
+
+    @cached_property
+    def is_fifo(self) -> bool:
+        """Whether the queue is FIFO: messages of one group must not go to two receives at once."""
+        return self.arn.endswith(".fifo")
+
+    @cached_property
+    def merge_key(self) -> str:
+        """The key for merging its calls: unique for a FIFO queue, which may wait for a lock; empty for all others."""
+        return self.arn if self.is_fifo else ""
