@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -130,3 +131,17 @@ def new_cluster(source: Source, **settings: str) -> Iterator[Postgres]:
         running_postgres(state, SystemAccount.choose(), source, {"fsync": "off", **settings}) as server,
     ):
         yield server
+
+
+@contextlib.contextmanager
+def block_queues(database: Database) -> Iterator[None]:
+    """Blocks every call that needs a queue until the end of this block."""
+    with psycopg.connect(database.dsn) as connection:
+        connection.execute("lock table queue.queues in access exclusive mode")
+        yield
+
+
+def set_read_only(connection: psycopg.Connection[tuple[object, ...]], name: str, value: str) -> None:
+    """The setting applies to new sessions; the present ones are ended."""
+    connection.execute(f"alter database {name} set default_transaction_read_only = {value}".encode())
+    end_sessions(connection)

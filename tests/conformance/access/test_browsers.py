@@ -10,10 +10,9 @@ from collections.abc import Mapping
 import httpx
 import pytest
 
-from tests.conformance.sns.test_subscriptions import confirmation, endpoint
 from tests.support.conformance.access_keys import OWNER, PRESENCE, SIGV4
 from tests.support.conformance.raw_requests import FORM, Raw
-from tests.support.conformance.sns import Sns
+from tests.support.conformance.sns import Sns, confirmation, endpoint
 
 CROSS_SITE = {"sec-fetch-site": "cross-site"}
 CHROME = {

@@ -14,12 +14,11 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tests.conformance.sns.test_subscriptions import confirmation, endpoint
 from tests.support import plain_http
 from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4
 from tests.support.conformance.raw_requests import FORM
 from tests.support.conformance.sdk_clients import REGION
-from tests.support.conformance.sns import Sns
+from tests.support.conformance.sns import Sns, confirmation, endpoint
 
 pytestmark = pytest.mark.parametrize("sqs", ["container-query", "lambda-query"], indirect=True)
 

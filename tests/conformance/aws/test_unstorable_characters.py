@@ -17,9 +17,6 @@ import pytest
 
 from penstock.sns import attributes as sns_attributes
 from penstock.sqs import attributes as sqs_attributes
-from tests.conformance.scheduler import test_every_action as scheduler_actions
-from tests.conformance.sns import test_every_action as sns_actions
-from tests.conformance.sqs import test_every_action as sqs_actions
 from tests.support import plain_http
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
@@ -29,6 +26,9 @@ from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sdk_clients import service_model
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
+from tests.support.conformance.valid_requests import scheduler as scheduler_actions
+from tests.support.conformance.valid_requests import sns as sns_actions
+from tests.support.conformance.valid_requests import sqs as sqs_actions
 from tests.support.local_lambda.events import Request, Response
 
 UNSTORABLE = ("a\0b", "a\ud800b")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.moto.test_sqs import Case, outcome, outcome_of_moto
+from tests.support.conformance.moto import Case, call_outcome, moto_outcome
 from tests.support.conformance.scheduler import Scheduler
 
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:q"
@@ -179,8 +179,8 @@ CASES = (
 @pytest.mark.parametrize("scheduler", ["container"], indirect=True)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_moto_agrees(scheduler: Scheduler, case: Case) -> None:
-    ours = outcome(scheduler.client, case, scheduler.name())
-    assert outcome_of_moto(case, "scheduler") == (ours if case.moto is None else case.moto)
+    ours = call_outcome(scheduler.client, case, scheduler.name())
+    assert moto_outcome(case, "scheduler") == (ours if case.moto is None else case.moto)
     assert case.moto != ours
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.moto.test_sqs import Case, attribute, outcome, outcome_of_moto
+from tests.support.conformance.moto import Case, attribute, call_outcome, moto_outcome
 from tests.support.conformance.sns import Sns
 
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:q"
@@ -187,8 +187,8 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_moto_agrees(sns: Sns, case: Case) -> None:
-    ours = outcome(sns.client, case, sns.sqs.name())
-    assert outcome_of_moto(case, "sns") == (ours if case.moto is None else case.moto)
+    ours = call_outcome(sns.client, case, sns.sqs.name())
+    assert moto_outcome(case, "sns") == (ours if case.moto is None else case.moto)
     assert case.moto != ours
 
 
@@ -387,8 +387,8 @@ DEVICE_CASES = (
 @pytest.mark.parametrize("sqs", ["container-query"], indirect=True)
 @pytest.mark.parametrize("case", DEVICE_CASES, ids=lambda case: case.name)
 def test_moto_agrees_about_devices(sns: Sns, case: Case) -> None:
-    ours = outcome(sns.client, case, sns.sqs.name())
-    assert outcome_of_moto(case, "sns") == (ours if case.moto is None else case.moto)
+    ours = call_outcome(sns.client, case, sns.sqs.name())
+    assert moto_outcome(case, "sns") == (ours if case.moto is None else case.moto)
     assert case.moto != ours
 
 

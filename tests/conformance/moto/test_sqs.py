@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-import botocore.session
 import pytest
-from botocore.exceptions import ClientError
 
+from tests.support.conformance.moto import Case, attribute, call_outcome, moto_outcome
 from tests.support.conformance.sqs import Sqs
 
 MIB = 1_048_576
@@ -133,19 +131,6 @@ def create(suffix: str, **attributes: str) -> Callable[[Any, str], None]:
     return lambda sqs, name: sqs.create_queue(QueueName=name + suffix, Attributes=attributes)
 
 
-def attribute(name: str, kind: str, value: str) -> dict[str, dict[str, str]]:
-    return {name: {"DataType": kind, "StringValue": value}}
-
-
-class Case(NamedTuple):
-    """A call, and where moto answers otherwise, its answer and why."""
-
-    name: str
-    action: Callable[[Any, str], None]
-    moto: str | None = None
-    why: str = ""
-
-
 CASES = (
     Case("create again", create_again),
     Case("create again, different", create_again_different),
@@ -211,39 +196,10 @@ CASES = (
 )  # fmt: skip
 
 
-def outcome(client: Any, case: Case, name: str) -> str:
-    """The code of the error, or ok; moto has not got every action, and breaks at some requests."""
-    try:
-        case.action(client, name)
-    except ClientError as error:
-        return str(error.response["Error"]["Code"])
-    except (NotImplementedError, ValueError, LookupError):
-        return "not implemented"
-    return "ok"
-
-
-@cache
-def moto_client(service: str) -> Any:
-    """Only sessions that are made after the import of moto can be mocked."""
-    import moto  # noqa: F401
-
-    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-    return botocore.session.Session().create_client(service, region_name="us-east-1", **keys)
-
-
-@cache
-def outcome_of_moto(case: Case, service: str = "sqs") -> str:
-    """Isolated, in this process."""
-    from moto import mock_aws
-
-    with mock_aws():
-        return outcome(moto_client(service), case, "name")
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_moto_agrees(sqs: Sqs, case: Case) -> None:
-    ours = outcome(sqs.client, case, sqs.name())
-    assert outcome_of_moto(case) == (ours if case.moto is None else case.moto)
+    ours = call_outcome(sqs.client, case, sqs.name())
+    assert moto_outcome(case) == (ours if case.moto is None else case.moto)
     assert case.moto != ours
 
 
@@ -380,8 +336,8 @@ NEWER_CASES = (
 
 @pytest.mark.parametrize("case", NEWER_CASES, ids=lambda case: case.name)
 def test_moto_agrees_about_newer_actions(sqs: Sqs, case: Case) -> None:
-    ours = outcome(sqs.client, case, sqs.name())
-    assert outcome_of_moto(case) == (ours if case.moto is None else case.moto)
+    ours = call_outcome(sqs.client, case, sqs.name())
+    assert moto_outcome(case) == (ours if case.moto is None else case.moto)
     assert case.moto != ours
 
 

@@ -11,23 +11,12 @@ from urllib.parse import urlsplit
 import pytest
 from cryptography.exceptions import InvalidSignature
 
-from tests.support import plain_http, sns_signatures
+from tests.support import plain_http
 from tests.support.conformance.access_keys import PRESENCE, SIGV4
-from tests.support.conformance.sns import Sns
+from tests.support.conformance.sns import Sns, read_certificate, verify_signature
 from tests.support.sns_signatures import SIGNED
 
 CERTIFICATE_HOST = {"SNS_CERT_HOST": "sns.us-east-1.amazonaws.com"}
-
-
-def certificate_of(url: str) -> str:
-    answer = plain_http.get(url)
-    assert answer.status_code == 200
-    return answer.text
-
-
-def verify(message: dict[str, str]) -> None:
-    """As a receiver does, with the certificate from where the message says that it is. Raises InvalidSignature."""
-    sns_signatures.verify(message, certificate_of(message["SigningCertURL"]))
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
@@ -38,11 +27,11 @@ def test_a_message_is_signed(sns: Sns, version: str, subject: str | None) -> Non
     sns.publish(topic, 'line\nline "quoted" ü\u2028', **({} if subject is None else {"Subject": subject}))
     message = sns.notification(url)
     assert message["SignatureVersion"] == version
-    verify(message)
+    verify_signature(message)
     for name in SIGNED["Notification"]:
         if name in message and name != "Type":
             with pytest.raises(InvalidSignature):
-                verify({**message, name: message[name] + "x"})
+                verify_signature({**message, name: message[name] + "x"})
 
 
 def test_a_changed_version_holds_at_once(sns: Sns) -> None:
@@ -68,7 +57,7 @@ def test_confirmations_have_the_topics_version(sns: Sns) -> None:
     (ended,) = map(json.loads, sns.sqs.clock.waiting(to, "UnsubscribeConfirmation"))
     for message in (asked, ended):
         assert message["SignatureVersion"] == "2"
-        verify(message)
+        verify_signature(message)
     assert arn in ended["Message"]
     assert sns.sqs.clock.notice_ids(to) == [asked["MessageId"], ended["MessageId"]]
 
@@ -92,7 +81,7 @@ def test_one_certificate_everywhere(sns: Sns) -> None:
     url, _ = sns.queue(topic)
     sns.publish(topic)
     at = sns.notification(url)["SigningCertURL"]
-    named = certificate_of(at)
+    named = read_certificate(at)
     other = sns.sqs.deployments.endpoint_url("lambda" if sns.sqs.deployment == "container" else "container")
     for base in (sns.sqs.endpoint_url, other):
         for path in ("/SimpleNotificationService.pem", "/v1/cert", urlsplit(at).path):
@@ -112,7 +101,7 @@ def test_an_unknown_certificate_is_404(sns: Sns) -> None:
 def test_certificates_are_open_to_everybody(sns: Sns, access: dict[str, str]) -> None:
     sns.publish(sns.create())
     base = sns.sqs.with_settings(access).endpoint_url
-    assert "BEGIN CERTIFICATE" in certificate_of(f"{base}/SimpleNotificationService.pem")
+    assert "BEGIN CERTIFICATE" in read_certificate(f"{base}/SimpleNotificationService.pem")
 
 
 def test_the_certificate_may_be_said_to_be_at_a_host_of_aws(sns: Sns) -> None:
@@ -123,7 +112,7 @@ def test_the_certificate_may_be_said_to_be_at_a_host_of_aws(sns: Sns) -> None:
     message = there.notification(url)
     at = urlsplit(message["SigningCertURL"])
     assert (at.scheme, at.netloc) == ("https", "sns.us-east-1.amazonaws.com")
-    verify({**message, "SigningCertURL": there.sqs.endpoint_url + at.path})
+    verify_signature({**message, "SigningCertURL": there.sqs.endpoint_url + at.path})
     assert message["UnsubscribeURL"].startswith(f"{there.sqs.endpoint_url}/?Action=Unsubscribe&")
 
 
@@ -145,10 +134,10 @@ def test_a_subscription_that_wants_envelopes_gets_signed_ones_at_once(sns: Sns) 
         if raw == "true":
             assert found["Body"] == raw
         else:
-            verify(json.loads(found["Body"]))
+            verify_signature(json.loads(found["Body"]))
     another, _ = sns.queue(topic)
     sns.publish(topic, "both")
-    verify(sns.notification(another))
+    verify_signature(sns.notification(another))
 
 
 def test_raw_with_too_many_attributes_is_enveloped_where_nobody_else_is(sns: Sns) -> None:
@@ -161,7 +150,7 @@ def test_raw_with_too_many_attributes_is_enveloped_where_nobody_else_is(sns: Sns
         sns.publish(topic, "raw")
     sns.publish(topic, "m", MessageAttributes=many)
     assert sns.sqs.counts(url) == (2, 0, 0)
-    verify(sns.notification(dead))
+    verify_signature(sns.notification(dead))
 
 
 def test_a_fifo_topic_of_raw_subscriptions_keeps_its_order_when_one_wants_envelopes(sns: Sns) -> None:

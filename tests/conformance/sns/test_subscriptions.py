@@ -12,20 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.conformance.sns.test_signatures import verify
 from tests.support import plain_http
-from tests.support.conformance.sns import Sns
+from tests.support.conformance.sns import Sns, confirmation, endpoint, verify_signature
 
 URL = "https://example.com/hook?a=1"
-
-
-def confirmation(sns: Sns, endpoint: str, kind: str = "SubscriptionConfirmation") -> dict[str, str]:
-    """The last message of a kind to an endpoint."""
-    return dict(json.loads(sns.sqs.clock.waiting(endpoint, kind)[-1]))
-
-
-def endpoint(sns: Sns) -> str:
-    return f"https://example.com/{sns.sqs.name()}"
 
 
 def test_a_queue_is_subscribed_at_once(sns: Sns) -> None:
@@ -98,7 +88,7 @@ def test_a_url_has_to_confirm(sns: Sns) -> None:
     assert (listed["SubscriptionArn"], listed["Endpoint"]) == ("PendingConfirmation", to)
     message = confirmation(sns, to)
     assert message["Type"] == "SubscriptionConfirmation"
-    verify(message)
+    verify_signature(message)
     arn = sns.client.confirm_subscription(TopicArn=topic, Token=message["Token"])["SubscriptionArn"]
     assert sns.subscription(arn)["PendingConfirmation"] == "false"
     assert sns.client.confirm_subscription(TopicArn=topic, Token=message["Token"])["SubscriptionArn"] == arn

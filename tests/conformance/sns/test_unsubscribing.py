@@ -9,10 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.conformance.sns.test_signatures import verify
-from tests.conformance.sns.test_subscriptions import confirmation, endpoint
 from tests.support import plain_http
-from tests.support.conformance.sns import Sns
+from tests.support.conformance.sns import Sns, confirmation, endpoint, verify_signature
 
 BAD_TOKEN = ("InvalidParameter", 400, "Invalid parameter: Token")
 
@@ -40,7 +38,7 @@ def test_the_endpoint_takes_it_back(sns: Sns) -> None:
     policy = '{"a": [{"exists": false}]}'
     arn = confirmed(sns, topic, to, FilterPolicy=policy, FilterPolicyScope="MessageBody")
     message = ended(sns, arn, to)
-    verify(message)
+    verify_signature(message)
     sns.publish(topic, '{"b": 1}')
     assert notifications(sns, to) == 0
     for _ in range(2):

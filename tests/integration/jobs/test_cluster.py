@@ -20,10 +20,10 @@ from penstock_metrics.spark.package import write_package
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
 from penstock_web.local.state import cache_directory, ephemeral_state
 from penstock_web.system_account import SystemAccount
-from tests.integration.jobs.test_job import CHANGING_CLOCKS, check_against_sql
 from tests.support.database import Database, memory_directory
 from tests.support.jobs import history_generator
 from tests.support.jobs.history_generator import Mixture
+from tests.support.jobs.reference import CHANGING_CLOCKS, check_against_sql
 from tests.support.programs.penstock_service import free_port
 from tests.support.wait import wait_until
 

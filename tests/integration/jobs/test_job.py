@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import psycopg
@@ -20,24 +19,13 @@ from penstock_metrics.run import RequestedDays, compute
 from penstock_metrics.spark.session import DEFAULT_SETTINGS
 from tests.integration.jobs.conftest import INTERPRETED
 from tests.support.database import Database, TestServer
-from tests.support.jobs import history_generator, reference
+from tests.support.jobs import history_generator
 from tests.support.jobs.history_generator import Mixture, Span
+from tests.support.jobs.reference import CHANGING_CLOCKS, Connection, check_against_sql
 from tests.support.sql.metric_rows import add_window
 
 pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
 BERLIN = ZoneInfo("Europe/Berlin")
-CHANGING_CLOCKS = Span(date(2026, 3, 28), 2, "Europe/Berlin")  # 24 and 23 hours
-COUNTED = (
-    "window_seconds, queue_id, group_id, starts_at, ends_at, arrivals, deliveries, redeliveries, deletions,"
-    " dead_lettered, purged, expired, moved, depth, waiting, received, oldest_age_us,"
-    " visible, in_flight, delayed, groups"
-)
-SHARES = "window_seconds, queue_id, starts_at, top_group_share, gini"
-TIMED = (
-    "window_seconds, queue_id, group_id, measure, starts_at, ends_at, count, sum_us, p50_us, p90_us, p95_us, p99_us,"
-    " max_us, sketch_buckets, sketch_counts, negative_count"
-)
-Connection = psycopg.Connection[Any]
 OUTSIDE = datetime(2026, 3, 20, tzinfo=UTC)
 
 
@@ -74,23 +62,6 @@ def shot(spark: SparkSession, database: Database, span: Span | None = None, mode
 
 def source(spark: SparkSession, database: Database) -> Source:
     return Source(spark, database.dsn)
-
-
-def rows(connection: Connection, columns: str, table: str) -> list[tuple[Any, ...]]:
-    return connection.execute(f"select {columns} from {table} order by {columns}".encode()).fetchall()
-
-
-def check_against_sql(connection: Connection, span: Span) -> None:
-    """Everything equal; floating point within a billionth."""
-    with connection.transaction(force_rollback=True):
-        reference.compute(connection, span.from_at, span.to_at, span.timezone)
-        assert rows(connection, COUNTED, "queue.metrics_window") == rows(connection, COUNTED, "oracle_window")
-        assert rows(connection, TIMED, "queue.metrics_latency") == rows(connection, TIMED, "oracle_latency")
-        where = "where group_id = ''"
-        mine, theirs = (
-            rows(connection, SHARES, f"{t} {where}") for t in ("queue.metrics_window", "oracle_window")
-        )
-        assert mine == [(*row[:3], *(pytest.approx(value, abs=1e-9) for value in row[3:])) for row in theirs]
 
 
 @pytest.fixture(scope="module")

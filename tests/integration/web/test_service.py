@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from penstock_web.local.postgres import ROLE
-from tests.support.database import Database, TestServer, end_sessions
+from tests.support.database import Database, TestServer, block_queues, end_sessions, set_read_only
 from tests.support.programs.penstock_service import Service, running_service, until_row
 from tests.support.sql import calls as sql_calls
 from tests.support.sql.calls import call_pattern
@@ -33,14 +33,6 @@ def let_calls_wait_for_locks(database: Database) -> None:
     """Removes the limit of lock waits for services that start from now on, so that calls can last."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(f"alter role {ROLE} in database {database.name} set lock_timeout = 0".encode())
-
-
-@contextlib.contextmanager
-def blocked_queues(database: Database) -> Iterator[None]:
-    """Blocks every call that needs a queue until the end of this block."""
-    with psycopg.connect(database.dsn) as connection:
-        connection.execute("lock table queue.queues in access exclusive mode")
-        yield
 
 
 def sqs_request(action: str, **body: object) -> tuple[dict[str, str], bytes]:
@@ -169,7 +161,7 @@ def test_sigterm_lets_a_request_under_way_finish(database: Database) -> None:
     with running_service(database.api_dsn) as service, ThreadPoolExecutor() as threads:
         sqs = service.sqs()
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
-        with blocked_queues(database):
+        with block_queues(database):
             answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
             until_row(database.dsn, BLOCKED)
             service.process.terminate()
@@ -182,7 +174,7 @@ def test_sigterm_does_not_wait_for_a_database_that_hangs(database: Database) -> 
     with running_service(database.api_dsn, QUEUE_DRAIN_SECONDS="1") as service:
         sqs = service.sqs()
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
-        with ThreadPoolExecutor() as threads, blocked_queues(database):
+        with ThreadPoolExecutor() as threads, block_queues(database):
             answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
             until_row(database.dsn, BLOCKED)
             assert service.stop() == 0  # while every call is blocked
@@ -197,7 +189,7 @@ def test_a_request_that_takes_too_long_is_408(database: Database) -> None:
     with running_service(database.api_dsn, QUEUE_REQUEST_TIMEOUT_SECONDS="1") as service:
         url = service.sqs().create_queue(QueueName="orders")["QueueUrl"]
         headers, body = sqs_request("SendMessage", QueueUrl=url, MessageBody="hello")
-        with blocked_queues(database), service.http() as http:
+        with block_queues(database), service.http() as http:
             answer = http.post("/", headers=headers, content=body)
             assert answer.status_code == 408
             assert answer.json()["__type"].endswith("#RequestTimeout")
@@ -213,7 +205,7 @@ def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
         sqs = service.sqs()
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
         with service.http() as http:
-            with blocked_queues(database):
+            with block_queues(database):
                 first = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
                 until_row(database.dsn, BLOCKED)
                 headers, body = sqs_request("ListQueues")
@@ -278,12 +270,6 @@ def test_readyz_says_when_the_database_cannot_be_written_to(database: Database, 
         assert http.get("/livez").json()["status"] == "ok"
         set_read_only(connection, database.name, "off")
         assert http.get("/readyz").status_code == 200
-
-
-def set_read_only(connection: "psycopg.Connection[tuple[object, ...]]", name: str, value: str) -> None:
-    """The setting applies to new sessions; the present ones are ended."""
-    connection.execute(f"alter database {name} set default_transaction_read_only = {value}".encode())
-    end_sessions(connection)
 
 
 def test_broken_connections_are_replaced_before_anybody_notices(database: Database, service: Service) -> None:

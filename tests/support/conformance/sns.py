@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.support import plain_http, sns_signatures
 from tests.support.conformance.sdk_clients import Answer, make_client
 from tests.support.conformance.sqs import Sqs, read_refusal
 
@@ -90,3 +91,23 @@ class Sns:
         told = read_refusal(self.sqs.protocol, answer.status, answer.headers, answer.body)
         assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == told.status
         return told.code, told.status, told.message
+
+
+def confirmation(sns: Sns, endpoint: str, kind: str = "SubscriptionConfirmation") -> dict[str, str]:
+    """The last message of a kind to an endpoint."""
+    return dict(json.loads(sns.sqs.clock.waiting(endpoint, kind)[-1]))
+
+
+def endpoint(sns: Sns) -> str:
+    return f"https://example.com/{sns.sqs.name()}"
+
+
+def read_certificate(url: str) -> str:
+    answer = plain_http.get(url)
+    assert answer.status_code == 200
+    return answer.text
+
+
+def verify_signature(message: dict[str, str]) -> None:
+    """As a receiver does, with the certificate from where the message says that it is. Raises InvalidSignature."""
+    sns_signatures.verify(message, read_certificate(message["SigningCertURL"]))

@@ -1,18 +1,20 @@
-"""Runs reference.sql, which computes the tables of metrics with plain SQL.
+"""Runs reference.sql, which computes the tables of metrics with plain SQL, and compares the job's tables with them.
 
 It also makes small frames of messages for the tests of transforms. Times are minutes after BASE, which is a full hour.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock_metrics.span import HOUR, MINUTE
+from tests.support.jobs.history_generator import Span
 
 Connection = psycopg.Connection[Any]
 _SCRIPT = Path(__file__).with_name("reference.sql")
@@ -82,3 +84,37 @@ def message(
 
 def messages(spark: SparkSession, *rows: tuple[object, ...]) -> DataFrame:
     return spark.createDataFrame(list(rows), MESSAGE)
+
+
+CHANGING_CLOCKS = Span(date(2026, 3, 28), 2, "Europe/Berlin")  # 24 and 23 hours
+COUNTED = (
+    "window_seconds, queue_id, group_id, starts_at, ends_at, arrivals, deliveries, redeliveries, deletions,"
+    " dead_lettered, purged, expired, moved, depth, waiting, received, oldest_age_us,"
+    " visible, in_flight, delayed, groups"
+)
+SHARES = "window_seconds, queue_id, starts_at, top_group_share, gini"
+TIMED = (
+    "window_seconds, queue_id, group_id, measure, starts_at, ends_at, count, sum_us, p50_us, p90_us, p95_us, p99_us,"
+    " max_us, sketch_buckets, sketch_counts, negative_count"
+)
+
+
+def read_rows(connection: Connection, columns: str, table: str) -> list[tuple[Any, ...]]:
+    return connection.execute(f"select {columns} from {table} order by {columns}".encode()).fetchall()
+
+
+def check_against_sql(connection: Connection, span: Span) -> None:
+    """Everything equal; floating point within a billionth."""
+    with connection.transaction(force_rollback=True):
+        compute(connection, span.from_at, span.to_at, span.timezone)
+        assert read_rows(connection, COUNTED, "queue.metrics_window") == read_rows(
+            connection, COUNTED, "oracle_window"
+        )
+        assert read_rows(connection, TIMED, "queue.metrics_latency") == read_rows(
+            connection, TIMED, "oracle_latency"
+        )
+        where = "where group_id = ''"
+        mine, theirs = (
+            read_rows(connection, SHARES, f"{t} {where}") for t in ("queue.metrics_window", "oracle_window")
+        )
+        assert mine == [(*row[:3], *(pytest.approx(value, abs=1e-9) for value in row[3:])) for row in theirs]

@@ -2,9 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from penstock.effects import BatchStatement, Row, Statement
+from penstock.settings import Settings
+from penstock_web.batching.batcher import Batcher
+from penstock_web.database.pool import Pool
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from penstock_web.metrics.meter import Meter
+from penstock_web.runtime.driver import Resources
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -68,3 +74,17 @@ class FakeDatabase:
     def values(self) -> list[list[int]]:
         """Returns the first column of each call."""
         return [list(arguments[0]) for _, arguments in self.calls]
+
+
+class NoMessages:
+    """A database of long polls without any messages."""
+
+    async def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+        return []
+
+
+def make_resources(database: FakeDatabase) -> Resources:
+    batcher = Batcher(database.call, limit=10)
+    return Resources(
+        cast("Pool", database), batcher, LongPollDispatcher(NoMessages().call), Meter(Settings.read({}))
+    )

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import IO, Any
@@ -19,30 +17,8 @@ from typing import IO, Any
 import pytest
 
 from tests.support.clients.scenario import FIFO, STANDARD, RefusedError, fifo, run_scenario, standard
-from tests.support.clients.service_client import ROOT, Deployment
-
-SOURCES = ROOT / "tests/support/clients/go"
-MODULES = ROOT / ".tools/clients/go"
-
-
-def built(generation: str, versions: str, folder: Path) -> Path:
-    """The program of a generation of the SDK, with the version that a file of modules names."""
-    assert shutil.which("go"), "`make clients` needs Go 1.24 or newer"
-    environment = {
-        **os.environ,
-        "GOPATH": str(MODULES),
-        "GOMODCACHE": str(MODULES / "pkg/mod"),
-        "GOCACHE": str(MODULES / "cache"),
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-        # Go may not change the digests, and `make clean` can remove what was downloaded.
-        "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false",
-    }
-    program = folder / generation
-    command = ["go", "build", f"-modfile={versions}", "-o", str(program), f"./{generation}"]
-    done = subprocess.run(command, cwd=SOURCES, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return program
+from tests.support.clients.service_client import Deployment
+from tests.support.clients.toolchains import build_go_program
 
 
 class Client:
@@ -93,7 +69,7 @@ def _present(value: dict[str, Any]) -> dict[str, Any]:
 def test_sdk(up: Deployment, tmp_path: Path, generation: str, versions: str) -> None:
     name = f"go-{generation}-{Path(versions).stem}"
     with subprocess.Popen(
-        [str(built(generation, versions, tmp_path)), up.address],
+        [str(build_go_program(generation, versions, tmp_path)), up.address],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

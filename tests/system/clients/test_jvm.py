@@ -13,31 +13,26 @@ from typing import Any
 import pytest
 
 from tests.support.clients.sdk_scenario import FACTS, check_what_is_left, printed
-from tests.support.clients.service_client import ROOT, Deployment, client, counts, sqs_client
+from tests.support.clients.service_client import Deployment, client, counts, sqs_client
+from tests.support.clients.toolchains import java_command
 from tests.support.wait import wait_until
 
-PROGRAMS = ROOT / ".tools/clients/java"
-
 pytestmark = pytest.mark.clients
-
-
-def command(program: str, main: str, *arguments: str) -> list[str]:
-    """How a program is started: without waiting for the best code, since it ends at once."""
-    folder = PROGRAMS / program
-    assert folder.is_dir(), f"{folder} is missing: run `make clients`"
-    return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}/lib/*:{folder}/classes", main, *arguments]
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_sdk(up: Deployment, kind: str) -> None:
     name = f"java-{kind}"
-    assert printed(command("sdk", "Sdk", up.address, name, kind)) == FACTS
+    assert printed(java_command("sdk", "Sdk", up.address, name, kind)) == FACTS
     check_what_is_left(up, name)
 
 
 def test_batch_manager(up: Deployment) -> None:
     """100 messages by SqsAsyncBatchManager, of which one stays in flight."""
-    assert printed(command("sdk", "Sdk", up.address, "java-batch", "batch")) == {"sent": 100, "received": 100}
+    assert printed(java_command("sdk", "Sdk", up.address, "java-batch", "batch")) == {
+        "sent": 100,
+        "received": 100,
+    }
     assert counts(up, "java-batch") == ["0", "1", "0"]
 
 
@@ -71,7 +66,7 @@ def test_jms(up: Deployment) -> None:
     """A listener that fails once, bytes, recover(), and what closing gives back."""
     create(up, "jms", "jms.fifo", VisibilityTimeout="600")
     text = ["grüße, 世界", "jms", 7, True]
-    assert printed(command("jms", "Jms", up.address)) == {
+    assert printed(java_command("jms", "Jms", up.address)) == {
         "exists": True,
         "listener": [["0080ff"], [*text, 1], [*text, 2]],
         "fifo": {"received": ["a1 a", "a2 a"]},
@@ -98,7 +93,7 @@ def test_spring_cloud_aws(up: Deployment) -> None:
         "--spring.main.banner-mode=off",
         "--logging.level.root=off",
     ]
-    assert printed(command("spring", "Spring", *options)) == {
+    assert printed(java_command("spring", "Spring", *options)) == {
         "seen": [
             ["grüße, 世界", 3, "spring", "1"],
             ["grüße, 世界", 3, "spring", "2"],
@@ -124,7 +119,7 @@ def test_camel(up: Deployment) -> None:
     create(up, "camel-topic")
     create(up, "camel.fifo", ContentBasedDeduplication="true")
     subscribed_topic(up, "camel", "camel-topic", RawMessageDelivery="true")
-    assert printed(command("camel", "CamelRoutes", up.address)) == {
+    assert printed(java_command("camel", "CamelRoutes", up.address)) == {
         "seen": ["grüße of camel", "of the topic", "refused", "three", "two"],
         "fifo": ["a1", "a2"],
     }

@@ -5,17 +5,13 @@ docs/recipes.md has the settings.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 from typing import Any
 
 import pytest
 
-from tests.support.clients.service_client import ROOT, Deployment, counts, sqs_client
-
-MODULES = ROOT / ".tools/clients/node"
-SCRIPTS = ROOT / "tests/support/clients/node"
+from tests.support.clients.service_client import Deployment, counts, sqs_client
+from tests.support.clients.toolchains import run_node_script
 
 _LONG = "AWS.SimpleQueueService."
 # By the mistake of the client: the class of the error in version 3, its code in version 2.
@@ -76,20 +72,6 @@ SCENARIO = {
 }
 
 
-def printed(script: str, *arguments: str) -> Any:
-    """What a script wrote, as JSON. It is told where the packages are."""
-    assert (MODULES / "node_modules").is_dir(), f"{MODULES} is missing: run `make clients`"
-    done = subprocess.run(
-        ["node", str(SCRIPTS / script), str(MODULES), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @pytest.mark.clients
 @pytest.mark.parametrize(
     ("package", "errors"),
@@ -101,7 +83,7 @@ def printed(script: str, *arguments: str) -> Any:
     ],
 )
 def test_sdk(up: Deployment, package: str, errors: dict[str, str]) -> None:
-    found = printed("sdk.cjs", package, up.address)
+    found = run_node_script("sdk.cjs", package, up.address)
     refused: dict[str, Any] = {"countsWhenPurged": [0, 0], **errors}
     if os.environ.get("PENSTOCK_DEPLOYMENT") == "lambda":
         # The load balancer refuses bodies of more than 1 MB by itself (AWS: "Use Lambda functions as targets of an
@@ -112,7 +94,7 @@ def test_sdk(up: Deployment, package: str, errors: dict[str, str]) -> None:
 
 @pytest.mark.clients
 def test_sqs_consumer(up: Deployment) -> None:
-    assert printed("consumer.cjs", up.address) == {
+    assert run_node_script("consumer.cjs", up.address) == {
         "standard": {
             "failed": 0,
             "sent": [3, 0],
@@ -131,7 +113,7 @@ def test_sqs_consumer(up: Deployment) -> None:
 @pytest.mark.clients
 def test_nestjs_sqs(up: Deployment) -> None:
     """Handlers of messages and of batches; one that fails once; producers with attributes, a delay and groups."""
-    assert printed("nest.cjs", up.address) == {
+    assert run_node_script("nest.cjs", up.address) == {
         "standard": [
             ["fails once", "1", None],
             ["fails once", "2", None],
@@ -151,7 +133,7 @@ def test_squiss(up: Deployment) -> None:
     with sqs_client(up) as sqs:
         sqs.create_queue(QueueName="squiss.fifo", Attributes={"FifoQueue": "true"})
     alone = ["squiss", 7]
-    assert printed("squiss.cjs", up.address) == {
+    assert run_node_script("squiss.cjs", up.address) == {
         "standard": {
             "sent": [12, 0],
             "batched": 12,

@@ -20,11 +20,11 @@ import boto3
 import pytest
 
 from tests.support.clients.service_client import Deployment, client, sqs_client
+from tests.support.clients.toolchains import run_node_script
 from tests.support.delivery.receiver import Receiver, running_receiver
 from tests.support.programs.penstock_up import running
 from tests.support.sns_signatures import verify
 from tests.support.wait import wait_until
-from tests.system.clients.test_node import printed
 
 MESSAGES = 10_000
 BATCH = 10
@@ -110,7 +110,7 @@ def verdicts(
     """What the validator says: how many are valid, refused (by reason), and accepted although a bit was changed."""
     file = folder / "messages"
     file.write_text("".join(json.dumps(message) + "\n" for message in messages))
-    return printed("validator.cjs", up.address, str(file), str(altered), pattern)
+    return run_node_script("validator.cjs", up.address, str(file), str(altered), pattern)
 
 
 @pytest.mark.clients
@@ -188,7 +188,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.mark.clients
 def test_sdk_for_javascript(up: Deployment) -> None:
-    assert printed("sns.cjs", up.address) == SEEN_BY_NODE
+    assert run_node_script("sns.cjs", up.address) == SEEN_BY_NODE
 
 
 def test_a_topic_feeds_a_queue_and_an_endpoint(up: Deployment, sns: Any, receiver: Receiver) -> None:

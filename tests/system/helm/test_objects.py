@@ -27,9 +27,9 @@ from penstock_web.system_account import SystemAccount
 from tests.support.database import memory_directory
 from tests.support.helm.chart import VALUES, Object, Rendered, container, environment, lint, render
 from tests.support.helm.schemas import complaints
+from tests.support.programs.container_pooler import running_pooler
 from tests.support.programs.penstock_service import free_port
 from tests.support.wait import wait_until
-from tests.system.pooler.test_container_pooler import pooler
 
 pytestmark = pytest.mark.tools
 
@@ -197,7 +197,7 @@ def is_ready(port: int) -> bool:
 def test_the_migration_makes_a_key_with_which_the_service_lets_in(server: Postgres) -> None:
     secret = {"password": server.password, "QUEUE_ENCRYPTION_KEY": KEY}
     # The image's own PgBouncer; its variables are compared in test_promises.py.
-    with pooler(server) as pooler_port:
+    with running_pooler(server) as pooler_port:
         objects = rendered_for(server, pooler_port)
         migration = start(objects.pods["penstock-migrate"], secret)
         log, _ = migration.communicate(timeout=300)

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import psycopg
 import pytest
 
-from penstock_web.local.pgbouncer import find_pgbouncer
-from penstock_web.local.postgres import DATABASE, ROLE, Postgres, running_postgres
+from penstock_web.local.postgres import DATABASE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
 from tests.support.database import memory_directory
-from tests.support.programs.penstock_service import free_port
-from tests.support.wait import wait_until
+from tests.support.programs.container_pooler import ROOT, answers, running_pooler
 
-ROOT = Path(__file__).parents[3]
 POOLER_PASSWORD = 'a pooler\'s "own" word'
 
 
@@ -49,64 +42,9 @@ def server() -> Iterator[Postgres]:
         yield server
 
 
-@contextmanager
-def pooler(server: Postgres, *, ready: bool = True, **more: str) -> Iterator[int]:
-    """The port of the image's pooler, in front of the server's TCP port. `ready`: the service's role can log in."""
-    account, port = server.account, free_port()
-    with ephemeral_state(memory_directory()) as state:
-        folder = account.make_private_folder(state / "image")
-        for source in ("pgbouncer/pgbouncer.ini.tmpl", "container/pgbouncer/entrypoint.sh"):
-            shutil.copy(ROOT / "infra" / source, folder)
-        program = find_pgbouncer(account)
-        environment = {
-            "PATH": f"{program.path.parent}:/usr/local/bin:/usr/bin:/bin",
-            "DATABASE_HOST": "127.0.0.1",
-            "DATABASE_PORT": str(server.port),
-            "DATABASE_NAME": DATABASE,
-            "DATABASE_USER": ROLE,
-            "DATABASE_PASSWORD": server.password,
-            "LISTEN_HOST": "127.0.0.1",
-            "LISTEN_PORT": str(port),
-            "RUNTIME_FOLDER": str(folder),
-            "LD_LIBRARY_PATH": program.libraries,
-            **more,
-        }
-        output = subprocess.DEVNULL
-        process = account.start(["sh", folder / "entrypoint.sh"], output=output, environment=environment)
-        try:
-            wait_until(
-                lambda: (
-                    process.poll() is not None
-                    or (answers(port, ROLE, server.password) if ready else listens(port))
-                )
-            )
-            assert process.poll() is None
-            yield port
-        finally:
-            process.terminate()
-            process.wait(60)
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def answers(port: int, role: str, password: str) -> bool:
-    """Whether the role can log in through the pooler."""
-    address = psycopg.conninfo.make_conninfo(
-        host="127.0.0.1", port=port, user=role, password=password, dbname=DATABASE, connect_timeout=10
-    )
-    try:
-        with psycopg.connect(address, autocommit=True, prepare_threshold=None) as connection:
-            return connection.execute("select current_user").fetchone() == (role,)
-    except psycopg.OperationalError:
-        return False
-
-
 def test_other_roles_are_looked_up(server: Postgres) -> None:
     """With POOLER_PASSWORD: a role that was made later comes in by its own password, and by no other."""
-    with pooler(server, POOLER_PASSWORD=POOLER_PASSWORD) as port:
+    with running_pooler(server, POOLER_PASSWORD=POOLER_PASSWORD) as port:
         with psycopg.connect(server.superuser_dsn(DATABASE), autocommit=True) as connection:
             connection.execute("create role shop login password 'first'")
         assert answers(port, "shop", "first")
@@ -117,5 +55,5 @@ def test_without_the_password_only_the_service_comes_in(server: Postgres) -> Non
     """As on RDS, where no role may read secrets."""
     with psycopg.connect(server.superuser_dsn(DATABASE), autocommit=True) as connection:
         connection.execute("create role other login password 'first'")
-    with pooler(server) as port:
+    with running_pooler(server) as port:
         assert not answers(port, "other", "first")

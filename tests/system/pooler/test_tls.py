@@ -15,8 +15,8 @@ from penstock_web.local.postgres import DATABASE, ROLE, Postgres, running_postgr
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
 from tests.support.database import memory_directory
+from tests.support.programs.container_pooler import running_pooler
 from tests.support.tls.certificates import Authority
-from tests.system.pooler.test_container_pooler import pooler
 
 OURS, OTHERS = Authority(), Authority("another authority")
 
@@ -57,7 +57,7 @@ def connects(driver: str, address: str) -> bool:
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_clients_verify_the_pooler(server: Postgres, authorities: dict[str, Path], driver: str) -> None:
     own = OURS.server("127.0.0.1")
-    with pooler(server, CLIENT_TLS_CERTIFICATE=own.certificate, CLIENT_TLS_KEY=own.key) as port:
+    with running_pooler(server, CLIENT_TLS_CERTIFICATE=own.certificate, CLIENT_TLS_KEY=own.key) as port:
         assert connects(driver, dsn(server, port, roots=authorities["ours"]))
         assert not connects(driver, dsn(server, port, roots=authorities["others"]))
         assert not connects(driver, dsn(server, port, roots="system"))
@@ -68,14 +68,14 @@ def test_clients_verify_the_pooler(server: Postgres, authorities: dict[str, Path
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_certificate_of_another_host(server: Postgres, authorities: dict[str, Path], driver: str) -> None:
     other = OURS.server("127.0.0.2")
-    with pooler(server, CLIENT_TLS_CERTIFICATE=other.certificate, CLIENT_TLS_KEY=other.key) as port:
+    with running_pooler(server, CLIENT_TLS_CERTIFICATE=other.certificate, CLIENT_TLS_KEY=other.key) as port:
         assert not connects(driver, dsn(server, port, roots=authorities["ours"]))
         assert connects(driver, dsn(server, port, mode="verify-ca", roots=authorities["ours"]))
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_without_certificates_there_is_no_tls(server: Postgres, driver: str) -> None:
-    with pooler(server) as port:
+    with running_pooler(server) as port:
         assert connects(driver, dsn(server, port, mode="disable"))
         assert not connects(driver, dsn(server, port, mode="require"))
 
@@ -118,7 +118,7 @@ def test_the_pooler_verifies_the_server(server_with_tls: Postgres) -> None:
         folder = account.make_private_folder(state / "tls")
         for authority, works in ((OURS, True), (OTHERS, False)):
             file = account.write(folder / "authorities", authority.pem)
-            with pooler(
+            with running_pooler(
                 server_with_tls, SERVER_TLS="verify-full", SERVER_CA_FILE=str(file), ready=works
             ) as port:
                 assert connects("psycopg", dsn(server_with_tls, port, mode="disable")) is works

@@ -185,6 +185,17 @@ def test_helpers_are_in_support_and_tests_are_not(kind: str) -> None:
     assert tests == ([] if kind == "support" else names)
 
 
+def test_no_file_imports_from_a_test_file() -> None:
+    """Shared helpers are in `support` or in a conftest."""
+    found = {
+        (path.relative_to(ROOT).as_posix(), module)
+        for path in TESTS.rglob("*.py")
+        for module in imports_of(path)
+        if any(part.startswith("test_") for part in module.split(".")) and module.startswith("tests.")
+    }
+    assert found == set()
+
+
 def test_unit_tests_need_no_server_and_no_process() -> None:
     with_interpreter = set()
     for path in sorted((TESTS / "unit").rglob("*.py")):

@@ -14,33 +14,15 @@ from penstock.postgres.sqlstates import LONG_MESSAGE
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 from penstock.resolved_queue import ResolvedQueue
 from penstock.response_limit import make_receive_limit
-from penstock.settings import Settings
 from penstock.sqs.receive import receive_messages
-from penstock_web.batching.batcher import Batcher
-from penstock_web.database.pool import Pool
-from penstock_web.long_poll.dispatcher import EMPTY_RECEIVE_VALID_SECONDS, LongPollDispatcher
-from penstock_web.metrics.meter import Meter
-from penstock_web.runtime.driver import Resources, run_operation
+from penstock_web.long_poll.dispatcher import EMPTY_RECEIVE_VALID_SECONDS
+from penstock_web.runtime.driver import run_operation
 from penstock_web.runtime.receive_run import EMPTY_RECEIVE
-from tests.support.web.fake_database import ECHO, EchoEntry, FakeDatabase, RowT
+from tests.support.web.fake_database import ECHO, EchoEntry, FakeDatabase, make_resources
 from tests.support.web.fake_queue import HEADER, ORDERS, Queue, bodies, message
 from tests.support.web.virtual_clock import settle
 
 Steps = Operation[Any]
-
-
-class Quiet:
-    """A database of long polls without any messages."""
-
-    async def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
-        return []
-
-
-def resources_on(database: FakeDatabase) -> Resources:
-    batcher = Batcher(database.call, limit=10)
-    return Resources(
-        cast("Pool", database), batcher, LongPollDispatcher(Quiet().call), Meter(Settings.read({}))
-    )
 
 
 def receiving(
@@ -60,7 +42,7 @@ async def test_answers_go_back_into_the_operation() -> None:
 
 
 async def drive_on(database: type[FakeDatabase], operation: Steps) -> Any:
-    return await run_operation(operation, resources_on(database()))
+    return await run_operation(operation, make_resources(database()))
 
 
 @pytest.mark.virtual_time
@@ -68,7 +50,7 @@ async def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
     def operation() -> Steps:
         return (yield from Pause(3))
 
-    resources = resources_on(FakeDatabase())
+    resources = make_resources(FakeDatabase())
     loop = asyncio.get_running_loop()
     assert await run_operation(operation(), resources) is True
     assert loop.time() == 3.0
@@ -85,7 +67,7 @@ async def test_a_long_computation_holds_up_nobody() -> None:
             yield from compute(lambda: goes_on.wait(60) if wait else "at once", 1_000_000 if wait else 10)
         )
 
-    resources = resources_on(FakeDatabase())
+    resources = make_resources(FakeDatabase())
     long = asyncio.ensure_future(run_operation(operation(wait=True), resources))
     assert await run_operation(operation(wait=False), resources) == "at once"
     goes_on.set()
@@ -97,7 +79,7 @@ async def test_an_error_of_a_computation_ends_the_operation() -> None:
         return (yield from compute(lambda: int("x"), 1_000_000))
 
     with pytest.raises(ValueError, match="invalid literal"):
-        await run_operation(operation(), resources_on(FakeDatabase()))
+        await run_operation(operation(), make_resources(FakeDatabase()))
 
 
 def test_in_a_function_a_computation_is_a_call() -> None:
@@ -109,7 +91,7 @@ def test_in_a_function_a_computation_is_a_call() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
-    resources = resources_on(FakeDatabase(Queue(stored=0)))
+    resources = make_resources(FakeDatabase(Queue(stored=0)))
     assert await run_operation(receiving(wait_seconds=5), resources) == [EMPTY_RECEIVE]
     assert asyncio.get_running_loop().time() == pytest.approx(5, rel=0.01)  # `timers`
     assert await run_operation(receiving(wait_seconds=None), resources) == [HEADER]  # the queue's own: 0
@@ -118,7 +100,7 @@ async def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
 @pytest.mark.virtual_time
 async def test_who_is_woken_but_has_left_passes_the_turn_on() -> None:
     queue = Queue(stored=0)
-    resources = resources_on(FakeDatabase(queue))
+    resources = make_resources(FakeDatabase(queue))
     loop = asyncio.get_running_loop()
     first = loop.create_task(run_operation(receiving(), resources))
     await settle()
@@ -145,7 +127,7 @@ async def test_who_comes_while_others_wait_waits_without_a_call(
     """
     queue = Queue(stored=0)
     database = FakeDatabase(queue)
-    resources = resources_on(database)
+    resources = make_resources(database)
     loop = asyncio.get_running_loop()
     polls = []
     for _ in range(2):
@@ -165,7 +147,7 @@ async def test_who_comes_while_others_wait_waits_without_a_call(
 @pytest.mark.virtual_time
 async def test_on_a_fifo_queue_nobody_relies_on_somebody_who_made_no_call() -> None:
     database = FakeDatabase(Queue(stored=0))
-    resources = resources_on(database)
+    resources = make_resources(database)
     loop = asyncio.get_running_loop()
     polls = []
     for looks in (1, 1, 2):
@@ -186,7 +168,7 @@ async def test_who_looked_in_vain_while_a_message_came_looks_again() -> None:
         return rows
 
     database = FakeDatabase(reply)
-    resources = resources_on(database)
+    resources = make_resources(database)
     ticket = resources.long_polls.next_ticket()
     await resources.long_polls.wait(ResolvedQueue(ORDERS), 0.1, ticket)  # this process is registered
     begun_at = asyncio.get_running_loop().time()
@@ -203,7 +185,7 @@ async def test_who_looked_in_vain_while_a_message_came_looks_again() -> None:
 async def test_a_burst_wakes_two_others_for_each_receive_that_found_messages() -> None:
     """A notification does not say how many messages there are."""
     queue = Queue(stored=0)
-    resources = resources_on(FakeDatabase(queue))
+    resources = make_resources(FakeDatabase(queue))
     loop = asyncio.get_running_loop()
     polls = [loop.create_task(run_operation(receiving(), resources)) for _ in range(5)]
     await settle()
@@ -227,7 +209,7 @@ async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() ->
     def operation() -> Steps:
         return (yield from Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None))
 
-    resources = resources_on(FakeDatabase(reply))
+    resources = make_resources(FakeDatabase(reply))
     request = loop.create_task(run_operation(operation(), resources))
     await asyncio.wait([request])
     assert request.cancelled()
@@ -241,7 +223,7 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
 
     async def cancelled_after(rounds: int) -> tuple[int, int]:
         queue = Queue(stored=0)
-        resources = resources_on(FakeDatabase(queue))
+        resources = make_resources(FakeDatabase(queue))
         request = asyncio.get_running_loop().create_task(
             run_operation(
                 receive_messages(Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None, wait_seconds=20)),
@@ -267,7 +249,7 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
 @pytest.mark.virtual_time
 async def test_what_is_handed_to_who_waits_is_its_answer() -> None:
     database = FakeDatabase(Queue(stored=0))
-    resources = resources_on(database)
+    resources = make_resources(database)
     request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
     await settle()
     (waiter,) = resources.long_polls.claim(ORDERS, 3)
@@ -280,7 +262,7 @@ async def test_what_is_handed_to_who_waits_is_its_answer() -> None:
 @pytest.mark.virtual_time
 async def test_what_is_handed_to_who_has_just_left_goes_back() -> None:
     queue = Queue(stored=0)
-    resources = resources_on(FakeDatabase(queue))
+    resources = make_resources(FakeDatabase(queue))
     request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
     await settle()
     (waiter,) = resources.long_polls.claim(ORDERS, 3)
@@ -308,7 +290,7 @@ async def test_who_is_woken_for_a_long_message_asks_again_at_once() -> None:
             raise LongMessageFound
         return queue(statement, arguments)
 
-    resources = resources_on(FakeDatabase(reply))
+    resources = make_resources(FakeDatabase(reply))
     limit = make_receive_limit(None, is_xml=False)
     effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit)
     loop = asyncio.get_running_loop()
@@ -335,7 +317,7 @@ async def test_who_comes_to_an_empty_queue_makes_no_call_whether_its_messages_ar
 
     queue = Queue(stored=0)
     database = FakeDatabase(reply)
-    resources = resources_on(database)
+    resources = make_resources(database)
     effect = Receive(
         RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20,
         limit=make_receive_limit(None, is_xml=False),

@@ -28,8 +28,7 @@ from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.application import Application
 from penstock_web.http import asgi_request
-from tests.support.web.fake_database import FakeDatabase
-from tests.unit.web.test_driver import resources_on
+from tests.support.web.fake_database import FakeDatabase, make_resources
 
 FEW, MANY = ("{" + ",".join(f'"a{n}":1' for n in range(number)) + "}" for number in (1_000, 100_000))
 LONG = '"' + "x" * 300_000 + '"'
@@ -199,7 +198,7 @@ async def test_long_requests_of_aws_protocols_are_decoded_in_a_thread(
 async def ask(method: str, path: str, body: bytes) -> int:
     """The status of the answer of an application without a database."""
     environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
-    application = Application(environment, resources_on(FakeDatabase()))
+    application = Application(environment, make_resources(FakeDatabase()))
     sent: list[MutableMapping[str, Any]] = []
     left = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -14,8 +14,8 @@ import pytest
 from penstock.effects import Row, Statement, Transact
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
 from penstock_web.batching.batcher import Batcher
-from tests.integration.web.rest.test_rest import receive
 from tests.support import plain_http
+from tests.support.conformance.rest import receive
 from tests.support.programs.penstock_service import Service
 from tests.support.web.fake_database import FakeDatabase
 from tests.support.web.fake_queue import ORDERS

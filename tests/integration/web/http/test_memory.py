@@ -16,8 +16,7 @@ import pytest
 
 from penstock import __version__
 from penstock.actions import SERVICES
-from tests.integration.web.test_service import set_read_only
-from tests.support.database import Database
+from tests.support.database import Database, set_read_only
 from tests.support.programs.penstock_service import Service, running_service
 
 MIB = 1_048_576

@@ -227,10 +227,10 @@ def test_health_of_workers(database: Database, service: Service) -> None:
 
 
 def test_without_a_database_it_answers(database: Database, service: Service) -> None:
-    from tests.integration.web.test_service import blocked_queues
+    from tests.support.database import block_queues
 
     create(service)
-    with blocked_queues(database):
+    with block_queues(database):
         found = scrape(service.url)
     assert found.value("penstock_db_up") == 0
     assert found.total("penstock_http_requests_total") == 1

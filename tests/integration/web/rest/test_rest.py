@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.conformance.rest import error_of, receive, send
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service
 
@@ -26,25 +27,6 @@ def http(http: httpx.Client) -> httpx.Client:
         http.delete(f"/v1/queues/{queue['name']}").raise_for_status()
     http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
     return http
-
-
-def send(http: httpx.Client, message: Any, queue: str = "orders", **others: Any) -> int:
-    answer = http.post(f"/v1/queues/{queue}/messages", json={"message": message, **others})
-    assert answer.status_code == 201, answer.text
-    return int(answer.json()["id"])
-
-
-def receive(http: httpx.Client, queue: str = "orders", **query: int) -> list[dict[str, Any]]:
-    answer = http.get(f"/v1/queues/{queue}/messages", params=query)
-    assert answer.status_code == 200, answer.text
-    messages: list[dict[str, Any]] = answer.json()
-    return messages
-
-
-def error_of(answer: httpx.Response) -> tuple[int, str]:
-    assert set(answer.json()) == {"error"}
-    assert set(answer.json()["error"]) <= {"code", "message", "detail", "hint"}
-    return answer.status_code, answer.json()["error"]["code"]
 
 
 # --- queues ----------------------------------------------------------------------------------------------------------

@@ -18,11 +18,10 @@ import pytest
 
 from tests.support.clients.service_client import Deployment, client
 from tests.support.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Terraform, applied
+from tests.support.clients.toolchains import build_go_program, java_command
 from tests.support.database import TestServer
 from tests.support.mappings.harness import Harness, running_harness
 from tests.support.programs.penstock_up import running
-from tests.system.clients.test_go import built
-from tests.system.clients.test_jvm import command
 
 pytestmark = pytest.mark.clients
 
@@ -85,9 +84,9 @@ def seen(program: list[str], kind: str, event: dict[str, Any]) -> dict[str, Any]
 @pytest.fixture(params=["java", "go"], scope="module")
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     if request.param == "java":
-        return command("events", "Events")
+        return java_command("events", "Events")
     folder: Path = tmp_path_factory.mktemp("go")
-    return [str(built("events", "events.mod", folder))]
+    return [str(build_go_program("events", "events.mod", folder))]
 
 
 def test_the_event_of_a_mapping(program: list[str], queue_event: dict[str, Any]) -> None:

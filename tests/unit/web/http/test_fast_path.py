@@ -17,11 +17,10 @@ from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_S
 from penstock_web.http.aws_protocols import AwsApplication
 from penstock_web.http.limits import HttpLimits
 from penstock_web.runtime.deadlines import Deadlines
-from tests.support.web.fake_database import FakeDatabase, Reply
+from tests.support.web.fake_database import FakeDatabase, Reply, make_resources
 from tests.support.web.fake_queue import HEADER, ORDERS, message
 from tests.support.web.http_connection import Client
 from tests.support.web.virtual_clock import settle
-from tests.unit.web.test_driver import resources_on
 
 pytestmark = pytest.mark.virtual_time
 
@@ -33,7 +32,7 @@ class Application:
     """Has the fast path; keeps the bodies of requests that take ASGI."""
 
     def __init__(self, database: FakeDatabase) -> None:
-        self.resources = resources_on(database)
+        self.resources = make_resources(database)
         environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
         self.aws_application = AwsApplication(environment, self.resources, Deadlines(30))
         self.bodies: list[bytes] = []

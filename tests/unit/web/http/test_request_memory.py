@@ -25,10 +25,9 @@ from penstock_web.http.request_memory import (
     MemoryBudget,
     bytes_to_reserve,
 )
-from tests.support.web.fake_database import FakeDatabase
+from tests.support.web.fake_database import FakeDatabase, make_resources
 from tests.support.web.fake_queue import HEADER, stored
 from tests.support.web.virtual_clock import settle
-from tests.unit.web.test_driver import resources_on
 
 pytestmark = pytest.mark.virtual_time
 
@@ -267,7 +266,7 @@ class Client:
         environment = Environment(
             Settings.read({}, queue_request_timeout_seconds=30), ReceiptHandles(b"k" * 32)
         )
-        self._application = Application(environment, resources_on(database))
+        self._application = Application(environment, make_resources(database))
         self.read = 0  # parts of slow bodies
 
     async def ask(

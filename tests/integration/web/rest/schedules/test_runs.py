@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.web.rest.test_rest import receive
+from tests.support.conformance.rest import receive
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, until_row
 from tests.support.schedules.rows import MILLISECONDS, NEW, SECONDS, TARGET, create, moments, names, refused

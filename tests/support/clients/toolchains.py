@@ -1,0 +1,65 @@
+"""Programs of the SDKs for Go, Java and Node.js, as `make clients` installs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.support.clients.service_client import ROOT
+
+GO_SOURCES = ROOT / "tests/support/clients/go"
+GO_MODULES = ROOT / ".tools/clients/go"
+
+
+def build_go_program(generation: str, versions: str, folder: Path) -> Path:
+    """The program of a generation of the SDK, with the version that a file of modules names."""
+    assert shutil.which("go"), "`make clients` needs Go 1.24 or newer"
+    environment = {
+        **os.environ,
+        "GOPATH": str(GO_MODULES),
+        "GOMODCACHE": str(GO_MODULES / "pkg/mod"),
+        "GOCACHE": str(GO_MODULES / "cache"),
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+        # Go may not change the digests, and `make clean` can remove what was downloaded.
+        "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false",
+    }
+    program = folder / generation
+    command = ["go", "build", f"-modfile={versions}", "-o", str(program), f"./{generation}"]
+    done = subprocess.run(
+        command, cwd=GO_SOURCES, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+JAVA_PROGRAMS = ROOT / ".tools/clients/java"
+
+
+def java_command(program: str, main: str, *arguments: str) -> list[str]:
+    """How a program is started: without waiting for the best code, since it ends at once."""
+    folder = JAVA_PROGRAMS / program
+    assert folder.is_dir(), f"{folder} is missing: run `make clients`"
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}/lib/*:{folder}/classes", main, *arguments]
+
+
+NODE_MODULES = ROOT / ".tools/clients/node"
+NODE_SCRIPTS = ROOT / "tests/support/clients/node"
+
+
+def run_node_script(script: str, *arguments: str) -> Any:
+    """What a script wrote, as JSON. It is told where the packages are."""
+    assert (NODE_MODULES / "node_modules").is_dir(), f"{NODE_MODULES} is missing: run `make clients`"
+    done = subprocess.run(
+        ["node", str(NODE_SCRIPTS / script), str(NODE_MODULES), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

@@ -1,0 +1,52 @@
+"""Calls that moto answers too, and how both answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import botocore.session
+from botocore.exceptions import ClientError
+
+
+def attribute(name: str, kind: str, value: str) -> dict[str, dict[str, str]]:
+    return {name: {"DataType": kind, "StringValue": value}}
+
+
+class Case(NamedTuple):
+    """A call, and where moto answers otherwise, its answer and why."""
+
+    name: str
+    action: Callable[[Any, str], None]
+    moto: str | None = None
+    why: str = ""
+
+
+def call_outcome(client: Any, case: Case, name: str) -> str:
+    """The code of the error, or ok; moto has not got every action, and breaks at some requests."""
+    try:
+        case.action(client, name)
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    except (NotImplementedError, ValueError, LookupError):
+        return "not implemented"
+    return "ok"
+
+
+@cache
+def moto_client(service: str) -> Any:
+    """Only sessions that are made after the import of moto can be mocked."""
+    import moto  # noqa: F401
+
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    return botocore.session.Session().create_client(service, region_name="us-east-1", **keys)
+
+
+@cache
+def moto_outcome(case: Case, service: str = "sqs") -> str:
+    """Isolated, in this process."""
+    from moto import mock_aws
+
+    with mock_aws():
+        return call_outcome(moto_client(service), case, "name")
