@@ -22,7 +22,7 @@ RAW: Final = Path(__file__).parents[1] / "raw"
 RESULTS: Final = Path(__file__).parents[1] / "results.json"
 MAX_POINTS: Final = 120
 """Points of one curve of a chart."""
-LINE: Final = 800
+LINE: Final = 1000
 """Characters of a line of the file. A curve, or an object of plain figures, stands on one line at any length."""
 DRAWN_CURVES: Final = frozenset(curve for _, curves, _ in SERIES for curve in curves)
 MEDIANS: Final = (
