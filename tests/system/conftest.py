@@ -1,4 +1,4 @@
-"""What tests of whole programs share."""
+"""Holds what tests of whole programs share."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from tests.support.database import memory_directory
 
 @pytest.fixture
 def state() -> Iterator[Path]:
-    """A folder for the data of an installation, in memory where there is one."""
+    """Yields a folder for the data of an installation, in memory if possible."""
     with ephemeral_state(memory_directory()) as path:
         yield path

@@ -1,6 +1,7 @@
-"""docs/scaling.md: an installation of two regions is split into two cells behind HAProxy; a bridge joins two queues.
+"""Splits an installation of two regions into two cells behind HAProxy, and joins two queues by a bridge
+(docs/scaling.md).
 
-The configuration, the script and the program are the page's own. boto3 knows HAProxy's address and nothing else.
+The page has the configuration, the script and the program. boto3 knows only HAProxy's address.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ DEFAULT_TARGET = {"RoleArn": "arn:aws:iam::000000000000:role/scheduler"}
 
 
 def block(language: str, words: str) -> str:
-    """The one block of the page in this language with these words."""
+    """Returns the one block of the page in this language with these words."""
     (found,) = [
         text
         for text in re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -50,7 +51,7 @@ def block(language: str, words: str) -> str:
 
 
 class Cells(NamedTuple):
-    """The address of HAProxy, those of the two services, and the addresses of their databases; by region."""
+    """Holds the addresses of HAProxy and of the two services, and of their databases by region."""
 
     url: str
     services: dict[str, str]
@@ -58,7 +59,7 @@ class Cells(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What a client held when the installation was split."""
+    """Holds what a client held when the installation was split."""
 
     url: str
     handle: str
@@ -78,7 +79,7 @@ def code(call: Any, **parameters: Any) -> str:
 
 
 def fill(url: str, region: str) -> Held:
-    """A queue with a message in flight and one that waits, a topic that leads to it, and a schedule."""
+    """Creates a queue with a message in flight and a waiting one, a topic that leads to it, and a schedule."""
     sqs, sns = client(url, region), client(url, region, "sns")
     queue = sqs.create_queue(QueueName="orders", Attributes={"VisibilityTimeout": "600"})["QueueUrl"]
     sqs.send_message(QueueUrl=queue, MessageBody=f"in flight in {region}")
@@ -106,7 +107,7 @@ def run(*command: object, **variables: str) -> None:
 
 
 def split(server: Postgres, old: str, new: str, folder: Path) -> None:
-    """Dump, restore and prune, as the page says."""
+    """Dumps, restores and prunes, as the page says."""
     program, dump, script = server.binaries.path, folder / "queue.dump", folder / "split.sql"
     run(
         program("pg_dump"),
@@ -126,7 +127,7 @@ def split(server: Postgres, old: str, new: str, folder: Path) -> None:
 
 @contextmanager
 def running_haproxy(folder: Path, ports: dict[str, int]) -> Iterator[str]:
-    """HAProxy with the page's configuration, at free ports."""
+    """Runs HAProxy with the page's configuration at free ports."""
     port = free_port()
     text = block("haproxy", "use_backend")
     for written, used in (("9324", port), ("9331", ports[WEST_1]), ("9332", ports[WEST_2])):
@@ -151,7 +152,7 @@ def answers(url: str) -> bool:
 
 
 def find_haproxy() -> tuple[Path, dict[str, str]]:
-    """On PATH, or Debian's package, which needs no root."""
+    """Finds HAProxy on PATH, or in Debian's package, which needs no root."""
     if installed := shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin"):
         return Path(installed), {}
     root = unpack_package("haproxy", account_cache(ACCOUNT) / "haproxy")
@@ -160,7 +161,7 @@ def find_haproxy() -> tuple[Path, dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def split_installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cells, dict[str, Held]]]:
-    """Two cells that were one, and what clients held."""
+    """Yields two cells that were one, and what clients held."""
     folder = tmp_path_factory.mktemp("cells")
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
@@ -192,7 +193,7 @@ def cells(split_installation: tuple[Cells, dict[str, Held]]) -> Cells:
 
 
 def regions_in(address: str) -> set[str]:
-    """Every region of which the database has anything."""
+    """Returns every region of which the database has rows."""
     with psycopg.connect(address) as connection:
         rows = connection.execute(
             "select region from queue.queues union select region from queue.topic"
@@ -211,7 +212,7 @@ def test_each_side_keeps_its_own(cells: Cells) -> None:
 
 @pytest.mark.parametrize("region", [WEST_1, WEST_2])
 def test_what_a_client_held(split_installation: tuple[Cells, dict[str, Held]], region: str) -> None:
-    """The message that waited is there; the handle of before deletes the other, and nothing else."""
+    """The waiting message is there. The earlier handle deletes only the other message."""
     cells, held = split_installation
     sqs = client(cells.url, region)
     url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
@@ -268,7 +269,7 @@ def test_a_topic_reaches_the_queues_of_its_cell(cells: Cells, region: str) -> No
 
 
 def test_regions_that_nobody_serves(cells: Cells) -> None:
-    """HAProxy leads them to the first cell, which refuses them; and each cell refuses what is the other's."""
+    """HAProxy leads these regions to the first cell, which refuses them. Each cell refuses the other cell's regions."""
     assert code(client(cells.url, "us-east-1").create_queue, QueueName="q") == "SignatureDoesNotMatch"
     assert code(client(cells.services[WEST_1], WEST_2).create_queue, QueueName="q") == "SignatureDoesNotMatch"
     assert code(client(cells.services[WEST_2], WEST_1).create_queue, QueueName="q") == "SignatureDoesNotMatch"

@@ -1,6 +1,6 @@
-"""A few seconds of `make chaos` (docs/reliability.md), without root.
+"""Runs `make chaos` for a few seconds (docs/reliability.md), without root.
 
-`make test` leaves it out: CI ends with a minute of `make chaos`.
+`make test` leaves it out, because CI ends with a minute of `make chaos`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`make ha`: how it finds the server that accepts writes, and that nothing stays behind when it is ended."""
+"""Tests `make ha`: it finds the server that accepts writes, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_server_that_accepts_no_writes_yet_is_asked_again(database: Database) 
 
 
 def commands(words: str) -> dict[int, str]:
-    """The processes in whose command lines these words are."""
+    """Returns the processes whose command lines contain these words."""
     found = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():

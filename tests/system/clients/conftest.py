@@ -1,4 +1,5 @@
-"""One installation for all clients of a test process, in the deployment of PENSTOCK_DEPLOYMENT (see `make clients`).
+"""Provides one installation for all clients of a test process, in the deployment of PENSTOCK_DEPLOYMENT (see `make
+clients`).
 
 container   `penstock up --ephemeral`: everything that a newcomer has (the default)
 lambda      `make lambda`: the output of `sam build`, by the load balancer's rules: each JSON action its own function
@@ -25,28 +26,28 @@ from tests.support.programs.penstock_up import Up, running
 
 @dataclass(frozen=True)
 class Functions:
-    """The functions, at one of their fronts."""
+    """Runs the functions at one of their fronts."""
 
     address: str
 
 
 @pytest.fixture(scope="session")
 def container() -> Iterator[Up]:
-    """Own PostgreSQL, PgBouncer, service."""
+    """Runs a separate PostgreSQL, PgBouncer and service."""
     with running("--ephemeral") as up:
         yield up
 
 
 @pytest.fixture(scope="session")
 def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
-    """Where the clients call."""
+    """Yields the address for the clients."""
     match os.environ.get("PENSTOCK_DEPLOYMENT") or "container":
         case "container":
             yield request.getfixturevalue("container")
         case ("lambda" | "http-api") as deployment:
             build = ROOT / ".aws-sam/build"
             assert build.is_dir(), "the functions are not built: run `make clients DEPLOYMENT=lambda`"
-            # No test waits a minute for a delivery; all functions stay warm, but for a new environment now and then.
+            # No test waits a minute for a delivery. All functions stay warm, except for an occasional new environment.
             options = ("--ephemeral", "--most", "40", "--recycle", "100", "--schedules-pause", "0.2")
             with running_gateway(build, *options, DATABASE_URL="") as gateway:
                 yield Functions(gateway.balancer if deployment == "lambda" else gateway.http_api)
@@ -60,13 +61,13 @@ def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
 
 @pytest.fixture
 def sqs(up: Deployment) -> Iterator[Any]:
-    """boto3's client of SQS."""
+    """Yields boto3's client of SQS."""
     with sqs_client(up) as sqs:
         yield sqs
 
 
 @pytest.fixture(scope="module")
 def changed(made: Terraform) -> Terraform:
-    """The resources of the fixture `made` of a module, once all that can change has changed."""
+    """Returns the resources of the module's fixture `made` after every possible change."""
     made.apply(changed=True)
     return made

@@ -1,4 +1,4 @@
-"""A Celery worker whose broker is `sqs://`.
+"""Runs a Celery worker whose broker is `sqs://`.
 
 docs/recipes.md has the settings.
 """

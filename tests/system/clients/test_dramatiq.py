@@ -1,4 +1,4 @@
-"""A Dramatiq worker with dramatiq-sqs as its broker.
+"""Runs a Dramatiq worker with dramatiq-sqs as its broker.
 
 docs/recipes.md has the settings.
 """
@@ -56,7 +56,7 @@ def send(code: str, variables: dict[str, str]) -> None:
 
 
 def dead_letter(up: Deployment, queue: str) -> tuple[str, list[str], dict[str, str]]:
-    """Actor and arguments of the only message of a dead-letter queue, and the queue's tags."""
+    """Returns actor and arguments of the only message of a dead-letter queue, and the queue's tags."""
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         (message,) = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
@@ -84,7 +84,7 @@ def test_actors_are_run_retried_after_a_delay_and_put_aside(up: Deployment, tmp_
 
 @pytest.mark.clients
 def test_the_actor_of_a_killed_worker_is_run_by_another(up: Deployment, tmp_path: Path) -> None:
-    """The second worker has time, so that its message does not come back while it runs, on any machine."""
+    """The second worker has enough time that its message does not come back while it runs, on any machine."""
     results = tmp_path / "results"
     variables = environment(up, results, "killed", 2)
     with worker(COMMAND, variables, tmp_path / "killed") as process:

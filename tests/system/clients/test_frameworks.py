@@ -1,6 +1,6 @@
-"""Workers and extended clients in Python: loafer-ng, taskiq-aio-sqs, django-eb-sqs, sqs-extended-client.
+"""Runs workers and extended clients in Python: loafer-ng, taskiq-aio-sqs, django-eb-sqs, sqs-extended-client.
 
-Each takes its messages, tries again what failed, and leaves its queues empty, by the service's own counts.
+Each takes its messages, retries failed ones, and leaves its queues empty by the service's counts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def environment(up: Deployment, results: Path, **variables: str) -> dict[str, st
 
 
 def module(name: str, variables: dict[str, str]) -> str:
-    """What a module prints that is run as a program."""
+    """Returns the output of a module that runs as a program."""
     command = [str(PYTHON), "-m", f"{PACKAGE}.{name}"]
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -47,7 +47,7 @@ def module(name: str, variables: dict[str, str]) -> str:
 
 
 def create(up: Deployment, queue: str, **attributes: str) -> tuple[str, str]:
-    """Its URL and ARN."""
+    """Creates a queue. Returns its URL and ARN."""
     with sqs_client(up) as sqs:
         url = sqs.create_queue(QueueName=queue, Attributes=attributes)["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -84,7 +84,7 @@ def test_loafer(up: Deployment, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("queue", ["taskiq", "taskiq.fifo"])
 def test_taskiq(up: Deployment, tmp_path: Path, queue: str) -> None:
-    """One that failed is sent again; of the standard queue one has a delay."""
+    """A failed task is sent again. One task of the standard queue has a delay."""
     results = tmp_path / "results"
     fifo = queue.endswith(".fifo")
     create(up, queue, **({"FifoQueue": "true", "ContentBasedDeduplication": "true"} if fifo else {}))
@@ -102,7 +102,7 @@ def test_taskiq(up: Deployment, tmp_path: Path, queue: str) -> None:
 
 
 def test_django_eb_sqs(up: Deployment, tmp_path: Path) -> None:
-    """The sender makes the queues; a task that failed is sent again with a delay."""
+    """The sender creates the queues. A failed task is sent again with a delay."""
     results = tmp_path / "results"
     variables = environment(up, results, DJANGO_SETTINGS_MODULE=f"{PACKAGE}.eb_settings")
     module("eb_sender", variables)

@@ -1,7 +1,7 @@
-"""Both generations of the SDK for Go, each in the protocol of today and of before November 2023.
+"""Runs both generations of the SDK for Go, each in today's protocol and in the protocol from before November 2023.
 
-In tests/support/clients/go, go.mod has the versions of today, which speak JSON, and query.mod older ones, which speak
-Query. The first build downloads them to .tools/clients/go; go.sum and query.sum have their digests.
+In tests/support/clients/go, go.mod has today's versions, which speak JSON, and query.mod older ones, which speak Query.
+The first build downloads them to .tools/clients/go. go.sum and query.sum have their digests.
 
 docs/recipes.md has the settings.
 """
@@ -22,7 +22,7 @@ from tests.support.clients.toolchains import build_go_program
 
 
 class Client:
-    """A running program: it is given calls and prints their answers, one a line."""
+    """Represents a running program that gets calls and prints their answers, one in each line."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin
@@ -42,7 +42,8 @@ class Client:
         return dict(answer["Output"])
 
     def call_one_by_one(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Version 2 left a timeout of 0 out of batches until 1.34.6 (its issue 2250), and SQS refuses that."""
+        """Makes the calls one by one. Until 1.34.6 version 2 left a timeout of 0 out of batches (its issue 2250), and
+        SQS refuses that."""
         if method != "change_message_visibility_batch":
             return self.call(method, arguments)
         for entry in arguments["Entries"]:
@@ -56,7 +57,7 @@ def _base64(value: bytes) -> str:
 
 
 def _present(value: dict[str, Any]) -> dict[str, Any]:
-    """Go prints members that were not in the answer as null, and bytes in base64."""
+    """Removes members that were not in the answer. Go prints them as null, and bytes in base64."""
     present = {name: member for name, member in value.items() if member is not None}
     if "BinaryValue" in present:
         present["BinaryValue"] = base64.b64decode(present["BinaryValue"])

@@ -1,4 +1,4 @@
-"""Programs for the JVM: the SDK for Java 2 (blocking, asynchronous, batching), JMS, Spring Cloud AWS, Camel.
+"""Runs programs for the JVM: the SDK for Java 2 (blocking, asynchronous, batching), JMS, Spring Cloud AWS and Camel.
 
 `make clients` fetches their libraries and compiles them to .tools/clients/java (tests/support/clients/java/install.sh).
 
@@ -54,7 +54,7 @@ def subscribed_topic(up: Deployment, name: str, queue: str, **attributes: str) -
 
 
 def received(up: Deployment, queue: str) -> dict[str, Any]:
-    """The one message that a queue has."""
+    """Returns the one message of a queue."""
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"]}
@@ -63,7 +63,7 @@ def received(up: Deployment, queue: str) -> dict[str, Any]:
 
 
 def test_jms(up: Deployment) -> None:
-    """A listener that fails once, bytes, recover(), and what closing gives back."""
+    """Tests a listener that fails once, bytes, recover(), and the messages that closing gives back."""
     create(up, "jms", "jms.fifo", VisibilityTimeout="600")
     text = ["grüße, 世界", "jms", 7, True]
     assert printed(java_command("jms", "Jms", up.address)) == {
@@ -80,7 +80,7 @@ def test_jms(up: Deployment) -> None:
 
 
 def test_spring_cloud_aws(up: Deployment) -> None:
-    """Templates and listeners; a message that a listener refused, with its visibility set to 0, comes again."""
+    """Tests templates and listeners. A refused message, with its visibility set to 0, comes again."""
     create(up, "spring", "spring.fifo", "spring-topic", "spring-left", VisibilityTimeout="600")
     subscribed_topic(up, "spring", "spring-topic")
     aws = "--spring.cloud.aws"
@@ -112,7 +112,7 @@ def test_spring_cloud_aws(up: Deployment) -> None:
 
 
 def test_camel(up: Deployment) -> None:
-    """Routes from queues to queues; what a route refused once goes to the dead-letter queue."""
+    """Tests routes from queues to queues. A message that a route refused once goes to the dead-letter queue."""
     create(up, "camel-dead")
     redrive = json.dumps({"deadLetterTargetArn": arn("camel-dead"), "maxReceiveCount": 1})
     create(up, "camel", RedrivePolicy=redrive, VisibilityTimeout="5")

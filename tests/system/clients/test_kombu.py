@@ -1,6 +1,6 @@
-"""kombu by itself: a producer with the options of SQS, a consumer that acknowledges, gives back and rejects.
+"""Tests kombu alone: a producer with the options of SQS, and a consumer that acknowledges, gives back and rejects.
 
-Sources: kombu's documentation of `kombu.transport.SQS`; what the queue has afterwards is asked by boto3.
+The source is kombu's documentation of `kombu.transport.SQS`. boto3 reads the state of the queue afterwards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The SDKs for JavaScript, which check MD5 digests themselves, and the consumers most used with them.
+"""Runs the SDKs for JavaScript, which check MD5 digests themselves, and their most used consumers.
 
 docs/recipes.md has the settings.
 """
@@ -14,7 +14,7 @@ from tests.support.clients.service_client import Deployment, counts, sqs_client
 from tests.support.clients.toolchains import run_node_script
 
 _LONG = "AWS.SimpleQueueService."
-# By the mistake of the client: the class of the error in version 3, its code in version 2.
+# The client made this error. It is the class of the error in version 3, and its code in version 2.
 ERRORS = {
     "unknownQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),
     "deletedQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),
@@ -87,7 +87,7 @@ def test_sdk(up: Deployment, package: str, errors: dict[str, str]) -> None:
     refused: dict[str, Any] = {"countsWhenPurged": [0, 0], **errors}
     if os.environ.get("PENSTOCK_DEPLOYMENT") == "lambda":
         # The load balancer refuses bodies of more than 1 MB by itself (AWS: "Use Lambda functions as targets of an
-        # Application Load Balancer"): each SDK has another name for its 413.
+        # Application Load Balancer"). Each SDK has another name for its 413.
         assert found["errors"].pop("longBatch") != refused.pop("longBatch")
     assert found == {**SCENARIO, "errors": refused}
 
@@ -129,7 +129,8 @@ def test_nestjs_sqs(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_squiss(up: Deployment) -> None:
-    """A message that is released comes again; 12 go in two batches; deletes in batches; groups of a FIFO queue."""
+    """A released message comes again. 12 messages go in two batches. Also tests deletes in batches and groups of a FIFO
+    queue."""
     with sqs_client(up) as sqs:
         sqs.create_queue(QueueName="squiss.fifo", Attributes={"FifoQueue": "true"})
     alone = ["squiss", 7]

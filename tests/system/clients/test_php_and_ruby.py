@@ -1,4 +1,4 @@
-"""async-aws, Symfony Messenger with its transport for SQS, and the SDK for Ruby, as Debian has them.
+"""Runs async-aws, Symfony Messenger with its transport for SQS, and the SDK for Ruby, from Debian's packages.
 
 docs/recipes.md has the settings.
 """
@@ -24,14 +24,15 @@ def command(script: str, *arguments: str) -> list[str]:
 
 
 def test_async_aws(up: Deployment) -> None:
-    """Version 1 speaks Query and has no classes for errors of SQS, but their codes."""
+    """Version 1 speaks Query. It has codes for errors of SQS, and no classes."""
     seen = printed(command("php/sdk.php", up.address, "php"))
     assert seen == {**FACTS, "unknown": "AWS.SimpleQueueService.NonExistentQueue"}
     check_what_is_left(up, "php")
 
 
 def test_symfony_messenger(up: Deployment) -> None:
-    """The transport makes its queues; a worker takes from both, and gives back what it has fetched and not handled."""
+    """The transport creates its queues. A worker takes from both, and gives back messages that it has fetched and not
+    handled."""
     assert printed(command("php/messenger.php", up.address)) == {
         "waiting": 2,
         "standard": ["grüße", "late", "three", "two"],

@@ -1,7 +1,8 @@
-"""Batch processing of Powertools for AWS Lambda, fed from ReceiveMessage as Lambda's poller feeds it.
+"""Tests batch processing of Powertools for AWS Lambda with messages from ReceiveMessage, as Lambda's poller passes
+them.
 
-The poller deletes what the function does not report as failed. The others are left to the visibility timeout, which is
-set to 0 here. Events have the form that the Lambda developer guide shows under "Using Lambda with Amazon SQS".
+The poller deletes messages that the function does not report as failed. The others stay until the visibility timeout,
+which is set to 0 here. Events have the form in the Lambda developer guide, "Using Lambda with Amazon SQS".
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from tests.support.clients.service_client import Deployment, counts
 
-# A receive may bring fewer messages than there are, so there may be as many polls as receives of messages.
+# A receive may return fewer messages than there are, so there may be as many polls as receives of messages.
 _POLLS = 20
 
 
 class Poller:
-    """Lambda's event source mapping of one queue, with ReportBatchItemFailures."""
+    """Imitates Lambda's event source mapping of one queue, with ReportBatchItemFailures."""
 
     def __init__(self, sqs: Any, name: str, **attributes: str) -> None:
         self._sqs = sqs
@@ -35,7 +36,7 @@ class Poller:
         self._arn = found["Attributes"]["QueueArn"]
 
     def poll(self, processor: Any, handle: Any) -> None:
-        """Receive once, invoke the function, delete what succeeded and make the rest visible."""
+        """Receives once, invokes the function, deletes the successful messages and makes the rest visible."""
         answer = self._sqs.receive_message(
             QueueUrl=self.url, MaxNumberOfMessages=10, AttributeNames=["All"], MessageAttributeNames=["All"]
         )
@@ -110,7 +111,7 @@ def test_records_that_failed_come_back_and_the_others_do_not(up: Deployment, sqs
         assert data
         handled.append((n, attempt, half.string_value or "", base64.b64decode(data.binary_value or "")))
 
-    # Only a batch of nothing but failures is an error of the function, and then the whole batch comes back.
+    # Only a batch in which every message failed is an error of the function. Then the whole batch comes back.
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
     for _ in range(_POLLS):
         poller.poll(processor, handle)

@@ -1,4 +1,5 @@
-"""boto3 of today speaks JSON, boto3 1.26 speaks Query; aioboto3 is for asyncio; awscli is the command line."""
+"""Runs today's boto3, which speaks JSON, boto3 1.26, which speaks Query, aioboto3 for asyncio, and the command line
+awscli."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tests.support.programs.penstock_up import Up
 
 
 def facts(python: Path, module: str, up: Deployment) -> Any:
-    """What a client saw that runs in the environment of `python`."""
+    """Returns the results of a client that runs in the environment of `python`."""
     assert python.exists(), f"{python} is missing: run `make clients`"
     command = [str(python), "-m", f"tests.support.clients.{module}", up.address]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""The SDK for Rust: aws-sdk-sqs and aws-sdk-sns (tests/support/clients/rust, which `make clients` builds).
+"""Runs the SDK for Rust: aws-sdk-sqs and aws-sdk-sns (tests/support/clients/rust, built by `make clients`).
 
 docs/recipes.md has the settings.
 """

@@ -1,6 +1,6 @@
-"""Schedules with boto3, end to end: what they send arrives, as the EventBridge Scheduler User Guide says.
+"""Tests schedules with boto3 from end to end. Their messages arrive, as the EventBridge Scheduler User Guide says.
 
-They are made for a time that is near; should it pass before they are, they fire all the same.
+The schedules have a near time. They fire even if that time passes before they are created.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def scheduler(up: Deployment) -> Iterator[Any]:
 
 
 def arrived(sqs: Any, url: str) -> dict[str, Any]:
-    """The one message that comes to a queue, as long as that may take."""
+    """Returns the one message that arrives in a queue, however long that takes."""
     found: list[dict[str, Any]] = []
 
     def came() -> bool:
@@ -39,7 +39,7 @@ def arrived(sqs: Any, url: str) -> dict[str, Any]:
 
 
 def once(scheduler: Any, name: str, target: dict[str, Any], **more: Any) -> datetime:
-    """A schedule that fires soon; when."""
+    """Returns a schedule that fires soon, and its time."""
     at = (datetime.now(UTC) + SOON).replace(microsecond=0)
     scheduler.create_schedule(
         Name=name,
@@ -52,7 +52,7 @@ def once(scheduler: Any, name: str, target: dict[str, Any], **more: Any) -> date
 
 
 def test_a_schedule_fires_into_a_queue(sqs: Any, scheduler: Any) -> None:
-    """Once, with its context attributes; deleted afterwards, because ActionAfterCompletion says so."""
+    """It fires once, with its context attributes. It is then deleted, as ActionAfterCompletion says."""
     url = sqs.create_queue(QueueName="fired")["QueueUrl"]
     text = '{"for": "<aws.scheduler.scheduled-time>", "by": "<aws.scheduler.schedule-arn>"}'
     queue = "arn:aws:sqs:us-east-1:000000000000:fired"
@@ -66,7 +66,7 @@ def test_a_schedule_fires_into_a_queue(sqs: Any, scheduler: Any) -> None:
 
 
 def test_a_schedule_publishes_to_a_topic(up: Deployment, sqs: Any, scheduler: Any) -> None:
-    """Its subscribers get a notification; the schedule stays, and is over."""
+    """Its subscribers get a notification. The schedule stays and is completed."""
     with client("sns", up) as sns:
         topic = sns.create_topic(Name="scheduled-news")["TopicArn"]
         url = sqs.create_queue(QueueName="subscribed")["QueueUrl"]
@@ -82,7 +82,7 @@ def test_a_schedule_publishes_to_a_topic(up: Deployment, sqs: Any, scheduler: An
 
 
 def test_what_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, scheduler: Any) -> None:
-    """Without retries at once ("Configuring a dead-letter queue")."""
+    """Without retries the message goes there at once ("Configuring a dead-letter queue")."""
     url = sqs.create_queue(QueueName="not-sent")["QueueUrl"]
     target = {
         "Arn": "arn:aws:sqs:us-east-1:000000000000:nowhere",
@@ -95,7 +95,7 @@ def test_what_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, scheduler: 
 
 
 def test_a_schedule_of_the_rest_api_fires(up: Deployment, sqs: Any) -> None:
-    """Also with curl, or a similar client."""
+    """This also works with curl or a similar client."""
     url = sqs.create_queue(QueueName="rest-fired")["QueueUrl"]
     at = (datetime.now(UTC) + SOON).replace(microsecond=0)
     schedule = {

@@ -1,6 +1,6 @@
-"""The SDKs for Java, Rust, PHP and Ruby sign, each in its own way, and the service verifies it.
+"""The SDKs for Java, Rust, PHP and Ruby sign in different ways, and the service verifies the signatures.
 
-Source: "AWS Signature Version 4 for API requests" in the IAM user guide. A secret that is not the key's is refused with
+The source is "AWS Signature Version 4 for API requests" in the IAM user guide. A wrong secret is refused with
 SignatureDoesNotMatch ("Common error types" of the SQS API reference).
 """
 
@@ -38,7 +38,7 @@ def up() -> Iterator[Up]:
 
 @pytest.fixture(scope="module")
 def key(up: Up) -> dict[str, str]:
-    """A key, as the programs take it."""
+    """Returns a key in the form for the programs."""
     variables = {
         **os.environ,
         "QUEUE_ACCESS": "sigv4",

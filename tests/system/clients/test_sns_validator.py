@@ -1,10 +1,11 @@
-"""AWS's validator of SNS messages for JavaScript (sns-validator), with what the service puts into a queue.
+"""Runs AWS's validator of SNS messages for JavaScript (sns-validator) on messages that the service puts into a queue.
 
-It wants https and, by default, a host of AWS for the certificate: SNS_CERT_HOST says one.
+It requires https and, by default, a host of AWS for the certificate. SNS_CERT_HOST names one.
 
-Topics with boto3 and with the SDK for JavaScript: queues, filters, FIFO, batches, and an endpoint that confirms.
+Also tests topics with boto3 and with the SDK for JavaScript: queues, filters, FIFO, batches, and an endpoint that
+confirms.
 
-The expected results are in the SNS developer guide and API reference; the endpoint is on this machine.
+The expected results are in the SNS developer guide and API reference. The endpoint is on this machine.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from tests.support.wait import wait_until
 
 MESSAGES = 10_000
 BATCH = 10
-ALTERED = 8  # four of each version, with and without a subject
+ALTERED = 8  # There are four of each version, with and without a subject.
 OF_AWS, OF_OURS = "sns.us-east-1.amazonaws.com", "queues.example.com"
 
-# What Publish accepts: of all planes, and those that JSON and the string to sign treat differently.
+# Publish accepts these characters. They are from all planes, and include those that JSON and the string to sign treat
+# differently.
 _SPECIAL = '\n\n\r\t "\\/<>&=%+{}\u0085\u2028\u2029\u00a0\ufeff\ufffd\U0001f600é\u0301'
 _PLANES = (
     (0x20, 0x7E),
@@ -44,7 +46,7 @@ _PLANES = (
 
 
 def text(random: Random, length: int) -> str:
-    """A text of one or more characters."""
+    """Returns a text of one or more characters."""
     ranges = random.choices(_PLANES, k=length)
     return "".join(
         random.choice(_SPECIAL) if random.random() < 0.2 else chr(random.randint(*plane)) for plane in ranges
@@ -52,13 +54,13 @@ def text(random: Random, length: int) -> str:
 
 
 def subject(random: Random) -> str:
-    """A subject: printable, at most 99 characters, no space at its ends."""
+    """Returns a subject: printable, at most 99 characters, without spaces at its ends."""
     letters = [character for character in text(random, random.randint(1, 60)) if character.isprintable()]
     return "".join(letters).strip() or "s"
 
 
 def entries(random: Random) -> list[dict[str, Any]]:
-    """A batch: every second one has a subject, every fifth an attribute."""
+    """Returns a batch. Every second entry has a subject, and every fifth an attribute."""
     made = []
     for number in range(BATCH):
         entry: dict[str, Any] = {"Id": str(number), "Message": text(random, random.randint(1, 200))}
@@ -107,7 +109,8 @@ def published(up: Deployment, number: int) -> Iterator[dict[str, str]]:
 def verdicts(
     up: Deployment, folder: Path, messages: list[dict[str, str]], altered: int, pattern: str = ""
 ) -> Any:
-    """What the validator says: how many are valid, refused (by reason), and accepted although a bit was changed."""
+    """Returns the validator's results: how many messages are valid, refused (by reason), and accepted although a bit
+    was changed."""
     file = folder / "messages"
     file.write_text("".join(json.dumps(message) + "\n" for message in messages))
     return run_node_script("validator.cjs", up.address, str(file), str(altered), pattern)
@@ -135,7 +138,7 @@ def test_ten_thousand_messages_are_valid_and_none_that_was_changed(tmp_path: Pat
 
 @pytest.mark.clients
 def test_a_host_of_ones_own(tmp_path: Path) -> None:
-    """With `hostPattern` it is as good as AWS's; without, it is refused."""
+    """With `hostPattern` the host is accepted like AWS's. Without it, the host is refused."""
     with running("--ephemeral", SNS_CERT_HOST=OF_OURS) as up:
         messages = list(published(up, 2 * BATCH))
         told = verdicts(up, tmp_path, messages, 0, r"^queues\.example\.com$")

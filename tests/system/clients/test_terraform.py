@@ -1,4 +1,4 @@
-"""Queues with Terraform. Its provider reads every attribute six times, five seconds apart, before it believes it.
+"""Tests queues with Terraform. Its provider reads every attribute six times, five seconds apart, before it accepts it.
 
 docs/recipes.md has the settings.
 """
@@ -15,7 +15,7 @@ from tests.support.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Te
 
 pytestmark = pytest.mark.clients
 
-# Queue -> attribute -> value; None: not there.
+# It maps queue to attribute to value. None means that the attribute is missing.
 Attributes = dict[str, dict[str, str | None]]
 
 KEYS = "SqsManagedSseEnabled", "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds"
@@ -26,8 +26,8 @@ NUMBERS = (
     "ReceiveMessageWaitTimeSeconds",
     "VisibilityTimeout",
 )
-# What queues.tf says, in the names of SQS. A plan cannot show all: the provider drops a change of the reuse period
-# when it believes that the queue is encrypted by SQS.
+# These are the values of queues.tf in the names of SQS. A plan cannot show all: the provider drops a change of the
+# reuse period if it believes that SQS encrypts the queue.
 FIRST: Attributes = {
     "every-number": dict(zip(NUMBERS, ("900", "1024", "1209600", "20", "0"), strict=True)),
     "apart.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"},
@@ -59,7 +59,7 @@ IMPORTED = {
 
 
 def attributes(sqs: Any, expected: Attributes) -> Attributes:
-    """Of the queues named there, the attributes named there."""
+    """Returns the attributes that are named there, of the queues that are named there."""
     found: Attributes = {}
     for queue, names in expected.items():
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
@@ -79,18 +79,18 @@ def sqs(up: Deployment) -> Iterator[Any]:
         yield sqs
 
 
-# Each stage builds on the one before, and takes up to two minutes.
+# Each stage builds on the previous one, and takes up to two minutes.
 @pytest.fixture(scope="module")
 def made(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    """Everything that queues.tf says is there."""
+    """Creates everything in queues.tf."""
     return applied(up, tmp_path_factory.mktemp("terraform"), "queues.tf")
 
 
 @pytest.fixture(scope="module")
 def changed(made: Terraform) -> Terraform:
-    """All that can change has changed, and a queue was replaced under its name.
+    """Makes every possible change. A queue is replaced under its name.
 
-    For that, the provider tries again until SQS allows it, 60 seconds later.
+    For that, the provider retries until SQS allows it, 60 seconds later.
     """
     made.apply("-replace=aws_sqs_queue.plain", changed=True)
     return made
@@ -104,7 +104,7 @@ def test_what_is_made_reads_back_as_configured(made: Terraform, sqs: Any) -> Non
 
 def test_what_is_changed_reads_back_as_configured(changed: Terraform, sqs: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
-    assert changed.plan() == CHANGES  # so an empty plan says something
+    assert changed.plan() == CHANGES  # An empty plan is then significant.
     assert attributes(sqs, CHANGED) == CHANGED
     assert tags(sqs, "every-number") == {"kept": "changed", "new": "", "owner": "terraform"}
 

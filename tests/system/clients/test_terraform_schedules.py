@@ -1,4 +1,4 @@
-"""Schedules and their groups with Terraform: made, read back, changed, imported, destroyed."""
+"""Tests schedules and their groups with Terraform: creates, reads, changes, imports and destroys them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def scheduler(up: Deployment) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def made(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    """Everything that schedules.tf says is there."""
+    """Creates everything in schedules.tf."""
     return applied(up, tmp_path_factory.mktemp("schedules"), "schedules.tf")
 
 
@@ -49,7 +49,7 @@ def test_what_is_made_reads_back_as_configured(made: Terraform, scheduler: Any) 
 
 def test_what_is_changed_reads_back_as_configured(changed: Terraform, scheduler: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
-    assert changed.plan() == CHANGES  # so an empty plan says something
+    assert changed.plan() == CHANGES  # An empty plan is then significant.
     found = scheduler.get_schedule(**EVERYTHING)
     assert (found["State"], found["ScheduleExpressionTimezone"]) == ("ENABLED", "UTC")
     assert "Description" not in found

@@ -1,4 +1,4 @@
-"""Topics and subscriptions with Terraform: made, read back, changed, imported, destroyed."""
+"""Tests topics and subscriptions with Terraform: creates, reads, changes, imports and destroys them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def sns(up: Deployment) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def made(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    """Everything that topics.tf says is there."""
+    """Creates everything in topics.tf."""
     return applied(up, tmp_path_factory.mktemp("topics"), "topics.tf")
 
 
 def subscriptions(sns: Any, topic: str) -> dict[str, dict[str, str]]:
-    """Attributes of a topic's subscriptions, by the name of the queue."""
+    """Returns attributes of a topic's subscriptions by the name of the queue."""
     found = sns.list_subscriptions_by_topic(TopicArn=TOPIC + topic)["Subscriptions"]
     return {
         each["Endpoint"].rsplit(":", 1)[1]: sns.get_subscription_attributes(
@@ -53,7 +53,7 @@ def test_what_is_made_reads_back_as_configured(made: Terraform, sns: Any) -> Non
 
 def test_what_is_changed_reads_back_as_configured(changed: Terraform, sns: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
-    assert changed.plan() == CHANGES  # so an empty plan says something
+    assert changed.plan() == CHANGES  # An empty plan is then significant.
     attributes = sns.get_topic_attributes(TopicArn=f"{TOPIC}orders")["Attributes"]
     assert (attributes["DisplayName"], attributes["SignatureVersion"]) == ("All orders", "2")
     found = subscriptions(sns, "orders")
@@ -62,7 +62,7 @@ def test_what_is_changed_reads_back_as_configured(changed: Terraform, sns: Any) 
 
 
 def test_what_is_imported_is_as_configured(changed: Terraform) -> None:
-    """Not so a subscription: the provider keeps two of its arguments to itself, and sets them after an import."""
+    """A subscription differs: the provider keeps two of its arguments to itself, and sets them after an import."""
     ids = {
         "aws_sns_topic.orders": f"{TOPIC}orders",
         "aws_sns_topic.ordered": f"{TOPIC}ordered.fifo",

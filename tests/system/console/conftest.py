@@ -1,4 +1,4 @@
-"""Debian's Chromium, and a service with something to see."""
+"""Provides Debian's Chromium, and a service with data to show."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ HOSTILE = hostile_texts(1_000)
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args() -> dict[str, Any]:
-    """Without its sandbox, which root cannot use."""
+    """Starts without its sandbox, which root cannot use."""
     path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
     return {"executable_path": path, "args": ["--no-sandbox"], "headless": True}
 
 
 @pytest.fixture(scope="session")
 def console(postgres: TestServer) -> Iterator[Service]:
-    """A service whose queues, messages, topics and schedules have hostile texts wherever one may be."""
+    """Runs a service whose queues, messages, topics and schedules have hostile texts in every place that allows
+    them."""
     with postgres.database() as database, running_service(
         database.api_dsn, QUEUE_CONSOLE="full", QUEUE_METRICS_INTERVAL_MS="500", QUEUE_MAINTAIN_INTERVAL_MS="60000"
     ) as service:  # fmt: skip

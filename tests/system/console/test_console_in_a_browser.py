@@ -1,4 +1,4 @@
-"""The console in Debian's Chromium: reading, keys, polls, and texts that try to run."""
+"""Tests the console in Debian's Chromium: reading, keys, polls, and texts that try to run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ HIDE = """value => {
 
 @contextmanager
 def opened(browser: Any, **options: Any) -> Iterator[Any]:
-    """A page in a new context. At its end no error of a script, no dialog and no report of the CSP came."""
+    """Yields a page in a new context. At its end there was no script error, no dialog and no report of the CSP."""
     context = browser.new_context(**options)
     page = context.new_page()
     seen: list[str] = []
@@ -89,7 +89,7 @@ def message_path(page: Any, console: Service) -> str:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1280, 2560])
 def test_axe_finds_nothing(browser: Any, console: Service, theme: str, width: int) -> None:
-    """On every page, with reduced motion, too, and with its folded parts opened."""
+    """It tests every page, also with reduced motion, and with its folded parts opened."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = {}
@@ -141,8 +141,8 @@ def test_every_page_can_be_read_and_used_without_scripts(browser: Any, console: 
 
 
 def test_no_text_of_a_message_runs(browser: Any, console: Service) -> None:
-    """1,000 bodies and attributes in lists, every twentieth on a separate page and in the form of a copy, every tenth
-    in the address."""
+    """It shows 1,000 bodies and attributes in lists, every twentieth on a separate page and in the form of a copy, and
+    every tenth in the address."""
     shown = 0
     with opened(browser) as page:
         page.goto(f"{console.url}/console/queues/hostile/messages")
@@ -197,7 +197,8 @@ def test_keys(browser: Any, console: Service) -> None:
 
 
 def test_a_page_polls_only_while_it_is_seen(browser: Any, console: Service) -> None:
-    """By the browser's own clock: every three seconds, never while the page is hidden, at once when seen again."""
+    """By the browser's clock it polls every three seconds, never while the page is hidden, and at once when the page is
+    seen again."""
     with opened(browser) as page:
         page.clock.install()
         polls: list[str] = []

@@ -1,4 +1,5 @@
-"""A dead-letter queue is triaged by keyboard alone, in a real browser: failures, reasons, one back, the others."""
+"""Triages a dead-letter queue only by keyboard in a real browser: failures, reasons, one message back, then the
+others."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from .test_console_in_a_browser import opened
 pytestmark = pytest.mark.browser
 
 GROUPS = {"timeout": 240, "address": 120, "stock": 53}
-"""Three ways to fail: 413 dead letters."""
+"""There are 413 dead letters that failed in three ways."""
 BODIES: dict[str, Callable[[int], object]] = {
     "timeout": lambda n: {"order": n, "error": "timeout"},
     "address": lambda n: {"order": n, "customer": {"zip": None}},
@@ -33,7 +34,8 @@ BODIES: dict[str, Callable[[int], object]] = {
 }
 LONGEST_MS = 120_000
 A_MILLION = 2_422
-"""Times as many dead letters, 1,000,286. They take two minutes: `make test-browser ARGS="-m slow"`."""
+"""There are this many times as many dead letters, 1,000,286. They take two minutes: `make test-browser ARGS="-m
+slow"`."""
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def service(postgres: TestServer, times: int) -> Iterator[Service]:
 
 
 def fill(service: Service) -> None:
-    """Messages of `jobs` are received once and not deleted; the next receive moves them to `jobs-dead`."""
+    """Receives messages of `jobs` once without deleting them. The next receive moves them to `jobs-dead`."""
     sqs = service.sqs()
     dead = sqs.create_queue(QueueName="jobs-dead")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -69,7 +71,8 @@ def fill(service: Service) -> None:
 
 
 def fill_by_sql(dsn: str, times: int) -> None:
-    """As `fill`, with `times` as many. Groups take turns, since only the first of so many are grouped."""
+    """Does the same as `fill` with `times` as many. Groups take turns, because only the first of so many are
+    grouped."""
     bodies = [json.dumps(BODIES[kind](n)) for kind, number in GROUPS.items() for n in range(number)]
     random.Random(413).shuffle(bodies)
     with psycopg.connect(dsn, autocommit=True) as db:
@@ -86,7 +89,7 @@ def visible(sqs: Any, url: str) -> int:
 
 
 class Triage:
-    """Somebody at the keyboard, and how long each step took."""
+    """Represents a user at the keyboard, and how long each step took."""
 
     def __init__(self, page: Any, service: Service, times: int) -> None:
         self.page = page
@@ -111,7 +114,7 @@ class Triage:
         self.began = time.monotonic()
 
     def look(self) -> None:
-        """The groups, three samples of the largest side by side, and those as Markdown."""
+        """Shows the groups, three samples of the largest side by side, and those as Markdown."""
         self.press("j", "Enter")
         self.page.wait_for_url(re.compile("/console/queues/jobs-dead/failures"))
         groups = [text.split()[0] for text in self.page.locator(".failure h2").all_inner_texts()]
@@ -132,7 +135,7 @@ class Triage:
         self.mark("copied as Markdown")
 
     def redrive_the_group(self) -> None:
-        """One first; once it is seen to be back, the others."""
+        """Redrives one message first, and the others when it is back."""
         self.press("r")
         self.page.wait_for_url(re.compile("/console/queues/jobs-dead/redrive"))
         assert self.focused() == "Redrive one first"
@@ -142,7 +145,7 @@ class Triage:
         self.press("j")
         assert self.focused() == "Go on"
         self.press("Enter")
-        if self.times > 1:  # 50 a second, so all would take hours
+        if self.times > 1:  # At 50 a second all of them would take hours.
             self.page.locator("td[data-label=Moved]", has_text=re.compile(r"^\s*\d{3,}")).first.wait_for()
             self.mark("a hundred are back")
             return

@@ -1,4 +1,4 @@
-"""A server of PostgreSQL that a test may kill."""
+"""Provides a PostgreSQL server that a test may kill."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOURCE = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
 
 @pytest.fixture
 def server(state: Path) -> Iterator[Postgres]:
-    """A migrated server with its normal settings: fsync and synchronous_commit are on."""
+    """Yields a migrated server with its normal settings: fsync and synchronous_commit are on."""
     with running_postgres(state, SystemAccount.choose(), SOURCE) as server:
         migrate(server.service_dsn(), role=ROLE)
         yield server

@@ -1,4 +1,4 @@
-"""One Publish is one transaction: all queues have the message or none, whatever is killed in the middle."""
+"""Tests that one Publish is one transaction: all queues have the message or none, whatever process is killed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ select body, count(*) from (select body from queue.log union all select body fro
 
 @dataclass
 class Newspaper:
-    """A topic and its queues, in an installation to which bad things happen. `acknowledged`: texts."""
+    """Holds a topic and its queues in an installation with faults. `acknowledged` has the texts."""
 
     installation: Installation
     queues: int
@@ -54,7 +54,7 @@ class Newspaper:
     outcomes: Counter[str]
 
     def found(self) -> None:
-        """Make everything: over SQL, since a thousand queues take a minute otherwise."""
+        """Creates everything over SQL, because a thousand queues would otherwise take a minute."""
         with self.database() as db:
             arns = [create(db, f"reader-{number}") for number in range(self.queues)]
             topic = ("000000000000", "us-east-1", "news", "{}", "{}")
@@ -65,7 +65,7 @@ class Newspaper:
         return psycopg.connect(self.installation.up.dsn, autocommit=True)
 
     def publish(self, text: str) -> None:
-        """Note the text when it was acknowledged."""
+        """Publishes a text and notes it when it was acknowledged."""
         self.published.add(text)
         given = {"Action": "Publish", "Version": "2010-03-31", "TopicArn": TOPIC, "Message": text}
         try:
@@ -76,7 +76,7 @@ class Newspaper:
             self.acknowledged.add(text)
 
     def strike(self, victim: Victim, text: str, under_way: Future[None]) -> None:
-        """Kill in the middle, as far as one can see it, and have everything running again."""
+        """Kills a process in the middle of the work, and restarts everything."""
         if victim == "service":
             self.installation.kill_service()
             self.installation.restart_service()
@@ -94,13 +94,13 @@ class Newspaper:
         self.outcomes[f"{victim}: {self.check()[text]} copies, {text in self.acknowledged}"] += 1
 
     def works(self) -> bool:
-        """Whether a publish succeeds; its text is checked like the others."""
+        """Returns whether a publish succeeds. Its text is checked like the others."""
         text = f"after {time.monotonic_ns()}"
         self.publish(text)
         return text in self.acknowledged
 
     def check(self) -> Counter[str]:
-        """All or none of each text, and all of each acknowledged one; the copies by text."""
+        """Checks that each text has all copies or none, and each acknowledged one all. Returns the copies by text."""
         with self.database() as db:
             copies: Counter[str] = Counter(dict(db.execute(COPIES).fetchall()))
         assert set(copies.values()) <= {self.queues}
@@ -109,7 +109,7 @@ class Newspaper:
 
 
 def survive(state: Path, queues: int, rounds: int) -> Counter[str]:
-    """Publishes and kills, `rounds` times; returns the outcomes."""
+    """Publishes and kills `rounds` times. Returns the outcomes."""
     rng = random.Random(4)
     with ExitStack() as stack:
         paper = Newspaper(Installation(state, stack), queues, set(), set(), Counter())
@@ -121,7 +121,7 @@ def survive(state: Path, queues: int, rounds: int) -> Counter[str]:
             for number, victim in enumerate(islice(cycle(VICTIMS), rounds)):
                 text = json.dumps({"issue": number})
                 under_way = pool.submit(paper.publish, text)
-                time.sleep(rng.uniform(0, duration))  # where in the publish it strikes: any moment will do
+                time.sleep(rng.uniform(0, duration))  # It strikes at any moment of the publish.
                 paper.strike(victim, text, under_way)
         paper.check()
         return paper.outcomes
@@ -166,6 +166,6 @@ def test_acknowledged_messages_survive_a_crash(server: Postgres, state: Path, na
     findings = ledger.findings()
     assert findings.violations == {}
     assert findings.sent > ROUNDS * 20
-    # Of each round at most one call an actor had no answer: 4 batches of 10.
+    # In each round at most one call of an actor had no answer: 4 batches of 10.
     assert findings.unknown_sends <= ROUNDS * 40
     assert findings.unknown_deletes <= ROUNDS * 40

@@ -1,4 +1,5 @@
-"""kill -9 of workers and of all of PostgreSQL, workers with wrong clocks: every occurrence fires once, none twice."""
+"""Kills workers and all of PostgreSQL with kill -9, and uses workers with wrong clocks: every occurrence fires exactly
+once."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ from tests.support.sql.server_crash import kill_server
 SOURCE = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
 CLOCKS_SECONDS = (3600, -3600, 0, 1800)
 
-# A third each of one-shots, cron expressions with catch-up, and rates of EventBridge Scheduler. Half of what they are
-# to do was missed already, the other half is in the future. The expected rows are pairs of a name and a time.
+# A third each are one-shots, cron expressions with catch-up, and rates of EventBridge Scheduler. Half of their
+# occurrences were missed already, and the other half is in the future. The expected rows are pairs of a name and a
+# time.
 _EXPECTED = """
 create table public.expected as
 select n, format('s%%s', n) as name, n %% 3 as kind, t as at
@@ -60,7 +62,7 @@ from (
         else 'rate(1 minute)' end as canonical
     from public.expected x group by x.n, x.name, x.kind) e
 """
-# The messages of the queue, read from its table: no consumer receives.
+# It reads the messages of the queue from its table, and no consumer receives.
 _SENT = """
 select coalesce(a.h ->> 'name', split_part(split_part(m.body, ' ', 1), '/', 3)) as name,
     coalesce(a.h ->> 'scheduled_for', split_part(m.body, ' ', 2))::timestamptz as at
@@ -73,7 +75,7 @@ select count(*) from (select name, at from public.expected except select name, a
 
 
 class Workers:
-    """A worker process for each clock; a killed one is replaced."""
+    """Runs a worker process for each clock. A killed one is replaced."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
@@ -103,7 +105,7 @@ class Workers:
 def test_every_occurrence_fires_once(
     server: Postgres, state: Path, schedules: int, reach: int, kills: int
 ) -> None:
-    """Every other kill is one of PostgreSQL. A fixed part of the work is done between two kills."""
+    """Every second kill is one of PostgreSQL. A fixed part of the work is done between two kills."""
     expected = set_up(server.superuser_dsn("penstock"), schedules, reach)
     workers = Workers(server.service_dsn())
     rnd = random.Random(5)
@@ -124,7 +126,7 @@ def test_every_occurrence_fires_once(
 
 
 def set_up(dsn: str, schedules: int, reach: int) -> int:
-    """Writes the schedules; how many occurrences there are."""
+    """Writes the schedules. Returns the number of occurrences."""
     with psycopg.connect(dsn, autocommit=True) as db:
         db.execute("select queue.create('jobs')")
         middle = number_or_time(db, "select date_trunc('second', clock_timestamp())")
@@ -149,7 +151,7 @@ def number_or_time(db: Connection, query: LiteralString) -> datetime:
 
 
 def until_fired(dsn: str, count: int) -> None:
-    """Returns when so many occurrences have fired; fails when none does for a minute."""
+    """Returns when this many occurrences have fired. Fails if none fires for a minute."""
     with psycopg.connect(dsn, autocommit=True) as db:
         last = now = number_or_time(db, "select clock_timestamp()")
         before = -1
@@ -161,7 +163,7 @@ def until_fired(dsn: str, count: int) -> None:
 
 
 def until_idle(dsn: str) -> None:
-    """Returns when no worker holds anything: all that it was to do is committed."""
+    """Returns when no worker holds work, so all of it is committed."""
     with psycopg.connect(dsn, autocommit=True) as db:
         while number(
             db, "select count(*) from queue.schedule where status = 'active' and due_at is not null"
@@ -170,7 +172,7 @@ def until_idle(dsn: str) -> None:
 
 
 def check(db: Connection) -> None:
-    """What fired, as runs and as messages, is what was expected, neither more nor less."""
+    """Checks that the runs and the messages are exactly those expected."""
     db.execute(f"create table public.sent as {_SENT}".encode())
     db.execute("create view public.fired as select schedule_id, scheduled_for as at from queue.schedule_run"
                " where fired_at is not null and not out_of_band")  # fmt: skip
@@ -183,7 +185,7 @@ def check(db: Connection) -> None:
     assert number(db, _LEFT_OUT) == 0
     assert number(db, "select count(*) from public.fired") == expected
     assert number(db, "select count(*) from (table public.recurring except table public.fired) d") == 0
-    # One-shots are gone; nothing is to be tried again.
+    # One-shots are gone, and no run is to be retried.
     assert number(db, "select count(*) from queue.schedule where expression_kind = 'fire_at'") == 0
     assert number(db, "select count(*) from queue.schedule_retry") == 0
     recurring = number(db, "select count(*) from public.expected where kind > 0")

@@ -1,6 +1,6 @@
-"""Every command of docs/deployment.md, from a clone in an empty folder with an empty home.
+"""Runs every command of docs/deployment.md from a clone in an empty folder with an empty home.
 
-HOW says of each command how far it runs here, and why not further; a command without an entry fails.
+HOW says for each command how far it runs here, and why not further. A command without an entry fails.
 
     Run         it runs, and succeeds; `more`: arguments for this machine; `instead`: its places in place of others
     Refused     it runs until AWS's CLI, or SAM's, finds no credentials; `instead`: arguments in place of questions
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.tools
 PAGE = (ROOT / "docs/deployment.md").read_text()
 PYTHON = f"python3.{sys.version_info.minor}"
 PROCESSOR = "x86_64" if platform.machine() == "x86_64" else "arm64"
-# The build for AWS has the template's defaults; this machine has another Python, perhaps another processor.
+# The build for AWS has the template's defaults. This machine has another Python, and perhaps another processor.
 HERE = (
     "--parameter-overrides "
     f"ParameterKey=Runtime,ParameterValue={PYTHON} ParameterKey=Architecture,ParameterValue={PROCESSOR}"
@@ -61,13 +61,13 @@ class Parsed:
 
 
 How = Run | Refused | Elsewhere | Parsed
-# `sudo` is left out here; a machine's own folders are below the test's.
+# `sudo` is left out here. Folders of the machine are below the test's.
 MACHINE = {"sudo ": "", "/opt/": "opt/", "/etc/": "etc/"}
 NO_REGISTRY = Parsed("images come from a registry")
 NO_CLUSTER = Parsed("there is no cluster")
 NO_SYSTEMD = Parsed("systemd does not run; `make check-systemd` verifies the unit")
 
-# By the beginnings of the commands.
+# The keys are beginnings of the commands.
 HOW: dict[str, How] = {
     "docker build -f infra/container/Dockerfile": NO_REGISTRY,
     "docker run ": NO_REGISTRY,
@@ -107,7 +107,7 @@ def page_commands() -> list[str]:
 
 
 def entry_of(command: str) -> str | None:
-    """The longest beginning that has an entry."""
+    """Returns the longest beginning that has an entry."""
     return max((start for start in HOW if command.startswith(start)), key=len, default=None)
 
 
@@ -125,7 +125,7 @@ def changed(command: str, instead: dict[str, str]) -> str:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone, with uncommitted changes, and an empty home beside it."""
+    """Makes a clone with uncommitted changes, and an empty home beside it."""
     base = tmp_path_factory.mktemp("deployment")
     folder = base / "clone"
     clone_to(folder)
@@ -134,7 +134,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home.mkdir()
     (programs / "sam").symlink_to(ROOT / ".tools/python/bin/sam")
     (programs / "aws").symlink_to(ROOT / ".venv/bin/aws")
-    (folder / ".venv").symlink_to(ROOT / ".venv")  # as `make setup` makes it
+    (folder / ".venv").symlink_to(ROOT / ".venv")  # `make setup` makes it the same way.
     return folder
 
 

@@ -1,4 +1,4 @@
-"""The commands of README.md, and `make lambda` of docs/deployment.md, in a clone without anything, until Ctrl-C."""
+"""Runs the commands of README.md, and `make lambda` of docs/deployment.md, in a bare clone until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.tools
 
-# What this process was started with, and a newcomer's shell lacks.
+# These variables of this process are missing in a newcomer's shell.
 OWN_VARIABLES = (
     "AWS_",
     "DATABASE_",
@@ -38,7 +38,7 @@ OWN_VARIABLES = (
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone; its neighbour `home` is empty."""
+    """Makes a clone. Its neighbour `home` is empty."""
     base = tmp_path_factory.mktemp("nothing")
     (base / "home").mkdir()
     clone_to(base / "clone")
@@ -53,7 +53,7 @@ def environment(clone: Path) -> dict[str, str]:
 
 @contextmanager
 def running(clone: Path, command: str, ready: str) -> Iterator[str]:
-    """What a command has printed when it is ready, by a pattern. Ctrl-C then ends it, and all that it has started."""
+    """Yields the output of a command when it is ready, by a pattern. Ctrl-C then ends it and all its processes."""
     with subprocess.Popen(
         ["bash", "-c", command], cwd=clone, env=environment(clone), text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
@@ -75,20 +75,20 @@ def running(clone: Path, command: str, ready: str) -> Iterator[str]:
 
 
 def processes_of(clone: Path) -> list[str]:
-    """Command lines of live processes that were started with this clone's home."""
+    """Returns command lines of live processes that were started with this clone's home."""
     home = f"HOME={clone.parent}/home".encode()
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if home in (folder / "environ").read_bytes().split(b"\0"):
                 found.append((folder / "cmdline").read_text())
-        except OSError:  # it has ended, or belongs to somebody else
+        except OSError:  # The process has ended, or belongs to another user.
             continue
     return found
 
 
 def run(clone: Path, command: str, **variables: str) -> str:
-    """What a command prints, which must succeed."""
+    """Returns the output of a command, which must succeed."""
     done = subprocess.run(
         ["bash", "-c", command], cwd=clone, env={**environment(clone), **variables}, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
@@ -121,7 +121,7 @@ def test_these_are_the_commands_of_the_readme() -> None:
 
 
 def test_make_run_and_make_metrics(clone: Path) -> None:
-    """With a port and a database of the test's own: others may use the usual ones."""
+    """It uses a separate port and database, because other programs may use the usual ones."""
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     with running(clone, f'make run ARGS="--ephemeral --port {port}"', r"\ndatabase (\S+).*\n") as printed:
@@ -136,7 +136,7 @@ def test_make_run_and_make_metrics(clone: Path) -> None:
 
 
 def test_make_test(clone: Path) -> None:
-    """Of one folder."""
+    """It tests one folder."""
     assert re.search(
         r"^\d+ passed", run(clone, "make test ARGS='tests/integration/sql/send -q'"), re.MULTILINE
     )

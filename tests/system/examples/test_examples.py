@@ -1,4 +1,4 @@
-"""The programs of examples/ against a service as `make run` starts it: what they print, and what they leave behind."""
+"""Runs the programs of examples/ against a service of `make run`, and checks their output and the remaining state."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ pytestmark = pytest.mark.xdist_group("examples")
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Up]:
-    """One service for all examples."""
+    """Runs one service for all examples."""
     with running("--ephemeral") as up:
         yield up
 
 
 @pytest.fixture(scope="module")
 def programs(up: Up) -> dict[str, Program]:
-    """The result of each example. They run side by side, since they wait and start more than they work."""
+    """Returns the result of each example. They run side by side, because they mostly wait and start."""
     with ThreadPoolExecutor() as pool:
         return dict(zip(NAMES, pool.map(lambda name: run(up, name), NAMES), strict=True))
 
@@ -52,7 +52,7 @@ def run(up: Up, name: str) -> Program:
 
 
 def printed(program: Program) -> list[str]:
-    """The lines that it printed; it has to have succeeded, and to have warned of nothing."""
+    """Returns its output lines. It must have succeeded without warnings."""
     assert (program.returncode, program.stderr) == (0, "")
     return program.stdout.splitlines()
 
@@ -69,7 +69,7 @@ def test_producer_and_worker(up: Up, programs: dict[str, Program]) -> None:
 
 
 def test_fifo(up: Up, programs: dict[str, Program]) -> None:
-    """It can be run again at once: deduplication of the first run does not swallow the second."""
+    """It can run again at once, because deduplication of the first run does not drop the second."""
     for program in (programs["fifo"], run(up, "fifo")):
         assert printed(program) == [
             "sent 5 events, each of them twice",

@@ -1,4 +1,4 @@
-"""The chart as Helm renders it."""
+"""Provides the chart as Helm renders it."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tests.support.helm.chart import VALUES, Rendered, render
 
 @pytest.fixture(scope="module", params=VALUES)
 def rendered(request: pytest.FixtureRequest) -> Rendered:
-    """The objects of the chart, with each file of values."""
+    """Returns the objects of the chart with each file of values."""
     return render(request.param)

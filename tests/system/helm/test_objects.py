@@ -1,7 +1,7 @@
-"""The rendered objects of infra/helm are what Kubernetes takes, and lead to each other.
+"""Checks that Kubernetes accepts the rendered objects of infra/helm, and that they refer to each other.
 
-Sources: Kubernetes' own schemas; "Pod Security Standards" (kubernetes.io), profile Restricted; "Labels and Selectors"
-(kubernetes.io). The expectations of values are those of docs/deployment.md.
+The sources are Kubernetes' schemas, "Pod Security Standards" (kubernetes.io), profile Restricted, and "Labels and
+Selectors" (kubernetes.io). docs/deployment.md has the expected values.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def test_objects_fit_the_schemas_of_kubernetes(rendered: Rendered, tmp_path: Pat
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("spec", "replica"), 2),  # a field that there is not
-        (("spec", "replicas"), "2"),  # of another type
-        (("spec", "selector"), None),  # which is needed
+        (("spec", "replica"), 2),  # This field does not exist.
+        (("spec", "replicas"), "2"),  # It has another type.
+        (("spec", "selector"), None),  # It is needed.
         (("spec", "template", "spec", "containers", 0, "readinessProbe", "httpGet", "port"), None),
         (("kind",), "Deploymet"),
     ],
@@ -71,7 +71,7 @@ def test_pods_are_restricted(rendered: Rendered) -> None:
         assert pod["spec"]["automountServiceAccountToken"] is False
         security = pod["spec"]["securityContext"]
         assert security["runAsNonRoot"] is True
-        assert security["runAsUser"] > 0  # a name, as PgBouncer's image has one, proves nothing to Kubernetes
+        assert security["runAsUser"] > 0  # A name, as in PgBouncer's image, proves nothing to Kubernetes.
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
     for each in rendered.containers:
         assert each["securityContext"] == {
@@ -99,7 +99,8 @@ def test_pods_have_the_labels_that_select_them(rendered: Rendered) -> None:
 
 
 def test_selectors_outlive_a_release(rendered: Rendered) -> None:
-    """A Deployment's selector cannot change ("Deployments", kubernetes.io): a version in it would end upgrades."""
+    """A Deployment's selector cannot change ("Deployments", kubernetes.io), so a version in it would prevent
+    upgrades."""
     for deployment in rendered.of("Deployment").values():
         assert set(deployment["spec"]["selector"]["matchLabels"]) == {
             "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/component",
@@ -135,10 +136,10 @@ def test_names_begin_with_the_release(release: str, name: str) -> None:
 
 
 def test_long_names_are_names_of_dns() -> None:
-    """At most 63 characters: "Object Names and IDs" (kubernetes.io). Helm's own limit for a release is 53."""
+    """The limit is 63 characters: "Object Names and IDs" (kubernetes.io). Helm's limit for a release is 53."""
     objects = render("everything", {"keda": {"consumers": []}}, release="r" * 53)
     names = [each["metadata"]["name"] for each in objects.objects]
-    assert max(map(len, names)) == 63  # the limit is reached
+    assert max(map(len, names)) == 63  # The name reaches the limit.
     assert len({(each["kind"], each["metadata"]["name"]) for each in objects.objects}) == len(names)
 
 
@@ -154,7 +155,7 @@ KEY = base64.b64encode(secrets.token_bytes(32)).decode()
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    """Empty, and without TLS."""
+    """Yields an empty server without TLS."""
     with (
         ephemeral_state(memory_directory()) as state,
         running_postgres(state, SystemAccount.choose()) as server,
@@ -174,7 +175,7 @@ def rendered_for(server: Postgres, pooler_port: int) -> Rendered:
 
 
 def start(pod: Object, secret: dict[str, str], **more: str) -> subprocess.Popen[str]:
-    """The pod's container as a process, with the keys of secrets that it names."""
+    """Starts the pod's container as a process, with the keys of secrets that it names."""
     variables = {
         name: value if isinstance(value, str) else secret[value[1]]
         for name, value in environment(pod).items()
@@ -196,7 +197,7 @@ def is_ready(port: int) -> bool:
 
 def test_the_migration_makes_a_key_with_which_the_service_lets_in(server: Postgres) -> None:
     secret = {"password": server.password, "QUEUE_ENCRYPTION_KEY": KEY}
-    # The image's own PgBouncer; its variables are compared in test_promises.py.
+    # The image has a separate PgBouncer. test_promises.py compares its variables.
     with running_pooler(server) as pooler_port:
         objects = rendered_for(server, pooler_port)
         migration = start(objects.pods["penstock-migrate"], secret)

@@ -1,8 +1,8 @@
-"""What docs/deployment.md, "Kubernetes", promises of infra/helm.
+"""Checks the promises of docs/deployment.md, "Kubernetes", about infra/helm.
 
-Sources beside it: "Pod Lifecycle" (termination of pods) and "Network Policies" (kubernetes.io), "Chart Hooks"
-(helm.sh), "ReceiveMessage" (SQS API Reference: WaitTimeSeconds up to 20), "AWS SQS Queue" and "ScaledObject
-specification" (keda.sh).
+Other sources are "Pod Lifecycle" (termination of pods) and "Network Policies" (kubernetes.io), "Chart Hooks" (helm.sh),
+"ReceiveMessage" (SQS API Reference: WaitTimeSeconds up to 20), and "AWS SQS Queue" and "ScaledObject specification"
+(keda.sh).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_every_variable_is_one_that_somebody_reads(rendered: Rendered) -> None:
         else:
             assert variables.keys() <= known
             texts = {key: value for key, value in variables.items() if isinstance(value, str)}
-            Settings.read(texts)  # which refuses values that cannot be used
+            Settings.read(texts)  # The chart refuses unusable values.
 
 
 def test_settings_reach_the_service() -> None:
@@ -108,7 +108,7 @@ def test_settings_reach_the_service() -> None:
 
 
 def write_value(setting: Setting[Any], text: str) -> Value:
-    """As YAML has it, where it is one: numbers and booleans are no texts."""
+    """Returns the value in YAML's notation: numbers and booleans are not texts."""
     try:
         return setting.parse(text)
     except SettingError:
@@ -146,7 +146,7 @@ def test_every_value_that_the_service_refuses_is_refused() -> None:
     ],
 )
 def test_names_that_are_refused(more: dict[str, dict[str, Any]]) -> None:
-    """Secrets among the settings, and settings among the secrets, too."""
+    """Secrets among the settings, and settings among the secrets, are refused too."""
     ((key, values),) = more.items()
     with pytest.raises(
         ChartError, match=f"at '/{key}': additional properties '{next(iter(values))}' not allowed"
@@ -203,7 +203,7 @@ def test_without_pgbouncer(address: str, url: str) -> None:
 
 
 def test_the_configuration_of_pgbouncer_stands_in_one_place(rendered: Rendered) -> None:
-    """The image fills in infra/pgbouncer/pgbouncer.ini.tmpl; the chart repeats none of its lines."""
+    """The image fills in infra/pgbouncer/pgbouncer.ini.tmpl. The chart repeats none of its lines."""
     template = (ROOT / "infra/pgbouncer/pgbouncer.ini.tmpl").read_text()
     names = re.findall(r"^(\w+) =", template, re.MULTILINE)
     assert "query_wait_timeout" in names
@@ -217,7 +217,7 @@ def test_migrations_come_first_and_need_nothing_of_the_chart() -> None:
     objects = render("everything")
     job = objects.of("Job")["penstock-migrate"]
     assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade"
-    # It stays after it has succeeded: its log has the first key.
+    # It stays after it has succeeded, because its log has the first key.
     assert job["metadata"]["annotations"]["helm.sh/hook-delete-policy"] == "before-hook-creation"
     pod = objects.pods["penstock-migrate"]
     assert container(pod)["args"] == ["migrate", "--tune-role", "penstock", "--first-key"]
@@ -236,7 +236,7 @@ def test_the_service_does_not_migrate(rendered: Rendered) -> None:
     [({}, 4), ({"shutdown": {"delaySeconds": 21}, "settings": {"QUEUE_DRAIN_SECONDS": 60}}, 60)],
 )
 def test_a_pod_goes_after_its_long_polls(more: dict[str, Any], drain: int) -> None:
-    """The grace period counts from before preStop, and ends with SIGKILL."""
+    """The grace period begins before preStop, and ends with SIGKILL."""
     pod = render(more=more).pods["penstock-service"]
     program, seconds = container(pod)["lifecycle"]["preStop"]["exec"]["command"]
     assert program == "sleep"
@@ -254,7 +254,7 @@ def test_a_database_that_is_away_restarts_nothing(rendered: Rendered) -> None:
     probes = container(rendered.pods["penstock-service"])
     assert probes["livenessProbe"]["httpGet"]["path"] == probes["startupProbe"]["httpGet"]["path"] == "/livez"
     assert probes["readinessProbe"]["httpGet"]["path"] == "/readyz"
-    assert probes["readinessProbe"]["timeoutSeconds"] > 2  # as long /readyz may take
+    assert probes["readinessProbe"]["timeoutSeconds"] > 2  # /readyz may take this long.
 
 
 # --- workers ----------------------------------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ def test_keda_asks_penstock_for_the_length_of_a_queue() -> None:
     assert trigger["type"] == "aws-sqs-queue"
     assert trigger["metadata"] == {
         "queueURL": f"{endpoint}/000000000000/orders",
-        "queueLength": "20",  # values of metadata are texts
+        "queueLength": "20",  # Values of metadata are texts.
         "awsRegion": "us-east-1",
         "awsEndpoint": endpoint,
     }
@@ -362,12 +362,12 @@ def test_keda_asks_penstock_for_the_length_of_a_queue() -> None:
 
 # --- the metrics job --------------------------------------------------------------------------------------------------
 def test_there_is_no_metrics_job_unless_somebody_wants_one() -> None:
-    """A run takes minutes of processor time and gigabytes."""
+    """A run takes minutes of processor time and gigabytes of memory."""
     assert render().of("CronJob") == {}
 
 
 def test_the_metrics_job_passes_the_pooler_and_runs_alone() -> None:
-    """docs/metrics_job.md: the connections of a run share a snapshot; its password is no plain variable."""
+    """The connections of a run share a snapshot (docs/metrics_job.md). Its password is not a plain variable."""
     objects = render("everything")
     spec = objects.of("CronJob")["penstock-metrics"]["spec"]
     assert (spec["concurrencyPolicy"], spec["jobTemplate"]["spec"]["backoffLimit"]) == ("Forbid", 0)

@@ -1,3 +1,3 @@
-"""PostgreSQL's log is checked after hostile requests as it is after the conformance tests."""
+"""Checks PostgreSQL's log after hostile requests, as after the conformance tests."""
 
 from tests.conformance.conftest import _clean_log  # noqa: F401 - a fixture

@@ -1,7 +1,7 @@
-"""Hostile requests, seeded, to the service: each is answered 4xx, and nothing in the database changes.
+"""Sends hostile requests from a seed to the service. Each is answered 4xx, and the database does not change.
 
-Issue 3: 50,000 hostile names, attributes and bodies: 0 SQL errors in PostgreSQL's log (`_clean_log` in conftest.py
-looks at it after this module), every answer 4xx in at most 50 ms.
+Issue 3 requires for 50,000 hostile names, attributes and bodies: no SQL errors in PostgreSQL's log (`_clean_log` in
+conftest.py checks it after this module), and every answer 4xx in at most 50 ms.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from tests.support.hostile.connection import Connection, Outcome
 from tests.support.hostile.invalid_members import Target
 from tests.support.programs.penstock_service import running_service
 
-# Where workers are, which processes listen, what the workers measured: processes write these by themselves. The audit
-# has who tried what.
+# Processes write these tables by themselves: the state of workers, listening processes, and measurements. The audit has
+# the users' attempts.
 OF_PROCESSES = {
     "worker_position",
     "watcher",
@@ -42,7 +42,7 @@ OF_PROCESSES = {
 
 
 class Arena(NamedTuple):
-    """A new installation, with something to attack in each deployment."""
+    """Holds a new installation, with something to attack in each deployment."""
 
     deployments: Deployments
     clock: Clock
@@ -56,14 +56,14 @@ class Arena(NamedTuple):
         sqs.send_all(url, "in flight", "waiting")
         sns = Sns(Sqs(self.deployments, self.clock, "container", "query"))
         topic, fifo_topic, arn = sns.create(), sns.create_fifo(), sqs.arn(url)
-        sns.publish(topic)  # the first one makes the installation's signing key
-        Scheduler(sqs).client.get_schedule_group(Name="default")  # the first read makes it
+        sns.publish(topic)  # The first request creates the installation's signing key.
+        Scheduler(sqs).client.get_schedule_group(Name="default")  # The first read creates it.
         return Target(
             url, fifo_url, arn, sqs.one(url)["ReceiptHandle"], topic, fifo_topic, sns.subscribe(topic, arn)
         )
 
     def contents(self) -> dict[str, tuple[Any, ...]]:
-        """Number of rows and digest of each table, except those that processes write by themselves."""
+        """Returns the number of rows and a digest of each table, except those that processes write by themselves."""
         query = "select c.relname from pg_class c where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r'"
         tables = [name for (name,) in self.clock.connection.execute(query) if name not in OF_PROCESSES]
         count = sql.SQL("select count(*), md5(string_agg(t::text, ' ' order by t::text)) from queue.{} t")
@@ -78,7 +78,7 @@ def arena(postgres: TestServer) -> Iterator[Arena]:
 
 
 def is_refused(attack: Attack, outcome: Outcome) -> bool:
-    """4xx; whoever hangs up in the middle of a request gets no answer."""
+    """Returns whether the status is 4xx. A client that disconnects in the middle of a request gets no answer."""
     return 400 <= outcome.status < 500 or (attack.silent and outcome.status == 0)
 
 
@@ -100,22 +100,22 @@ def test_hostile_requests_are_refused(arena: Arena) -> None:
 
 
 def test_functions_refuse_them_too(arena: Arena) -> None:
-    """Those that API Gateway would let through to a function."""
+    """These are requests that API Gateway would pass to a function."""
     tried = attacks(seed=2, number=800, target=arena.target())
     assert_refused(arena, "lambda", (attack for attack in tried if attack.http and len(attack.data) < 2**20))
 
 
 # --- how long it takes -----------------------------------------------------------------------------------------------
 LONGEST_MS = 50.0
-# One that took longer than this is tried again, and its best time counts: other programs share the machine.
+# A slower request is tried again, and its best time counts, because other programs share the machine.
 SUSPICIOUS_MS = 20.0
 TRIES = 8
-# On a machine that is never quiet the CPU time of the service counts; then this limits the wall time.
+# On a machine that is never quiet the CPU time of the service counts. Then this limits the wall time.
 BUSY_MS = 500.0
 
 
 class Time(NamedTuple):
-    """Milliseconds until the answer, and of the service's CPU."""
+    """Holds milliseconds until the answer, and of the service's CPU."""
 
     wall: float
     cpu: float
@@ -138,7 +138,7 @@ class Stopwatch:
         return outcome, Time(outcome.milliseconds, self._cpu() - before)
 
     def best(self, attack: Attack) -> tuple[Outcome, Time]:
-        """The shortest of some tries, if the first was long."""
+        """Returns the shortest of several tries, if the first was long."""
         outcome, best = self.send(attack)
         for _ in range(TRIES if best.wall > SUSPICIOUS_MS else 0):
             _, again = self.send(attack)

@@ -1,4 +1,5 @@
-"""No request hides within or behind another: the cases of `smuggled_requests.py`, over a socket, in both protocols."""
+"""Tests that no request hides within or behind another: the cases of `smuggled_requests.py`, over a socket, in both
+protocols."""
 
 from __future__ import annotations
 
@@ -16,21 +17,21 @@ from tests.support.hostile import smuggled_requests as cases
 from tests.support.hostile.smuggled_requests import HEADS, PRIZE, PRIZE_QUEUE, Case
 from tests.support.programs.penstock_service import running_service
 
-# A request that ends the conversation, if the service has not.
+# This request ends the connection, if the service has not.
 NEXT = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 REFUSALS = {400, 431, 501, 505}
 PATIENCE_SECONDS = 20
 
 
 class Answers(NamedTuple):
-    """The answers until the service closed the connection: the statuses but 100."""
+    """Holds the answers until the service closed the connection: the statuses except 100."""
 
     name: str
     statuses: tuple[int, ...]
 
 
 class Target(NamedTuple):
-    """A service that looks up no signature, and whether the prize was won."""
+    """Holds a service that checks no signature, and whether the prize was won."""
 
     address: tuple[str, int]
     http: httpx.Client
@@ -46,7 +47,7 @@ class Target(NamedTuple):
 
     @staticmethod
     def read(connection: socket.socket, case: Case) -> bytes:
-        """Empty at the end, also when the service has closed with something unread."""
+        """Returns empty at the end, even if the service closed with unread data."""
         try:
             return connection.recv(65_536)
         except ConnectionResetError:
@@ -58,7 +59,7 @@ class Target(NamedTuple):
         return [self.tell(case, head, *more) for case in given]
 
     def take_prize(self) -> bool:
-        """Whether a smuggled request has made its queue, which is taken away."""
+        """Returns whether a smuggled request has created its queue, and deletes the queue."""
         return self.http.delete(f"/v1/queues/{PRIZE_QUEUE}").status_code == 204
 
 
@@ -101,7 +102,7 @@ def test_a_body_is_a_body(target: Target, head: bytes) -> None:
 
 @protocols
 def test_what_is_right_is_answered_and_so_is_what_follows(target: Target, head: bytes) -> None:
-    """Else the tests above would show nothing."""
+    """Without this the tests above would prove nothing."""
     for case in cases.twins():
         answers = target.tell(case, head, PRIZE, NEXT)
         assert answers.statuses[1:] == (200, 200), answers

@@ -1,7 +1,7 @@
-"""The images of `make image`, started by buildah without an engine: `make test-image`.
+"""Tests the images of `make image`, started by buildah without an engine: `make test-image`.
 
 Its isolation `chroot` has the file system, the user and the environment of a container, but the host's processes and
-network: so a container's process is ended here by its id.
+network. A container's process is therefore ended here by its id.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def buildah(*arguments: str) -> str:
 
 @dataclass
 class Container:
-    """A started one. `output`: what it wrote until it was ready."""
+    """Represents a started container. `output` is its output until it was ready."""
 
     process: subprocess.Popen[str]
     port: int
@@ -54,13 +54,13 @@ class Container:
 
     @property
     def pid(self) -> int:
-        """Of `penstock`, as its record of the start says."""
+        """Returns the process id of `penstock` from its record of the start."""
         (record,) = (line for line in self.output.splitlines() if '"message": "started"' in line)
         return int(json.loads(record)["pid"])
 
     @property
     def key(self) -> dict[str, str]:
-        """The first key, as arguments of boto3."""
+        """Returns the first key as arguments of boto3."""
         said = dict(line.split("=", 1) for line in self.output.splitlines() if line.startswith("AWS_"))
         return {name.lower(): value for name, value in said.items()}
 
@@ -75,7 +75,7 @@ class Container:
 
 @contextmanager
 def started(image: str, volume: Path | None = None, **variables: str) -> Iterator[Container]:
-    """What the image runs by itself, on a free port, until it is ready."""
+    """Runs the image's command on a free port until it is ready."""
     name = buildah("from", image)
     config = json.loads(buildah("inspect", "--type", "image", image))["Docker"]["config"]
     port = free_port()
@@ -107,7 +107,7 @@ def started(image: str, volume: Path | None = None, **variables: str) -> Iterato
 
 
 def server_of(volume: Path) -> int | None:
-    """The process id of the volume's PostgreSQL while it runs."""
+    """Returns the process id of the volume's PostgreSQL while it runs."""
     with suppress(OSError):
         pid = int((volume / "postgres/data/postmaster.pid").read_text().split("\n", 1)[0])
         os.kill(pid, 0)
@@ -121,7 +121,7 @@ def wait_for_end(pid: int) -> None:
 
 @pytest.fixture
 def volume(tmp_path: Path) -> Iterator[Path]:
-    """As an engine makes it: owned as the image's folder is."""
+    """Makes a volume as an engine does: its owner is that of the image's folder."""
     path = tmp_path / "volume"
     path.mkdir()
     os.chown(path, USER, USER)
@@ -154,7 +154,8 @@ def receive(sqs: Any, url: str) -> list[str]:
 
 
 def test_alone_it_is_closed_and_keeps_its_data(volume: Path) -> None:
-    """Over a stop, and over the end of all its processes, after which another program has the server's process id."""
+    """It does so over a stop, and over the end of all its processes, after which another program has the server's
+    process id."""
     with started("localhost/penstock:alone", volume) as first:
         key = first.key
         sqs = first.sqs(key)
@@ -186,7 +187,7 @@ def test_alone_it_is_closed_and_keeps_its_data(volume: Path) -> None:
 
 @pytest.mark.parametrize("image", ["localhost/penstock:alone", "localhost/penstock"])
 def test_with_a_database(image: str, database: str, volume: Path) -> None:
-    """It uses that one alone. The image for production is migrated in a separate step."""
+    """It uses only that database. The image for production is migrated in a separate step."""
     key = b64encode(secrets.token_bytes(32)).decode()
     variables = {"DATABASE_URL": database, "QUEUE_ENCRYPTION_KEY": key}
     if image.endswith("penstock"):

@@ -1,4 +1,5 @@
-"""`penstock metrics run` as users have it (docs/metrics_job.md): the wheel with its extra, in its own environment."""
+"""Tests `penstock metrics run` as users have it (docs/metrics_job.md): the wheel with its extra, in a separate
+environment."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ ONE_CORE = ["metrics", "run", "--master", "local[1]", "--nice", "0"]
 
 @pytest.fixture(scope="module")
 def penstock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The command that the wheel installs; the versions are those of the lock."""
+    """Returns the command that the wheel installs. The versions are those of the lock."""
     folder = tmp_path_factory.mktemp("installed")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     python = folder / "environment/bin/python"
@@ -40,7 +41,7 @@ def penstock(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def variables(database: Database, tmp_path: Path) -> dict[str, str]:
-    """The database in a file; nothing of ours on the path."""
+    """Returns variables with the database in a file, and without our code on the path."""
     (tmp_path / "database").write_text(database.dsn)
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('orders')")
@@ -50,7 +51,7 @@ def variables(database: Database, tmp_path: Path) -> dict[str, str]:
 
 
 def ends(database: Database) -> list[tuple[str, bool, str | None]]:
-    """Of each run its mode, whether it has ended, and its error."""
+    """Returns for each run its mode, whether it has ended, and its error."""
     with psycopg.connect(database.dsn) as connection:
         return connection.execute(
             "select mode, finished_at is not null, error from queue.metrics_run order by run_id"
@@ -79,7 +80,7 @@ def test_a_run(penstock: Path, variables: dict[str, str], database: Database, tm
 
 
 def test_ctrl_c(penstock: Path, variables: dict[str, str], database: Database, tmp_path: Path) -> None:
-    """It ends a run midway with one word, and the run says so."""
+    """It ends a run midway with one word, and the run records it."""
     command = [str(penstock), *ONE_CORE, "--continuous"]
     with subprocess.Popen(command, env=variables, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

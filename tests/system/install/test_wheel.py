@@ -1,8 +1,8 @@
-"""The package from `make dist`, as README.md and docs/install.md install it: `make test-wheel`.
+"""Tests the package from `make dist`, as README.md and docs/install.md install it: `make test-wheel`.
 
-By pip with each interpreter that is here, in a path that has spaces; by uvx and pipx, as a user without rights, and on
-a machine without PostgreSQL. A user sends and receives a message with boto3, and Ctrl-C leaves nothing. The
-fixtures of pytest work in such an environment.
+It is installed by pip with each available interpreter, in a path with spaces; by uvx and pipx, as a user without
+rights; and on a machine without PostgreSQL. A user sends and receives a message with boto3, and Ctrl-C leaves nothing.
+The pytest fixtures work in such an environment.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.wheel
 ROOT = Path(__file__).parents[3]
 DIST = ROOT / "dist"
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-SECONDS = 500  # for an installation: 300 MB through a slow network
+SECONDS = 500  # An installation may take this long: 300 MB through a slow network.
 SYSTEM_POSTGRES = Path("/usr/lib/postgresql")
 AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 # Of a new mount namespace: the folder of Debian's PostgreSQL is empty in it.
@@ -48,7 +48,7 @@ only_root = pytest.mark.skipif(not is_root, reason="needs root, to act as anothe
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Empty, with a space in its path, for whichever user."""
+    """Yields an empty folder with a space in its path, for any user."""
     with tempfile.TemporaryDirectory(prefix="pen stock ", ignore_cleanup_errors=True) as name:
         path = Path(name)
         path.chmod(0o777)
@@ -60,7 +60,7 @@ def uv() -> str:
 
 
 def interpreter(version: str) -> str:
-    """Of this version, on the path or pyenv's; the test is skipped if it is missing."""
+    """Returns the interpreter of this version from the path or pyenv. The test is skipped if it is missing."""
     path = ":".join([os.environ["PATH"], *map(str, Path.home().glob(".pyenv/versions/*/bin"))])
     found = subprocess.run(
         [uv(), "python", "find", "--no-project", "--system", version],
@@ -73,7 +73,8 @@ def interpreter(version: str) -> str:
 
 
 def environment(folder: Path, *paths: Path) -> dict[str, str]:
-    """Of a user with an empty home, whose installers know the folder of `make dist` beside their index."""
+    """Returns the environment of a user with an empty home, whose installers know the folder of `make dist` beside
+    their index."""
     kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_"))}
     path = ":".join(map(str, [*paths, "/usr/local/bin", "/usr/bin", "/bin"]))
     more = {"PIP_FIND_LINKS": DIST.as_uri(), "UV_FIND_LINKS": str(DIST), "UV_PYTHON_DOWNLOADS": "never"}
@@ -92,7 +93,7 @@ def run(*command: str | Path, **options: object) -> str:
 
 @contextmanager
 def running(command: list[str | Path], folder: Path, env: dict[str, str]) -> Iterator[str]:
-    """Starts `penstock up` by this command; yields its standard error until it was ready."""
+    """Starts `penstock up` by this command. Yields its standard error until it was ready."""
     port = free_port()
     arguments = [*map(str, command), "up", "--ephemeral", "--port", str(port)]
     with (
@@ -116,14 +117,14 @@ def running(command: list[str | Path], folder: Path, env: dict[str, str]) -> Ite
             assert body == "hello\n"
             yield (folder / "log").read_text()
         finally:
-            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+            os.killpg(process.pid, signal.SIGINT)  # A terminal does this too.
             process.wait(60)
     assert process.returncode == 0, (folder / "log").read_text()
     assert list(folder.rglob("*.pid")) == []
 
 
 def install(folder: Path, python: str, user: list[str]) -> Path:
-    """`pip install penstock` in a new environment; its folder of programs."""
+    """Runs `pip install penstock` in a new environment. Returns its folder of programs."""
     env = environment(folder)
     run(*user, python, "-m", "venv", folder / "an environment", cwd=folder, env=env)
     programs = folder / "an environment/bin"
@@ -154,7 +155,7 @@ def test_a_machine_without_postgresql(folder: Path) -> None:
 
 
 def test_the_fixtures_in_a_project_of_a_user(folder: Path) -> None:
-    """The example project, with pytest and without any package of this project's tests."""
+    """It uses the example project, with pytest and without any package of this project's tests."""
     programs = install(folder, interpreter("3.11"), [])
     env = environment(folder, programs)
     run(programs / "python", "-m", "pip", "install", "--quiet", "pytest", cwd=folder, env=env)

@@ -1,4 +1,4 @@
-"""`penstock up` as a process: what it prints, how it ends, what it leaves and what it takes over."""
+"""Tests `penstock up` as a process: its output, its end, its remains, and its adoption of running servers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def test_says_when_it_is_ready_and_leaves_nothing(number: signal.Signals) -> Non
             [*COMMAND, "doctor", "--database", up.dsn], capture_output=True, text=True, check=False
         )
         assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "no problem found"), done.stdout
-        assert "password" not in conninfo_to_dict(up.dsn)  # libpq reads it from a file that others cannot
+        assert "password" not in conninfo_to_dict(
+            up.dsn
+        )  # libpq reads it from a file that others cannot read.
         assert Path(str(conninfo_to_dict(up.dsn)["passfile"])).stat().st_mode & 0o777 == 0o600
         assert (up.end(number), answers(up.dsn)) == (0, False)
 
@@ -156,7 +158,7 @@ def test_a_port_that_is_taken_is_one_line(state: Path) -> None:
 
 
 def refused(*arguments: str, **variables: str) -> str:
-    """The one line that a command writes instead of doing its work."""
+    """Returns the one line that a command writes instead of doing its work."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DATABASE_")}
     command = [*COMMAND, *arguments]
     done = subprocess.run(
@@ -218,7 +220,7 @@ def test_the_log_says_when_and_with_what_the_service_started_and_stopped(databas
     assert (started["message"], started["version"], started["workers"]) == ("started", __version__, 1)
     assert f"http://{started['address']}" == up.address
     assert started["settings"] == {
-        "QUEUE_CONSOLE": "full",  # on loopback; it was not set
+        "QUEUE_CONSOLE": "full",  # It is on loopback and was not set.
         "QUEUE_MAX_CONNECTIONS": 7,
         "QUEUE_METRICS_TOKEN": "(set)",
     }

@@ -1,4 +1,4 @@
-"""boto3 against `make lambda`: every call is an event for a real process of awslambdaric."""
+"""Runs boto3 against `make lambda`: every call is an event for a real process of awslambdaric."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Front = Literal["http_api", "balancer"]
 
 
 def client(service: str, address: str) -> Any:
-    """With the SDK's own settings: retries included, as everybody has them."""
+    """Returns a client with the SDK's settings, including retries, as users have them."""
     return boto3.client(
         service,
         endpoint_url=address,
@@ -42,7 +42,7 @@ def address(request: pytest.FixtureRequest, gateway: Gateway) -> str:
 
 
 def test_both_stories(address: str) -> None:
-    """On the HTTP API one function answers; behind the load balancer each action has its own."""
+    """On the HTTP API one function answers. Behind the load balancer each action has a separate function."""
     name = f"scenario-{address.rpartition(':')[2]}"
     sqs = client("sqs", address)
     assert run_scenario(standard(name), partial(call, sqs)) == STANDARD
@@ -64,7 +64,7 @@ def test_topics_and_rest(address: str) -> None:
 
 
 def test_paths_of_queues(address: str) -> None:
-    """The forms of conformance/aws/test_raw_query.py get through the fronts of the functions, too."""
+    """The forms of conformance/aws/test_raw_query.py pass the fronts of the functions too."""
     name = f"paths-{address.rpartition(':')[2]}"
     client("sqs", address).create_queue(QueueName=name)
     queue = f"/000000000000/{name}"
@@ -76,7 +76,7 @@ def test_paths_of_queues(address: str) -> None:
 
 
 def test_a_schedule_fires_by_the_scheduled_function(gateway: Gateway) -> None:
-    """What the gateway invokes without being asked."""
+    """The gateway invokes it without a request."""
     sqs, scheduler = client("sqs", gateway.balancer), client("scheduler", gateway.balancer)
     url = sqs.create_queue(QueueName="fired")["QueueUrl"]
     at = datetime.now(UTC) + timedelta(seconds=3)
@@ -105,13 +105,13 @@ WAITING = "select 1 from queue.watcher w join queue.queues q using (queue_id) wh
 
 @pytest.fixture(scope="module")
 def deployments(shared: Database, gateway: Gateway) -> Iterator[list[Any]]:
-    """Clients of the container and of both fronts of the functions."""
+    """Yields clients of the container and of both fronts of the functions."""
     with running_service(shared.pooled_dsn, shared.api_dsn) as service:
         yield [client("sqs", address) for address in (service.url, gateway.http_api, gateway.balancer)]
 
 
 def test_send_via_one_receive_via_another_delete_via_a_third(deployments: list[Any]) -> None:
-    """In every order of the deployments."""
+    """It tests every order of the deployments."""
     deployments[0].create_queue(QueueName="shared", Attributes={"VisibilityTimeout": "600"})
     urls = [deployment.get_queue_url(QueueName="shared")["QueueUrl"] for deployment in deployments]
     for first in range(len(deployments)):
@@ -130,7 +130,8 @@ def test_send_via_one_receive_via_another_delete_via_a_third(deployments: list[A
 
 
 def test_order_and_deduplication_of_a_fifo_queue(deployments: list[Any]) -> None:
-    """Every message is sent twice, via two deployments, and stored once; the group comes in order, one at a time."""
+    """Every message is sent twice, via two deployments, and stored once. The group comes in order, one message at a
+    time."""
     attributes = {"FifoQueue": "true", "VisibilityTimeout": "600"}
     url = deployments[0].create_queue(QueueName="shared.fifo", Attributes=attributes)["QueueUrl"]
     turns = cycle(deployments)
@@ -147,7 +148,7 @@ def test_order_and_deduplication_of_a_fifo_queue(deployments: list[Any]) -> None
     bodies = []
     for _ in range(12):
         (message,) = next(turns).receive_message(QueueUrl=url, MaxNumberOfMessages=1)["Messages"]
-        assert "Messages" not in next(turns).receive_message(QueueUrl=url)  # the group is in flight
+        assert "Messages" not in next(turns).receive_message(QueueUrl=url)  # The group is in flight.
         next(turns).delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         bodies.append(message["Body"])
     assert bodies == [str(n) for n in range(12)]
@@ -157,7 +158,7 @@ def test_order_and_deduplication_of_a_fifo_queue(deployments: list[Any]) -> None
 def test_a_send_by_a_function_wakes_a_long_poll_of_the_container(
     deployments: list[Any], shared: Database, sender: int
 ) -> None:
-    """The container says in the database that it waits; the function's commit notifies it."""
+    """The container records in the database that it waits. The function's commit notifies it."""
     name = f"awaited-{sender}"
     url = deployments[0].create_queue(QueueName=name)["QueueUrl"]
     answers: list[Any] = []

@@ -86,7 +86,7 @@ async def test_an_environment_answers_again_and_again(code: Path) -> None:
 
 
 async def test_ctrl_c_is_not_for_the_functions(code: Path) -> None:
-    """A terminal sends it to its whole session, and each of them would say where it was interrupted."""
+    """A terminal sends it to its whole session, and each function would print where it was interrupted."""
     async with running(function(code, "echo")) as fleet:
         answer = await call(fleet, "echo", {})
     assert answer["session"] == answer["pid"]
@@ -118,7 +118,7 @@ async def test_what_ends_an_environment(
 
 
 async def test_concurrency(code: Path) -> None:
-    """As many environments at once as are asked for, and the idle ones again."""
+    """There are as many environments as concurrent requests, and idle ones are used again."""
     async with running(function(code, "waits"), most=3) as fleet:
         waited = [
             pid
@@ -133,7 +133,7 @@ async def test_idle_environments_make_room(code: Path) -> None:
     async with running(*functions, most=1) as fleet:
         for _ in range(2):
             for each in functions:
-                assert (await call(fleet, each.name, {}))["count"] == 1  # it was gone meanwhile
+                assert (await call(fleet, each.name, {}))["count"] == 1  # It had ended in between.
         assert len(fleet.environments) == 2
 
 
@@ -148,7 +148,7 @@ async def test_a_forgotten_environment_is_made_anew(code: Path) -> None:
 
 
 async def test_instead_of_a_rate_one_after_the_other() -> None:
-    """Schedule comes once a day; here there is a pause of nothing, and never two at a time."""
+    """The schedule's rate is once a day. Here the pause is zero, and never two run at a time."""
     running, seen = 0, asyncio.Semaphore(0)
 
     async def invoke(name: str, event: object) -> bytes:

@@ -1,8 +1,9 @@
-"""Connections that carried nothing for too long are forgotten, and whoever uses one finds out only then.
+"""Tests that connections without traffic for too long are forgotten, and that their user finds out only at the next
+use.
 
-"Introducing NLB TCP configurable idle timeout",
-https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp-configurable-idle-timeout/: after 350 s
-without traffic by default; then whoever sends gets a RST.
+The source is "Introducing NLB TCP configurable idle timeout",
+https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp-configurable-idle-timeout/: the default
+is 350 s without traffic. A later sender gets a RST.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tests.support.programs.local_lambda import from_sources
 
 
 class Clock:
-    """Stands still until the test changes it."""
+    """Implements a clock that stands still until the test changes it."""
 
     now = 0.0
 
@@ -56,7 +57,7 @@ async def echo_server(received: list[bytes]) -> AsyncIterator[tuple[str, int]]:
 async def network(
     target: tuple[str, int], loss: Loss, clock: Clock
 ) -> AsyncIterator[tuple[IdleNetwork, int]]:
-    """The network and its port."""
+    """Yields the network and its port."""
     listener = listening_socket(HOST, 0, reuse_port=False)
     port = listener.getsockname()[1]
     made = IdleNetwork(target, loss, clock=clock)
@@ -92,7 +93,7 @@ async def test_whoever_sends_on_a_forgotten_connection_gets_a_reset() -> None:
 
 
 async def test_what_is_sent_into_the_silence_does_not_arrive() -> None:
-    """Neither at once nor later, and a new connection works."""
+    """It arrives neither at once nor later, and a new connection works."""
     received: list[bytes] = []
     clock = Clock()
     async with echo_server(received) as target, network(target, "silence", clock) as (lossy, port):
@@ -144,10 +145,10 @@ async def send(fleet: Fleet) -> int:
 @pytest.mark.parametrize(
     ("driver", "loss", "statuses"),
     [
-        # The call was under way when the connection broke, and its outcome is unknown (docs/deployment.md).
+        # The call was under way when the connection broke, so its outcome is unknown (docs/deployment.md).
         ("psycopg", "reset", [503, 200]),
         pytest.param("psycopg", "silence", [503, 200], marks=pytest.mark.slow),
-        # BEGIN got no answer, so that the call certainly had no effect: it is made again.
+        # BEGIN got no answer, so the call certainly had no effect and is made again.
         ("pg8000", "reset", [200, 200]),
         pytest.param("pg8000", "silence", [200, 200], marks=pytest.mark.slow),
     ],
@@ -157,7 +158,7 @@ async def test_a_function_whose_connection_is_forgotten(
 ) -> None:
     """It finds out in time, and the next invocation has a new connection.
 
-    It was used a moment ago by the function's own clock, which would otherwise replace it unasked.
+    By the function's clock the connection was just used. Otherwise the function would replace it.
     """
     clock = Clock()
     target = address_of(database.pooled_dsn)

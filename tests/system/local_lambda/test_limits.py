@@ -1,4 +1,5 @@
-"""AWS's limits, in real processes of awslambdaric: a size at the limit works, and one just above is refused.
+"""Tests AWS's limits in real processes of awslambdaric: a size at the limit works, and a slightly larger one is
+refused.
 
 The expected results are those that AWS documents.
 
@@ -91,14 +92,14 @@ async def test_an_event_has_at_most_6_mb(code: Path) -> None:
 
 
 async def test_the_characters_of_an_event_count_as_utf_8(code: Path) -> None:
-    """Not as escapes, which have three times as many bytes."""
+    """They do not count as escapes, which have three times as many bytes."""
     text = {"text": "ü" * (2 * MB)}
     async with running(function(code, "length")) as fleet:
         assert await call(fleet, "length", text) == 2 * MB
 
 
 async def test_a_result_has_at_most_6_mb(code: Path) -> None:
-    """Lambda counts the JSON text: here the quotation marks are two bytes of it."""
+    """Lambda counts the JSON text, in which the quotation marks are two bytes."""
     async with running(function(code, "text")) as fleet:
         assert len(await fleet.invoke("text", {"length": 6 * MB - 2})) == 6 * MB
         with pytest.raises(FunctionError, match=r"Function\.ResponseSizeTooLarge"):
@@ -116,7 +117,7 @@ async def test_more_invocations_at_once_than_allowed_are_refused(
         await asyncio.sleep(0)
         with pytest.raises(TooManyRequestsError):
             await fleet.invoke("sleeps", {})
-        assert await call(fleet, "pid", {}) > 0  # its concurrency is its own
+        assert await call(fleet, "pid", {}) > 0  # It has a reserved concurrency.
         for invocation in under_way:
             assert not invocation.done()
             invocation.cancel()
@@ -132,7 +133,9 @@ async def test_between_invocations_an_environment_is_frozen(code: Path) -> None:
     async with running(function(code, "pid")) as fleet:
         pid = await call(fleet, "pid", {})
         for _ in range(2):
-            await asyncio.to_thread(wait_until, lambda: state_of(pid) == "T")  # stopped by a signal: proc(5)
+            await asyncio.to_thread(
+                wait_until, lambda: state_of(pid) == "T"
+            )  # It is stopped by a signal: proc(5).
             assert await call(fleet, "pid", {}) == pid
 
 
@@ -144,7 +147,7 @@ def state_of(pid: int) -> str:
 async def test_an_environment_ends_after_so_many_invocations(
     code: Path, recycle_after: int, same: list[int]
 ) -> None:
-    """`same`: how many invocations one after the other had the same process."""
+    """`same` says how many consecutive invocations had the same process."""
     async with running(function(code, "pid"), recycle_after=recycle_after) as fleet:
         pids = [await call(fleet, "pid", {}) for _ in range(4)]
     assert [pids.count(pid) for pid in dict.fromkeys(pids)] == same
@@ -170,11 +173,11 @@ async def test_only_tmp_can_be_written_to(code: Path, path: str, error: int) -> 
     path = path.format(code=code, name=f"penstock-test-{uuid4()}")
     async with running(function(code, "writes")) as fleet:
         assert await call(fleet, "writes", {"path": path}) == error
-    assert not exists(path)  # each environment has its own /tmp
+    assert not exists(path)  # Each environment has a separate /tmp.
 
 
 @needs_namespaces
-@pytest.mark.slow  # it fills 512 MB of memory
+@pytest.mark.slow  # It fills 512 MB of memory.
 @pytest.mark.parametrize(("size", "error"), [(511 * MB, 0), (512 * MB + 1, errno.ENOSPC)])
 async def test_tmp_has_512_mb(code: Path, size: int, error: int) -> None:
     async with running(function(code, "writes")) as fleet:

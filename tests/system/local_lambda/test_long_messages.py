@@ -1,6 +1,6 @@
-"""Long messages through every deployment with AWS's limits on: real processes of awslambdaric, and the container.
+"""Sends long messages through every deployment with AWS's limits on: real processes of awslambdaric, and the container.
 
-Limits and their sources: `penstock.response_limit`, `tests.support.local_lambda.limits`.
+`penstock.response_limit` and `tests.support.local_lambda.limits` have the limits and their sources.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MIB = 1_048_576
 
 @pytest.fixture(scope="module")
 def deployments(shared: Database, gateway: Gateway) -> Iterator[dict[str, Any]]:
-    """A client of SQS by each deployment; they serve the same queues."""
+    """Yields a client of SQS for each deployment. They serve the same queues."""
     with running_service(shared.pooled_dsn, shared.api_dsn) as service:
         addresses = dict(zip(DEPLOYMENTS, (service.url, gateway.http_api, gateway.balancer), strict=True))
         clients = {deployment: client(address) for deployment, address in addresses.items()}
@@ -55,9 +55,9 @@ def client(address: str) -> Any:
 def test_none_becomes_a_dead_letter_unseen(
     deployments: dict[str, Any], deployment: str, character: str, suffix: str
 ) -> None:
-    """Ten messages that are 700 KB in their requests, of which a receive counts three before it gives one up.
+    """Ten messages have 700 KB in their requests. A receive counts up to three before it gives one up.
 
-    Each is received once; or it stays, uncounted, the receive is refused by the typed error that names the
+    Each message is received once; or it stays uncounted, the receive fails with the typed error that names the
     deployment, and the container receives it.
     """
     sqs = deployments[deployment]
@@ -68,7 +68,7 @@ def test_none_becomes_a_dead_letter_unseen(
     url = sqs.create_queue(QueueName=f"{name}{suffix}", Attributes={"RedrivePolicy": policy, **fifo})[
         "QueueUrl"
     ]
-    length = 700_000 // len(json.dumps(character)[1:-1])  # as boto3 writes it in the request
+    length = 700_000 // len(json.dumps(character)[1:-1])  # boto3 writes it this way in the request.
     for number in range(10):
         ids = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)} if suffix else {}
         sqs.send_message(QueueUrl=url, MessageBody=f"{number}{character * length}", **ids)
@@ -92,7 +92,7 @@ def test_none_becomes_a_dead_letter_unseen(
 @pytest.mark.parametrize("deployment", ["container", "http_api"])
 @pytest.mark.parametrize("character", ["x", '"'], ids=["letters", "quotes"])
 def test_a_mib_goes_in_and_out(deployments: dict[str, Any], deployment: str, character: str) -> None:
-    """The longest message that there is (SendMessage: 1 MiB), by the deployments that are documented to carry it."""
+    """It sends the longest message (SendMessage: 1 MiB) through the deployments that are documented to carry it."""
     sqs = deployments[deployment]
     url = sqs.create_queue(QueueName=f"mib-{deployment.replace('_', '-')}-{ord(character)}")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody=character * MIB)
@@ -101,7 +101,8 @@ def test_a_mib_goes_in_and_out(deployments: dict[str, Any], deployment: str, cha
 
 
 def test_a_mib_is_refused_by_the_load_balancer(deployments: dict[str, Any]) -> None:
-    """With 413, as "Use Lambda functions as targets" says of bodies over 1 MB; one sent elsewhere is not received."""
+    """The status is 413, as "Use Lambda functions as targets" says of bodies over 1 MB. A message sent elsewhere is not
+    received."""
     sqs = deployments["balancer"]
     url = sqs.create_queue(QueueName="mib-balancer")["QueueUrl"]
     with pytest.raises(ClientError) as caught:
@@ -119,9 +120,9 @@ def test_a_mib_is_refused_by_the_load_balancer(deployments: dict[str, Any]) -> N
 def test_just_below_the_limit_it_comes_and_just_above_it_stays(
     deployments: dict[str, Any], deployment: str, limit: int
 ) -> None:
-    """Messages of one length of escapes: as many as fit come together, and with some characters more one fewer.
+    """The messages have one length of escapes. As many as fit come together, and with some more characters one fewer.
 
-    A quote has four bytes in the answer. 3,500 bytes are for what stands around a message and around all of them.
+    A quote has four bytes in the answer. 3,500 bytes are for the text around each message and around all of them.
     """
     sqs = deployments[deployment]
     count = 2 if deployment == "http_api" else 1
@@ -139,7 +140,7 @@ def test_just_below_the_limit_it_comes_and_just_above_it_stays(
 
 
 def received(sqs: Any, url: str) -> list[tuple[str, str]]:
-    """The first two characters of each message, and how often it was received, until there are no more."""
+    """Returns the first two characters of each message, and how often it was received, until there are no more."""
     found: list[tuple[str, str]] = []
     while messages := sqs.receive_message(
         QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["ApproximateReceiveCount"]

@@ -1,4 +1,4 @@
-"""Long polls at the gateway, whose concurrency is reserved, in real processes: senders find an environment.
+"""Tests long polls at the gateway, whose concurrency is reserved, in real processes: senders find an environment.
 
 "Configuring reserved concurrency for a function",
 https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
@@ -30,7 +30,7 @@ select exists (
 
 
 async def call(fleet: Fleet, action: str, **members: Any) -> Any:
-    """The answer of the gateway. Raises TooManyRequestsError where AWS would throttle."""
+    """Returns the answer of the gateway. Raises TooManyRequestsError where AWS would throttle."""
     event = event_of("http_api", json_request(action, **members))
     response = response_of(json.loads(await fleet.invoke("Gateway", event)))
     assert response.status == 200, response.body
@@ -42,13 +42,14 @@ async def long_poll(fleet: Fleet) -> Any:
 
 
 def is_waiting(database: Database) -> bool:
-    """Whether a long poll has found nothing, and asks again and again."""
+    """Returns whether a long poll has found nothing and asks repeatedly."""
     with psycopg.connect(database.dsn) as connection:
         return connection.execute(WAITS.encode()).fetchone() == (True,)
 
 
 async def test_long_polls_leave_room_for_senders(database: Database, tmp_path: Path) -> None:
-    """As many long polls as the gateway has environments: a quarter of them waits, the others are answered at once."""
+    """There are as many long polls as the gateway has environments. A quarter of them waits, and the others are
+    answered at once."""
     variables = {"DATABASE_URL": database.pooled_dsn, "QUEUE_LAMBDA_WAIT_SECONDS": "20"}
     async with running_stack(tmp_path, {"GatewayConcurrency": str(MOST)}, variables, "Gateway") as fleet:
         for name in ("empty", "orders"):

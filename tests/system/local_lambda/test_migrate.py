@@ -1,6 +1,6 @@
-"""The function that migrates, in a real process of awslambdaric, on a cluster that has none of our roles.
+"""Tests the function that migrates, in a real process of awslambdaric, on a cluster that has none of our roles.
 
-Then the functions of actions with a login that is in penstock_api and in nothing else.
+Then it runs the functions of actions with a login that is only in penstock_api.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ PASSWORD = "long enough"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Postgres]:
-    """With the three logins of the documented setup, and an empty database of the one that migrates."""
+    """Yields a cluster with the three logins of the documented setup, and an empty database of the login that
+    migrates."""
     with new_cluster("any") as server:
         with psycopg.connect(server.superuser_dsn(), autocommit=True) as administrator:
             for role, more in (("migrating", "createrole"), ("serving", ""), ("stranger", "")):
@@ -103,7 +104,7 @@ async def test_who_may_not(cluster: Postgres, tmp_path: Path) -> None:
     ],
 )
 def test_errors_have_types_and_no_passwords(url: str, event: dict[str, object], kind: str, text: str) -> None:
-    """Lambda makes `errorType` of the class, and `errorMessage` of its text."""
+    """Lambda makes `errorType` from the class, and `errorMessage` from its text."""
     with pytest.raises(Exception, match=text) as raised:
         migrate(event, ROOT / "sql", ExecutionEnvironment({"DATABASE_URL": url}))
     assert type(raised.value).__name__ == kind
@@ -111,7 +112,7 @@ def test_errors_have_types_and_no_passwords(url: str, event: dict[str, object], 
 
 
 def documented_command() -> str:
-    """The command that stops a deployment when the migration fails."""
+    """Returns the command that stops a deployment if the migration fails."""
     page = (ROOT / "docs/deployment.md").read_text()
     (command,) = re.findall(r"^(aws lambda invoke .*(?:(?<=\\)\n.*)*)", page, re.MULTILINE)
     assert isinstance(command, str)
@@ -128,9 +129,9 @@ async def run_documented(folder: Path, endpoint: str) -> subprocess.CompletedPro
     )
 
 
-@pytest.mark.slow  # two builds, and AWS's CLI
+@pytest.mark.slow  # It needs two builds, and AWS's CLI.
 async def test_the_documented_command(cluster: Postgres, tmp_path: Path) -> None:
-    """It succeeds when the migration does, and fails when it fails. AWS's CLI itself succeeds in both cases."""
+    """It succeeds if the migration does, and fails if it fails. AWS's CLI itself succeeds in both cases."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         administrator.execute(b"create database tuned owner migrating template template0")
     for role, succeeds in (("migrating", True), ("stranger", False)):
@@ -145,7 +146,7 @@ async def test_the_documented_command(cluster: Postgres, tmp_path: Path) -> None
 
 
 def test_the_settings_of_a_role(cluster: Postgres) -> None:
-    """Time limits by role, as a proxy needs them that pins sessions which set their own."""
+    """Time limits are set by role, because a proxy pins sessions that set them."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         administrator.execute(b"create role tuned login")
         administrator.execute(b"create database more owner migrating template template0")

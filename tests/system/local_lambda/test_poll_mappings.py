@@ -1,4 +1,4 @@
-"""Event source mappings on functions alone: an invocation of PollMappings polls until the next one does."""
+"""Tests event source mappings on functions alone: an invocation of PollMappings polls until the next one does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def answer(fleet: Fleet, request: Request) -> dict[str, Any]:
 async def running(
     database: Database, folder: Path, functions: Functions, worker_seconds: int = 65
 ) -> AsyncIterator[Fleet]:
-    """The stack, with a mapping of a queue whose messages stay invisible for two seconds."""
+    """Runs the stack with a mapping of a queue whose messages stay invisible for two seconds."""
     variables = {
         "DATABASE_URL": database.pooled_dsn,
         "QUEUE_LAMBDA_ENDPOINT": functions.url,
@@ -66,7 +66,7 @@ async def send(fleet: Fleet, *bodies: str) -> None:
 
 
 def is_empty(database: Database) -> bool:
-    """Whether the queue has no message, visible or not."""
+    """Returns whether the queue has no message, visible or not."""
     with psycopg.connect(database.dsn) as db:
         row = db.execute("select count(*) from queue.live_message where finished_at is null").fetchone()
     return row == (0,)
@@ -77,7 +77,7 @@ def invoke(fleet: Fleet) -> asyncio.Task[bytes]:
 
 
 async def test_one_invocation_polls_for_what_comes_meanwhile(database: Database, tmp_path: Path) -> None:
-    """At its beginning the queue had no message. What the function says has failed comes again."""
+    """At its beginning the queue had no message. Messages that the function reports as failed come again."""
     failed_once = threading.Event()
 
     def fails_once(event: Any) -> Any:
@@ -100,7 +100,7 @@ async def test_one_invocation_polls_for_what_comes_meanwhile(database: Database,
 
 
 async def test_the_end_of_an_invocation_waits_for_functions(database: Database, tmp_path: Path) -> None:
-    """It receives for a second, and ends when what it has invoked has ended."""
+    """It receives for a second, and ends when its invocations have ended."""
     goes_on = threading.Event()
 
     def waits(_: Any) -> None:
@@ -127,7 +127,7 @@ async def test_the_end_of_an_invocation_waits_for_functions(database: Database, 
 
 
 def is_polled(database: Database) -> bool:
-    """Whether the mapping belongs to an invocation that receives."""
+    """Returns whether the mapping belongs to an invocation that receives."""
     with psycopg.connect(database.dsn) as db:
         row = db.execute("select count(*) from queue.poller where alive_until > clock_timestamp()").fetchone()
     return row != (0,)
@@ -150,7 +150,7 @@ async def test_an_invocation_that_is_killed_loses_nothing(database: Database, tm
                 await invocation
             goes_on.set()
             assert not is_empty(database)
-            with psycopg.connect(database.dsn, autocommit=True) as db:  # as after a minute
+            with psycopg.connect(database.dsn, autocommit=True) as db:  # This imitates a minute.
                 db.execute("update queue.poller set alive_until = clock_timestamp()")
             invocation = invoke(fleet)
             await asyncio.to_thread(wait_until, lambda: is_empty(database))
@@ -189,7 +189,7 @@ async def answer_function(fleet: Fleet, request: Request, function: str) -> byte
 async def invoked_once(
     database: Database, folder: Path, name: str, *others: str, **given: str
 ) -> AsyncIterator[tuple[Fleet, asyncio.Task[bytes]]]:
-    """A scheduled function, and the one invocation of it."""
+    """Yields a scheduled function and its one invocation."""
     variables = {"DATABASE_URL": database.pooled_dsn, "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8", **given}
     async with running_stack(folder, {}, variables, name, *others) as fleet:
         invocation = asyncio.create_task(asyncio.wait_for(fleet.invoke(name, {}), None))
@@ -275,7 +275,7 @@ async def test_one_invocation_fires_what_is_written_meanwhile(database: Database
 
 async def test_one_invocation_works_on_tasks_that_begin_meanwhile(database: Database, tmp_path: Path) -> None:
     async with invoked_once(database, tmp_path, "Move", "Gateway") as (fleet, invocation):
-        for number in range(2):  # the second one begins when the first is over
+        for number in range(2):  # The second one begins when the first is over.
             with psycopg.connect(database.api_dsn, autocommit=True) as db:
                 dead, source = dead_queue(db, f"-{number}", "jobs")
                 poison(db, source, dead, "letter")

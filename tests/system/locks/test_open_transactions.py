@@ -1,4 +1,4 @@
-"""An application's transaction that stays open keeps its locks; the service goes on with everything else.
+"""Tests an application's open transaction, which keeps its locks while the service continues with all other work.
 
 A request that waits for such a lock gets 503 and Retry-After. Requests that do not need it are not delayed for long.
 """
@@ -22,14 +22,14 @@ ACCOUNT = "000000000000"
 
 @pytest.fixture
 def service(database: Database) -> Iterator[Service]:
-    # A slow machine is no subject here: without protection, calls would wait for a connection as long as this, too.
+    # A slow machine is not tested here. Without protection, calls would wait for a connection this long too.
     settings = {"QUEUE_SHARDS": "1", "QUEUE_POOL_TIMEOUT_MS": "20000"}
     with running_service(database.pooled_dsn, database.api_dsn, **settings) as service:
         yield service
 
 
 class Caller:
-    """Calls actions of SQS; knows the status of each answer."""
+    """Calls actions of SQS, and knows the status of each answer."""
 
     def __init__(self, http: httpx.Client) -> None:
         self.http = http
@@ -56,7 +56,7 @@ class Caller:
         return list(answer.json().get("Messages", []))
 
     def is_ready(self) -> bool:
-        """Within 2 s."""
+        """Returns whether it is ready within 2 s."""
         return self.http.get("/readyz").status_code == 200
 
     def delete(self, queue: str, message: dict[str, Any]) -> httpx.Response:
@@ -71,7 +71,7 @@ def call(service: Service) -> Iterator[Caller]:
 
 @pytest.fixture
 def application(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    """In a transaction that stays open."""
+    """Yields an application in a transaction that stays open."""
     with psycopg.connect(database.dsn) as connection:
         yield connection
         connection.rollback()
@@ -84,7 +84,8 @@ def assert_refused(answer: httpx.Response) -> None:
 def test_an_open_delete_holds_up_only_deletes_of_its_lease(
     call: Caller, application: psycopg.Connection[Any]
 ) -> None:
-    """One message of ten that were received together; and the deletes of every other queue are merged with theirs."""
+    """It deletes one message of ten that were received together. The deletes of every other queue are merged with
+    theirs."""
     for queue in ("orders", "others"):
         call("CreateQueue", QueueName=queue)
         call.send(queue, *"0123456789")
@@ -101,7 +102,7 @@ def test_an_open_delete_holds_up_only_deletes_of_its_lease(
 
 
 def public_id(connection: psycopg.Connection[Any], message: dict[str, Any]) -> int:
-    """The id that SQL callers see."""
+    """Returns the id that SQL callers see."""
     row = connection.execute(
         "select queue.public_id(l.shard, l.id) from queue.log l where l.message_id = %s",
         (message["MessageId"],),
@@ -132,7 +133,8 @@ def test_an_open_send_holds_up_only_its_message_group(
 def test_many_locked_queues_leave_connections_for_the_others(
     call: Caller, application: psycopg.Connection[Any]
 ) -> None:
-    """More queues than the service has connections, each with a group that is locked and a shard that is being read."""
+    """There are more queues than the service has connections. Each has a locked group and a shard that is being
+    read."""
     names = [f"queue-{number}" for number in range(12)]
     for name in names:
         call("CreateQueue", QueueName=name)
@@ -143,7 +145,7 @@ def test_many_locked_queues_leave_connections_for_the_others(
         application.execute("select queue.send_fifo(%s, '1', 'locked')", (f"{name}.fifo",))
         application.execute("select * from queue.receive(%s)", (name,))
     with ThreadPoolExecutor(40) as threads:
-        for known in (False, True):  # the second time it is known who waits for locks
+        for known in (False, True):  # The second time it is known who waits for locks.
             sends = [
                 threads.submit(
                     call, "SendMessage", f"{name}.fifo", MessageBody="x", MessageGroupId="locked",

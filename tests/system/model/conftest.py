@@ -1,4 +1,4 @@
-"""Fixtures of the model: a new installation, whose clock only the model moves."""
+"""Provides a new installation for the model, whose clock only the model moves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.model.service import Service
 
 @pytest.fixture
 def service(deployments: Deployments, clock: Clock) -> Callable[[str], Service]:  # noqa: F811 - the fixtures
-    """The service behind a deployment: container or lambda."""
+    """Returns the service behind a deployment: container or lambda."""
 
     def behind(deployment: str) -> Service:
         return Service(

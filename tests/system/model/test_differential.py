@@ -1,7 +1,7 @@
-"""JSON and Query do the same: random requests of every action, also bad ones, in both.
+"""Compares JSON and Query: random requests of every action, also invalid ones, have the same results.
 
-`make test-slow ARGS="tests/system/model -s"` compares 5,000 requests; MODEL_REQUESTS changes how many, MODEL_SEED
-which.
+`make test-slow ARGS="tests/system/model -s"` compares 5,000 requests. MODEL_REQUESTS changes the number, and MODEL_SEED
+the seed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.model.requests import Act, acts
 from tests.support.model.service import Service
 
 SLOW_REQUESTS = int(os.environ.get("MODEL_REQUESTS", "5000"))
-# One writer a queue: then a standard queue has an order, and both sides receive the same messages.
+# Each queue has one writer. A standard queue then has an order, and both sides receive the same messages.
 ONE_LANE = {"QUEUE_SHARDS": "1"}
 ACCOUNTS = {"json": "111111111111", "query": "222222222222"}
 
@@ -43,7 +43,7 @@ CAREFULLY = settings(
 
 @pytest.fixture(params=["container", "lambda"])
 def pair(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Callable[[], Pair]:
-    """Both sides at a deployment, with new queues each time."""
+    """Returns both sides at a deployment, with new queues each time."""
     url = deployments.endpoint_url(request.param, ONE_LANE)
     clients = {name: make_client(name, url, account, validates=False) for name, account in ACCOUNTS.items()}
 
@@ -56,7 +56,7 @@ def pair(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock)
 
 
 def play(new: Callable[[], Pair], examples: int, number: int) -> int:
-    """How many requests were compared."""
+    """Returns how many requests were compared."""
     requests = 0
 
     @seed(number)
@@ -111,7 +111,7 @@ CAREFUL_MODEL = settings(
 
 
 def play_model(service: Service, examples: int, number: int) -> int:
-    """Examples of at most LENGTH steps; the number of steps."""
+    """Runs examples of at most LENGTH steps. Returns the number of steps."""
 
     class Machine(SqsMachine):
         pass
@@ -136,7 +136,7 @@ def test_the_service_is_like_its_model(
 @pytest.mark.slow
 @pytest.mark.parametrize(("deployment", "share"), [("container", 1), ("lambda", 0.1)])
 def test_many_steps(service: Callable[[str], Service], deployment: str, share: float) -> None:
-    """As many examples as it takes; Hypothesis ends one early when it has drawn much."""
+    """It runs as many examples as necessary. Hypothesis ends an example early when it has drawn much."""
     number = int(os.environ.get("MODEL_SEED") or random.SystemRandom().randrange(2**32))
     behind, began, steps = service(deployment), monotonic(), 0
     sys.stdout.write(f"\n{deployment}: seed {number}\n")

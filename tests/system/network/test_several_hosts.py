@@ -1,6 +1,7 @@
-"""Addresses that name several hosts: the one that accepts writes is found, and left when it no longer does.
+"""Tests addresses that name several hosts: the service finds the one that accepts writes, and leaves it when it no
+longer does.
 
-PostgreSQL documentation, "Specifying Multiple Hosts" and target_session_attrs.
+The source is the PostgreSQL documentation, "Specifying Multiple Hosts" and target_session_attrs.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ WHERE = Statement("pg_catalog.inet_server_port", (), Port)
 
 
 class Pair:
-    """A primary and its standby. `address`: of both, the standby first."""
+    """Holds a primary and its standby. `address` names both, the standby first."""
 
     def __init__(self, primary: Postgres, standby: Path, port: int) -> None:
         self.primary = primary
@@ -57,7 +58,7 @@ class Pair:
         return self.standby.parent / "standby.log"
 
     def exchange_roles(self) -> None:
-        """The standby is promoted, and the former primary accepts no more writes."""
+        """Promotes the standby, and the former primary accepts no more writes."""
         with psycopg.connect(self.primary.superuser_dsn(), autocommit=True) as connection:
             connection.execute("alter system set default_transaction_read_only = on")
             connection.execute("select pg_reload_conf()")

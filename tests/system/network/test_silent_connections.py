@@ -1,6 +1,6 @@
-"""Connections that fall silent while TCP still acknowledges, like those of a frozen pooler or of a hung server.
+"""Tests connections that fall silent while TCP still acknowledges, as with a frozen pooler or a hung server.
 
-Rule: every wait has an end; the client gets 503 with Retry-After, and whatever works again is used again.
+Every wait must end. The client gets 503 with Retry-After, and working servers are used again.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def proxy(database: Database) -> Iterator[LyingProxy]:
 
 @pytest.fixture
 def lied_to(database: Database, proxy: LyingProxy) -> str:
-    """The database's address through the proxy."""
+    """Returns the database's address through the proxy."""
     return make_conninfo(database.api_dsn, host="127.0.0.1", port=proxy.port)
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """As `wait_until`, and the event loop goes on."""
+    """Does the same as `wait_until` while the event loop runs."""
     await asyncio.to_thread(wait_until, condition)
 
 
@@ -77,7 +77,7 @@ def test_a_functions_call_ends_and_the_next_one_works(
     if driver == "psycopg":
         with pytest.raises(ServiceUnavailable):
             function.call(SERIES, (1, 1))
-    assert function.call(SERIES, (2, 2)) == [(2,)]  # pg8000: BEGIN got no answer, so it is made again
+    assert function.call(SERIES, (2, 2)) == [(2,)]  # With pg8000, BEGIN got no answer, so it is made again.
     function.close()
 
 
@@ -85,7 +85,8 @@ def test_a_functions_call_ends_and_the_next_one_works(
 def test_a_function_asks_a_connection_that_was_idle(
     database: Database, proxy: LyingProxy, monkeypatch: pytest.MonkeyPatch, driver: str
 ) -> None:
-    """As one that a load balancer has forgotten while the process was frozen: no client is told."""
+    """The connection is like one that a load balancer has forgotten while the process was frozen. No client gets an
+    error."""
     with psycopg.connect(database.api_dsn) as connection:
         info = connection.info
         address = (
@@ -98,9 +99,9 @@ def test_a_function_asks_a_connection_that_was_idle(
     assert function.call(SERIES, (1, 1)) == [(1,)]
     clock[0] += IDLE_SECONDS + 1
     assert function.call(SERIES, (2, 2)) == [(2,)]
-    assert len(proxy.links) == 1  # it answered, so it is used on
+    assert len(proxy.links) == 1  # It answered, so it stays in use.
     proxy.swallow()
-    for skew in (1, -1):  # the clock of a process that goes on after a freeze may be set back
+    for skew in (1, -1):  # The clock of a process that continues after a freeze may be set back.
         clock[0] += skew * (IDLE_SECONDS + 1)
         assert function.call(SERIES, (3, 3)) == [(3,)]
         proxy.swallow()
@@ -109,7 +110,7 @@ def test_a_function_asks_a_connection_that_was_idle(
 
 # --- the pool --------------------------------------------------------------------------------------------------------
 async def test_pooled_calls_end_and_the_next_ones_work(lied_to: str, proxy: LyingProxy) -> None:
-    """Those that were idle are not tried one after the other: one call finds out for all."""
+    """The idle connections are not tried one after the other: one call finds out for all."""
     pool = Pool(lied_to, 4, 5, call_seconds=CALL_SECONDS)
     await pool.open()
     both = await asyncio.gather(pool.fetch("select pg_sleep(0.01)"), pool.fetch("select pg_sleep(0.01)"))
@@ -124,7 +125,7 @@ async def test_pooled_calls_end_and_the_next_ones_work(lied_to: str, proxy: Lyin
 async def test_merged_calls_end_and_the_next_ones_work(lied_to: str, proxy: LyingProxy) -> None:
     pool = Pool(lied_to, 4, 5, lied_to, call_seconds=CALL_SECONDS)
     await pool.open()
-    while not pool._pipelines.counts[1]:  # it opens in the background
+    while not pool._pipelines.counts[1]:  # It opens in the background.
         await pool.call_pipelined(SERIES, (1, 1))
     proxy.swallow()
     with pytest.raises(OutcomeUnknown):
@@ -138,12 +139,12 @@ async def test_merged_calls_end_and_the_next_ones_work(lied_to: str, proxy: Lyin
 async def test_a_connection_that_ends_after_a_silence_speaks_for_the_others(
     database: Database, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """As when the host vanishes and TCP gives up: those that were idle are not tried one after the other."""
+    """The host vanishes and TCP gives up. The idle connections are not tried one after the other."""
     monkeypatch.setattr(pool_module, "SILENCE_SECONDS", 0.0)
     monkeypatch.setattr(pipeline_pool, "WATCH_SECONDS", 0.01)
     pool = Pool(database.api_dsn, 4, 5, database.api_dsn)
     await pool.open()
-    while not pool._pipelines.counts[1]:  # it opens in the background
+    while not pool._pipelines.counts[1]:  # It opens in the background.
         await pool.call_pipelined(SERIES, (1, 1))
     both = await asyncio.gather(*(pool.fetch("select pg_backend_pid(), pg_sleep(0.01)") for _ in range(2)))
     before = {row[0] for rows in both for row in rows}
@@ -166,7 +167,8 @@ async def test_a_connection_that_ends_after_a_silence_speaks_for_the_others(
 async def test_a_pool_is_stuck_when_its_calls_do_not_end_though_the_database_answers(
     lied_to: str, proxy: LyingProxy
 ) -> None:
-    """What no deadline has ended: /livez fails. While the database does not answer either, a restart would not help."""
+    """No deadline has ended the calls, so /livez fails. While the database does not answer either, a restart would not
+    help."""
     pool = Pool(lied_to, 4, 5, call_seconds=60)
     await pool.open()
     await pool.fetch("select 1")
@@ -174,7 +176,7 @@ async def test_a_pool_is_stuck_when_its_calls_do_not_end_though_the_database_ans
     call = asyncio.get_running_loop().create_task(pool.fetch("select 1"))
     await until(lambda: bool(pool._calls))
     assert not await pool.is_stuck()
-    pool._call_seconds = 0.0  # as if it had been a minute ago
+    pool._call_seconds = 0.0  # This imitates a minute.
     assert await pool.is_stuck()
     proxy.reset()
     with pytest.raises(OutcomeUnknown):
@@ -197,7 +199,7 @@ class Ear:
         self.renewed += 1
 
     def wake_workers(self) -> None:
-        """Does nothing: the test has no workers."""
+        """Does nothing, because the test has no workers."""
 
 
 async def test_the_listener_notices_and_listens_again(
@@ -231,7 +233,7 @@ def send(http: httpx.Client, body: str) -> httpx.Response:
 
 
 def test_the_service_goes_on(database: Database, service: Service, proxy: LyingProxy) -> None:
-    """Calls of that moment get 503; then sends, receives, schedules and measurements work on new connections."""
+    """Calls of that moment get 503. Then sends, receives, schedules and measurements work on new connections."""
     sqs: Any = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with service.http() as http:
@@ -273,7 +275,7 @@ def test_connections_that_end_in_the_middle(service: Service, proxy: LyingProxy,
 
 
 def test_a_database_that_accepts_connections_and_says_nothing(service: Service, proxy: LyingProxy) -> None:
-    """/readyz says so, /livez does not: a restart would not help."""
+    """/readyz reports it and /livez does not, because a restart would not help."""
     sqs: Any = service.sqs()
     sqs.create_queue(QueueName="orders")
     with service.http() as http:

@@ -1,6 +1,7 @@
-"""Backup and restore with the commands of docs/operations.md, then the service there, and clients of before.
+"""Tests backup and restore with the commands of docs/operations.md, and then the service there with older clients.
 
-By dump into a new cluster of another major version, whose transaction ids begin anew; and to a point in time.
+It restores a dump into a new cluster of another major version, whose transaction ids begin again, and restores to a
+point in time.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ from tests.support.programs.penstock_service import running_service
 
 PAGE = (Path(__file__).parents[3] / "docs/operations.md").read_text()
 BLOCKS = re.findall(r"^```(?:sh|ini)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-# As the page writes it where variables are not known.
+# The page writes it this way if variables are not known.
 DOCUMENTED_BACKUP = "/var/backups/penstock"
 SETTINGS = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": b64encode(bytes(32)).decode()}
 ACCOUNT = SystemAccount.choose()
 
 
 class Deployment(NamedTuple):
-    """A service on one of the databases: a client with a key of the service, and the key."""
+    """Represents a service on one of the databases, with a client that has a key of the service, and the key."""
 
     sqs: Any
     key: tuple[str, str]
 
 
 class Sent(NamedTuple):
-    """What clients hold: handles by body, of receives before and after the moment that is restored; a FIFO send."""
+    """Holds what clients have: handles by body, of receives before and after the restored moment, and a FIFO send."""
 
     handles: dict[str, str]
     lost_handles: dict[str, tuple[str, str]]
@@ -74,13 +75,13 @@ def new_key(dsn: str) -> tuple[str, str]:
 
 
 def block(words: str) -> str:
-    """The one block of the page that contains these words."""
+    """Returns the one block of the page that contains these words."""
     (found,) = [text for text in BLOCKS if words in text]
     return str(found)
 
 
 def run_block(words: str, variables: Mapping[str, object], lz4: bool = True) -> str:
-    """Runs a block of the page; returns what it wrote. `lz4`: whether the new server was built with it."""
+    """Runs a block of the page. Returns its output. `lz4` says whether the new server was built with it."""
     text = block(words) if lz4 else block(words).replace("pg_dump ", "pg_dump --no-toast-compression ")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path} | {name: str(value) for name, value in variables.items()}
@@ -97,7 +98,7 @@ def run_block(words: str, variables: Mapping[str, object], lz4: bool = True) -> 
 
 
 def run_block_as_server(words: str, log: Path, variables: Mapping[str, object]) -> None:
-    """The same as the user of the server, which root is not."""
+    """Does the same as the user of the server, which root is not."""
     environment = {name: str(value) for name, value in variables.items()}
     command = ["bash", "-euo", "pipefail", "-c", block(words)]
     done = ACCOUNT.run(command, log=log, environment=environment)
@@ -105,7 +106,7 @@ def run_block_as_server(words: str, log: Path, variables: Mapping[str, object]) 
 
 
 def receive(sqs: Any, url: str, **options: Any) -> dict[str, str]:
-    """Receipt handles by body."""
+    """Returns receipt handles by body."""
     messages = sqs.receive_message(QueueUrl=url, **options).get("Messages", [])
     return {message["Body"]: message["ReceiptHandle"] for message in messages}
 
@@ -115,7 +116,7 @@ def urls(sqs: Any) -> list[str]:
 
 
 def before(sqs: Any) -> Sent:
-    """Messages in all states."""
+    """Creates messages in all states."""
     url = sqs.create_queue(QueueName="orders", Attributes={"VisibilityTimeout": "600"})["QueueUrl"]
     fifo = sqs.create_queue(QueueName="steps.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     for body in ("handled later", "in flight", "waits"):
@@ -130,7 +131,7 @@ def before(sqs: Any) -> Sent:
 
 
 def after(sqs: Any, sent: Sent) -> None:
-    """Messages that the restored database does not know, received by consumers that go on."""
+    """Creates messages that the restored database does not know, received by consumers that continue."""
     for number in range(20):
         body = f"sent-later-{number}"
         for url in urls(sqs):
@@ -144,7 +145,7 @@ def after(sqs: Any, sent: Sent) -> None:
 
 
 def check_restored(sqs: Any, sent: Sent) -> None:
-    """The queue is the queue of that moment, and what clients still hold reaches nothing else."""
+    """Checks that the queue has its state of that moment, and that older handles reach nothing else."""
     url, fifo = urls(sqs)
     left = {"handled later", "in flight", "waits"} - set(sent.handles)
     assert set(receive(sqs, url, MaxNumberOfMessages=10)) == left
@@ -155,7 +156,9 @@ def check_restored(sqs: Any, sent: Sent) -> None:
     names = ["ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible"]
     counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
     assert counts == {names[0]: "1", names[1]: "2"}
-    again = sqs.send_message(QueueUrl=fifo, **sent.step)  # known: not stored a second time
+    again = sqs.send_message(
+        QueueUrl=fifo, **sent.step
+    )  # The message is known, and not stored a second time.
     assert again["SequenceNumber"] == sent.sequence_number
     third = sqs.send_message(
         QueueUrl=fifo, **{**sent.step, "MessageDeduplicationId": "3", "MessageBody": "third"}
@@ -177,7 +180,7 @@ def check_restored(sqs: Any, sent: Sent) -> None:
 
 
 def delete_if_it_can(sqs: Any, url: str, handle: str) -> None:
-    """SQS answers success for a handle whose message is gone; a FIFO queue may call it invalid."""
+    """Deletes a message. SQS answers success for a handle whose message is gone. A FIFO queue may call it invalid."""
     try:
         sqs.delete_message(QueueUrl=url, ReceiptHandle=handle)
     except sqs.exceptions.ReceiptHandleIsInvalid:
@@ -185,7 +188,7 @@ def delete_if_it_can(sqs: Any, url: str, handle: str) -> None:
 
 
 def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
-    """The old cluster is at epoch 3 of its transaction ids, the new one begins at some 700."""
+    """The old cluster is at epoch 3 of its transaction ids. The new one begins at about 700."""
     with ExitStack() as stack:
         old = stack.enter_context(new_cluster("system"))
         ACCOUNT.run([old.binaries.path("pg_ctl"), "stop", "-w", "-D", old.data])
@@ -213,7 +216,7 @@ def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
         output = run_block("penstock doctor --after-restore", variables)
         assert "grants applied" in output
         assert output.endswith("no problem found\n")
-        with service(new.service_dsn(), deployment.key) as restored:  # under the same encryption key
+        with service(new.service_dsn(), deployment.key) as restored:  # It has the same encryption key.
             check_restored(restored.sqs, sent)
         with psycopg.connect(new.service_dsn()) as connection:
             (transaction,) = connection.execute("select pg_current_xact_id()::text").fetchone() or ("",)
@@ -221,7 +224,7 @@ def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
 
 
 def test_to_a_point_in_time() -> None:
-    """A base backup, and the archived log up to a moment before the last messages."""
+    """It uses a base backup, and the archived log up to a moment before the last messages."""
     with ephemeral_state(memory_directory()) as state:
         backup = ACCOUNT.make_private_folder(state / "backups") / "penstock"
         log = ACCOUNT.write(state / "log", "")
@@ -246,7 +249,7 @@ def test_to_a_point_in_time() -> None:
             with psycopg.connect(old.superuser_dsn(), autocommit=True) as connection:
                 connection.execute("select pg_switch_wal()")
             stop: list[str | Path] = [old.binaries.path("pg_ctl"), "stop", "-w", "-D"]
-            ACCOUNT.run([*stop, old.data])  # which archives the rest of the log
+            ACCOUNT.run([*stop, old.data])  # This archives the rest of the log.
             ACCOUNT.make_private_folder(state)
             run_block_as_server("recovery_target_time", log, {**variables, "MOMENT": moment})
             try:
@@ -261,7 +264,7 @@ def test_to_a_point_in_time() -> None:
 def test_a_dump_leaves_no_gap_where_new_messages_would_be_lost(
     postgres: TestServer, database: Database, empty_database: Database, tmp_path: Path
 ) -> None:
-    """Cursors, identities and sequences go on behind what was restored."""
+    """Cursors, identities and sequences continue behind the restored values."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         connection.execute("select queue.create('q')")
         for number in range(30):

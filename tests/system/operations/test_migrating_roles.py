@@ -1,4 +1,5 @@
-"""Migrations by a superuser, a role that may make roles, or its plain owner. On both versions of PostgreSQL.
+"""Tests migrations by a superuser, by a role that may create roles, and by the plain owner, on both versions of
+PostgreSQL.
 
 Roles belong to a whole cluster, so each case begins with a cluster that has none of ours.
 """
@@ -27,7 +28,7 @@ from penstock_web.local.up import UpOptions, with_database
 from tests.support.database import new_cluster
 from tests.support.sql.calls import call
 
-# One server a version, not one in each process of the tests.
+# There is one server for each version, not one in each process of the tests.
 pytestmark = pytest.mark.xdist_group("migrating roles")
 
 PASSWORD = "long enough"
@@ -35,7 +36,7 @@ ACCOUNT, REGION = "111111111111", "eu-west-1"
 
 
 class Case(NamedTuple):
-    """Addresses of an empty database: as the superuser, as the role that migrates, as an application."""
+    """Holds addresses of an empty database: as the superuser, as the role that migrates, as an application."""
 
     superuser: str
     migrating: str
@@ -51,7 +52,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Postgres]:
 
 @contextmanager
 def empty_database(cluster: Postgres, attributes: str) -> Iterator[Case]:
-    """A database that a role with these attributes owns, and a login for an application that is in no group yet."""
+    """Yields a database that a role with these attributes owns, and a login for an application that is in no group
+    yet."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         for role in ROLES:
             administrator.execute(f"drop role if exists {role}".encode())
@@ -81,7 +83,7 @@ def send_and_receive(address: str) -> None:
 
 
 def check_application(case: Case) -> None:
-    """The SQL interface works for a role of the group, which stands for an account and reads no table."""
+    """Checks that the SQL interface works for a role of the group, which has an account and reads no table."""
     with psycopg.connect(case.superuser, autocommit=True) as administrator:
         administrator.execute("grant penstock_app to shop")
     with psycopg.connect(case.migrating, autocommit=True) as connection:
@@ -112,7 +114,7 @@ def test_who_may_make_roles_makes_them(cluster: Postgres, attributes: str) -> No
 
 
 def test_a_plain_owner_gets_the_commands(cluster: Postgres, capsys: pytest.CaptureFixture[str]) -> None:
-    """All but the roles of applications works meanwhile; the commands, as printed, are what was missing."""
+    """Everything except the roles of applications works. The printed commands add the missing roles."""
     with empty_database(cluster, "") as case:
         missing = migrate(case.migrating).missing_roles
         assert main(["doctor", "--database", case.migrating]) == 1
@@ -147,7 +149,8 @@ def test_rights_that_were_taken_away_come_back(cluster: Postgres) -> None:
 
 
 def test_a_superuser_does_not_own_the_functions(cluster: Postgres) -> None:
-    """Whoever migrates: they run with the rights of penstock_owner, which may neither log in nor do everything."""
+    """The functions run with the rights of penstock_owner, which may neither log in nor do everything, whichever role
+    migrates."""
     with empty_database(cluster, "superuser") as case:
         with psycopg.connect(case.superuser, autocommit=True) as administrator:
             administrator.execute("create role penstock_owner superuser nologin")
@@ -162,7 +165,7 @@ def test_a_superuser_does_not_own_the_functions(cluster: Postgres) -> None:
 
 
 def test_an_application_moves_over_as_documented(cluster: Postgres) -> None:
-    """From the group of the service, with a connection that stays open."""
+    """It leaves the group of the service with a connection that stays open."""
     page = (Path(__file__).parents[3] / "docs/operations.md").read_text()
     (commands,) = re.findall(r"^```sql\n(begin;\ngrant penstock_app .*?)```", page, re.MULTILINE | re.DOTALL)
     with empty_database(cluster, "createrole") as case:

@@ -1,4 +1,4 @@
-"""A container whose password is in a file gets a new one while it works, as docs/operations.md says."""
+"""Changes the password of a running container, which reads it from a file, as docs/operations.md says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write(file: Path, password: str) -> None:
 
 
 def test_a_password_in_a_file_changes_under_traffic(database: Database, tmp_path: Path) -> None:
-    """Sends go on while it changes; then all connections end, and the next sends need new ones."""
+    """Sends continue while it changes. Then all connections end, and the next sends need new ones."""
     file = tmp_path / "password"
     write(file, "first")
     place = {name: value for name, value in conninfo_to_dict(database.api_dsn).items() if name != "password"}

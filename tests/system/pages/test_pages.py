@@ -1,4 +1,4 @@
-"""Every code block of README.md and docs/ runs, in the order of its page, on a fresh installation: `make test-docs`.
+"""Runs every code block of README.md and docs/ in the order of its page, on a fresh installation: `make test-docs`.
 
 Blocks that cannot run here are skipped one by one, so that pytest's summary has each reason with their number.
 """
@@ -18,7 +18,7 @@ from tests.support.pages.script import missing_lines, printed
 ALL = {page: blocks(page) for page in pages()}
 RUN = [page for page, found in ALL.items() if any(block.is_run for block in found)]
 NOT_RUN = [block for found in ALL.values() for block in found if block.kind == "not run"]
-# Minutes, for Spark: `make test-slow` runs them.
+# They take minutes with Spark, so `make test-slow` runs them.
 SLOW = ("docs/metrics.md", "docs/metrics_job.md", "docs/export.md")
 
 

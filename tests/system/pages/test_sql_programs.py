@@ -1,4 +1,4 @@
-"""The programs of docs/your_database.md that need additional packages: Django, and node-postgres."""
+"""Runs the programs of docs/your_database.md that need additional packages: Django, and node-postgres."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROGRAMS = {
 
 @pytest.fixture
 def tables(database: Database) -> Database:
-    """The tables and the queue that the page has made above its programs."""
+    """Returns the tables and the queue that the page has created above its programs."""
     (setup,) = [block.text for block in blocks(PAGE) if "create table shop.orders" in block.text]
     statements = setup.partition("<<'SQL'\n")[2].partition("SQL\n")[0].replace("grant ", "-- grant ")
     with psycopg.connect(database.api_dsn) as connection:
@@ -40,7 +40,7 @@ def test_a_program_sends_and_receives(tables: Database, tmp_path: Path, language
     (program,) = [block.text for block in blocks(PAGE) if block.value == HERE and block.language == language]
     interpreter, name = PROGRAMS[language]
     (tmp_path / name).write_text(program)
-    (tmp_path / "node_modules").symlink_to(NODE / "node_modules")  # imports are looked up beside the program
+    (tmp_path / "node_modules").symlink_to(NODE / "node_modules")  # Imports are looked up beside the program.
     done = subprocess.run(
         [interpreter, tmp_path / name], env={**os.environ, "SHOP_URL": tables.api_dsn}, text=True,
         capture_output=True, check=False,

@@ -1,4 +1,4 @@
-"""The pooler of the container: its own entry point, its own scripts, on a real PgBouncer and PostgreSQL."""
+"""Tests the pooler of the container: its entry point and its scripts, on a real PgBouncer and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POOLER_PASSWORD = 'a pooler\'s "own" word'
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    """A database, after the script that the image of PostgreSQL runs."""
+    """Yields a database after the script that the image of PostgreSQL runs."""
     with (
         ephemeral_state(memory_directory()) as state,
         running_postgres(state, SystemAccount.choose()) as server,
@@ -52,7 +52,7 @@ def test_other_roles_are_looked_up(server: Postgres) -> None:
 
 
 def test_without_the_password_only_the_service_comes_in(server: Postgres) -> None:
-    """As on RDS, where no role may read secrets."""
+    """On RDS no role may read secrets."""
     with psycopg.connect(server.superuser_dsn(DATABASE), autocommit=True) as connection:
         connection.execute("create role other login password 'first'")
     with running_pooler(server) as port:

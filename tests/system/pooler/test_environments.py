@@ -1,7 +1,7 @@
-"""Many execution environments through PgBouncer on ten connections to the server; then all of it falls over.
+"""Tests many execution environments through PgBouncer on ten connections to the server, and then failures of all of it.
 
-200 environments and 20,000 requests without an error, then kill -9 of PgBouncer, a restart and a kill -9 of PostgreSQL
-under the load: everybody works again within 5 s of the return, and nothing that was acknowledged is lost.
+200 environments make 20,000 requests without an error. PgBouncer then gets kill -9, and PostgreSQL a restart and a kill
+-9 under the load. Every environment works again within 5 s of the return, and no acknowledged message is lost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.support.database import memory_directory
 from tests.support.sql.calls import create
 from tests.support.sql.server_crash import kill_server
 
-POOL_SIZE = 8  # and 2 in reserve (pgbouncer.ini.tmpl): 10 connections to the server
+POOL_SIZE = 8  # 2 are in reserve (pgbouncer.ini.tmpl), which makes 10 connections to the server.
 MOST_CONNECTIONS = 10
 LONGEST_RECOVERY_SECONDS = 5.0
 
@@ -37,7 +37,7 @@ _BUSY = "select count(*) from pg_stat_activity where usename = 'penstock' and ba
 
 @dataclass(frozen=True)
 class Plan:
-    """Environments are spread over processes, each with a separate queue."""
+    """Spreads environments over processes, each with a separate queue."""
 
     processes: int
     environments: int
@@ -47,7 +47,7 @@ class Plan:
 
 
 class Process:
-    """Some environments (many_environments.py)."""
+    """Holds some environments (many_environments.py)."""
 
     def __init__(self, url: str, arn: str, environments: int) -> None:
         command = [
@@ -79,7 +79,8 @@ class Process:
 
 @dataclass
 class Stage:
-    """Everything that runs, and its results. `outages`: when each began, and when the service took calls again."""
+    """Holds everything that runs, and its results. `outages` says when each began, and when the service took calls
+    again."""
 
     server: Postgres
     stack: ExitStack
@@ -89,7 +90,7 @@ class Stage:
     pooler: PgBouncer | None = None
 
     def pool(self) -> PgBouncer:
-        """Starts PgBouncer, on the port that it had."""
+        """Starts PgBouncer on its former port."""
         port = self.pooler.port if self.pooler else 0
         state = self.server.data.parents[1]
         self.pooler = self.stack.enter_context(
@@ -121,7 +122,7 @@ class Stage:
         self.outages.append((disaster, begun, time.time()))
 
     def progress(self, requests: int) -> None:
-        """Returns when so many more transactions were made; counts connections to the server meanwhile."""
+        """Returns when this many more transactions were made, and counts connections to the server during that time."""
         with psycopg.connect(self.server.superuser_dsn(), autocommit=True) as connection:
             goal = transactions(connection) + requests
             deadline = time.monotonic() + 120
@@ -180,7 +181,8 @@ def survive(plan: Plan, report: Callable[[str], None]) -> None:
 
 
 def check(stage: Stage, seen: list[dict[str, Any]], report: Callable[[str], None]) -> None:
-    """Nothing lost, no request waited too long, and the server never had more than its ten connections."""
+    """Checks that nothing is lost, that no request waited too long, and that the server never had more than its ten
+    connections."""
     assert [each["unexpected"] for each in seen] == [[]] * len(seen)
     assert [each["violations"] for each in seen] == [{}] * len(seen)
     assert 1 < stage.most_connections <= MOST_CONNECTIONS

@@ -1,4 +1,4 @@
-"""When every connection to the server is taken, callers are told so with 503 and Retry-After: in every deployment."""
+"""Tests that callers get 503 and Retry-After in every deployment if every connection to the server is taken."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pooler(server: Postgres) -> Iterator[PgBouncer]:
 
 
 def taken(pooler: PgBouncer, stack: ExitStack) -> None:
-    """Transactions that stay open, as many as there are connections to the server."""
+    """Opens as many transactions as there are connections to the server."""
     for _ in range(POOL_SIZE + RESERVE):
         connection = psycopg.connect(pooler.dsn(), prepare_threshold=None)
         stack.callback(connection.close)

@@ -1,4 +1,4 @@
-"""TLS to PgBouncer and to PostgreSQL, with both drivers: whose certificate is trusted, and for which host."""
+"""Tests TLS to PgBouncer and to PostgreSQL with both drivers: the trusted certificate, and its host."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_without_certificates_there_is_no_tls(server: Postgres, driver: str) -> 
 
 @pytest.fixture(scope="module")
 def server_with_tls(server: Postgres) -> Iterator[Postgres]:
-    """The same as infra/terraform has it: connections without TLS are refused. Skipped where PostgreSQL has no TLS."""
+    """Yields the same as infra/terraform: connections without TLS are refused. Skipped if PostgreSQL has no TLS."""
     with psycopg.connect(server.superuser_dsn()) as connection:
         if connection.execute("show ssl_library").fetchone() == ("",):
             pytest.skip("this PostgreSQL was built without TLS")

@@ -1,8 +1,9 @@
-"""What AWS allows a stack, and what a stack should allow others: the templates after their transforms.
+"""Checks AWS's limits of a stack, and the rights that a stack should give: the templates after their transforms.
 
-Sources: "Understand CloudFormation quotas" (CloudFormation User Guide); "Quotas for your Application Load Balancers"
-(Elastic Load Balancing); "Granting function access to AWS services" (AWS Lambda Developer Guide): a permission for a
-service names the resource or the account that may use the service; "Security best practices in IAM" (IAM User Guide).
+The sources are "Understand CloudFormation quotas" (CloudFormation User Guide); "Quotas for your Application Load
+Balancers" (Elastic Load Balancing); "Granting function access to AWS services" (AWS Lambda Developer Guide): a
+permission for a service names the resource or the account that may use the service; and "Security best practices in
+IAM" (IAM User Guide).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tests.support.stack.templates import expanded, of_type, transformed
 pytestmark = pytest.mark.tools
 
 TEMPLATE = (ROOT / "template.yaml").read_text()
-# Made when a test asks: only `make check-sam` installs what makes them.
+# They are made when a test needs them, because only `make check-sam` installs the tools.
 MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "functions": lambda: transformed(TEMPLATE),
     "functions, gradually": lambda: transformed(add_gradual_deployment(TEMPLATE, "1")),
@@ -47,7 +48,7 @@ def template(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def test_cloudformation_takes_it(template: dict[str, Any]) -> None:
-    """Quotas that cannot be raised. SAM and loops multiply what the files have."""
+    """The quotas cannot be raised. SAM and loops multiply the content of the files."""
     text = json.dumps(template)
     assert text.count("{{resolve:") <= 60
     assert len(text) <= 1_000_000
@@ -59,7 +60,7 @@ def test_cloudformation_takes_it(template: dict[str, Any]) -> None:
 
 
 def physical_names(template: dict[str, Any], stack: str) -> Iterator[tuple[str, str]]:
-    """Kind and name of what a stack of this name gives a name to, which has to be its own."""
+    """Yields kind and name of each resource that a stack with this name names explicitly. The name has to be unique."""
     for resource in template["Resources"].values():
         kind = resource["Type"].rpartition("::")[2]
         for name in {f"{kind}Name", f"{resource['Type'].split('::')[1]}Name", "LogGroupName", "Name"}:
@@ -68,7 +69,7 @@ def physical_names(template: dict[str, Any], stack: str) -> Iterator[tuple[str, 
 
 
 def test_two_stacks_have_no_name_in_common(template: dict[str, Any]) -> None:
-    """In one account and region. Names of stages and aliases are those of an API or function."""
+    """The stacks are in one account and region. Names of stages and aliases belong to an API or function."""
     first, second = (set(physical_names(template, stack)) for stack in ("blue", "green"))
     theirs = ("AWS::ApiGatewayV2::Stage", "AWS::Lambda::Alias")
     assert {(kind, name) for kind, name in first & second if kind not in theirs} == set()
@@ -82,7 +83,7 @@ def test_every_function_has_its_stack_in_its_name(stack: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("template", ["functions", "load balancer"], indirect=True)
 def test_who_may_call_a_function(template: dict[str, Any]) -> None:
-    """The API of this stack; load balancers of this account. Never a service for whoever uses it."""
+    """The API of this stack and load balancers of this account may. A service for any user of it may never."""
     permissions = of_type(template, PERMISSION)
     assert permissions
     for permission in permissions.values():
@@ -98,7 +99,7 @@ def test_who_may_call_a_function(template: dict[str, Any]) -> None:
 
 
 def statements(value: Any) -> Iterator[dict[str, Any]]:
-    """All statements in policies, whatever conditions of the template they are under."""
+    """Yields all statements in policies, under any conditions of the template."""
     if isinstance(value, dict):
         if "Effect" in value:
             yield value
@@ -116,7 +117,7 @@ def actions(statement: dict[str, Any]) -> set[str]:
 
 
 def test_roles_allow_what_is_needed(stack: dict[str, Any]) -> None:
-    """One statement with each action that functions need; "*" only where the service knows no resource to name."""
+    """One statement has each action that functions need. "*" occurs only if the service knows no resource to name."""
     roles = of_type(stack, ROLE)
     assert len(roles) > 1
     allowed: dict[str, Any] = {}
@@ -149,7 +150,8 @@ def test_what_functions_write_is_kept_for_a_while(stack: dict[str, Any]) -> None
 
 
 def test_every_open_route_leads_to_a_function_that_asks_for_signatures(stack: dict[str, Any]) -> None:
-    """API Gateway has no authorizer for AWS's signatures of another service; functions verify them (QUEUE_ACCESS)."""
+    """API Gateway has no authorizer for AWS's signatures of another service, so functions verify them
+    (QUEUE_ACCESS)."""
     (api,) = of_type(stack, "AWS::ApiGatewayV2::Api").values()
     uris = {
         method["x-amazon-apigateway-integration"]["uri"]["Fn::Sub"]
@@ -166,7 +168,7 @@ def test_every_open_route_leads_to_a_function_that_asks_for_signatures(stack: di
 
 
 def test_a_load_balancer_takes_the_rules(balancer: dict[str, Any]) -> None:
-    """100 rules, 100 target groups, 5 values in the conditions of a rule."""
+    """The limits are 100 rules, 100 target groups, and 5 values in the conditions of a rule."""
     rules, groups = (
         of_type(balancer, f"AWS::ElasticLoadBalancingV2::{kind}") for kind in ("ListenerRule", "TargetGroup")
     )

@@ -1,7 +1,9 @@
-"""The stack as CloudFormation gets it, after SAM's transform: template.yaml, and what infra.generate.gradual makes.
+"""Checks the stack as CloudFormation gets it after SAM's transform: template.yaml, and the output of
+infra.generate.gradual.
 
-Sources: "Understand CloudFormation quotas" (CloudFormation User Guide): 500 resources a template; "AutoPublishAlias"
-and "DeploymentPreference" (AWS SAM Developer Guide); "Customize HTTP API access logs" (API Gateway Developer Guide).
+The sources are "Understand CloudFormation quotas" (CloudFormation User Guide): 500 resources in a template;
+"AutoPublishAlias" and "DeploymentPreference" (AWS SAM Developer Guide); and "Customize HTTP API access logs" (API
+Gateway Developer Guide).
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from tests.support.stack.templates import Resources, transformed
 pytestmark = pytest.mark.tools
 
 TEMPLATE = (ROOT / "template.yaml").read_text()
-FUNCTIONS = len(ACTIONS) + 2 + 6  # and Gateway, Rest, and the scheduled ones
+FUNCTIONS = len(ACTIONS) + 2 + 6  # Gateway, Rest and the scheduled ones are added.
 MOST_RESOURCES = 500
 
 
 def resources_of(text: str, *parameters: str) -> Resources:
-    """The resources after the transform."""
+    """Returns the resources after the transform."""
     found: Resources = transformed(text, *parameters)["Resources"]
     return found
 
@@ -49,7 +51,8 @@ def test_gradually_every_function_has_a_version_an_alias_and_a_group() -> None:
     for kind in ("Lambda::Function", "Lambda::Version", "Lambda::Alias", "CodeDeploy::DeploymentGroup"):
         assert found[kind] == FUNCTIONS
     assert found.total() <= MOST_RESOURCES
-    # Three more for each function, an application of CodeDeploy and its role: what docs/deployment.md counts.
+    # Each function has three more, and there are an application of CodeDeploy and its role. docs/deployment.md has the
+    # count.
     assert found.total() == kinds(resources_of(TEMPLATE)).total() + 3 * FUNCTIONS + 2
 
 
@@ -67,7 +70,7 @@ def test_whoever_calls_a_function_calls_its_alias() -> None:
             if r["Type"] == "AWS::Scheduler::Schedule"
         ),
     ]
-    assert len(called) > 12  # the actions of EventBridge Scheduler
+    assert len(called) > 12  # These are the actions of EventBridge Scheduler.
     assert [each for each in called if not each["Ref"].endswith(f"Alias{ALIAS}")] == []
     (api,) = (r["Properties"]["Body"] for r in resources.values() if r["Type"] == "AWS::ApiGatewayV2::Api")
     integrations = [
@@ -80,7 +83,7 @@ def test_whoever_calls_a_function_calls_its_alias() -> None:
 
 
 def test_each_deployment_has_new_versions() -> None:
-    """Also one that changes no code: otherwise a parameter's new value would reach no alias."""
+    """A deployment that changes no code has them too. Otherwise a parameter's new value would reach no alias."""
     first, second = (
         versions(resources_of(add_gradual_deployment(TEMPLATE, release))) for release in ("1", "2")
     )
@@ -117,11 +120,11 @@ def test_the_http_api_logs_requests_but_nothing_of_messages() -> None:
     line = json.loads(settings["Format"])
     assert {"$context.requestId", "$context.status", "$context.identity.sourceIp"} < set(line.values())
     assert not {"$context.path", "$context.rawPath", "$context.queryString"} & set(line.values())
-    assert len(settings["Format"]) < 3000  # API Gateway takes 3 KB
+    assert len(settings["Format"]) < 3000  # API Gateway accepts 3 KB.
 
 
 def test_the_function_that_migrates_is_called_by_nobody_else() -> None:
-    """A stack with one function, whose own role reads one secret; nothing invokes it."""
+    """It is a stack with one function, whose separate role reads one secret. Nothing invokes it."""
     resources = resources_of((ROOT / "infra/migrate/template.yaml").read_text())
     found = kinds(resources)
     assert found == {"Lambda::Function": 1, "Lambda::LayerVersion": 1, "IAM::Role": 1, "Logs::LogGroup": 1}

@@ -1,4 +1,5 @@
-"""Terraform takes every setting by its name, and refuses in its plan what the service would refuse when it starts."""
+"""Tests that Terraform accepts every setting by its name, and that its plan refuses what the service would refuse at
+its start."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ SECRETS = [setting.name for setting in SETTINGS if setting.secret]
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    """A copy of the module, in which Terraform may write."""
+    """Returns a copy of the module in which Terraform may write."""
     return Path(shutil.copytree(MODULE, tmp_path / "settings"))
 
 
 def evaluate(module: Path, expression: str, settings: Mapping[str, str], secrets: Mapping[str, str]) -> Any:
-    """What an expression is with these variables. It needs no provider and no account."""
+    """Returns the value of an expression with these variables. It needs no provider and no account."""
     variables = {"defaults": {"QUEUE_ACCESS": "sigv4"}, "settings": settings, "secret_settings": secrets}
     (module / "x.tfvars.json").write_text(json.dumps(variables))
     (module / "cli.rc").touch()

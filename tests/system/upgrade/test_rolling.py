@@ -1,7 +1,7 @@
-"""A rolling upgrade under load: migrations, then new processes beside the old ones, then the old ones stop.
+"""Tests a rolling upgrade under load: migrations, then new processes beside the old ones, then the old ones stop.
 
-The old ones are the code of the previous release (tests/support/upgrade/release.py). Clients see nothing of it beyond
-what their SDK repeats, and every message that was acknowledged arrives; those of a FIFO queue once and in order.
+The old processes run the code of the previous release (tests/support/upgrade/release.py). Clients see nothing of it
+except repeats of their SDK. Every acknowledged message arrives, and messages of a FIFO queue arrive once and in order.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tests.support.upgrade.customers import OTHERS, WANTED, Customers, set_up
 from tests.support.upgrade.release import environment_of, unpack, unpack_next, version_of
 
 WORKERS = 2
-MESSAGES = 300  # deleted of each queue, in each phase
+MESSAGES = 300  # This many are deleted of each queue in each phase.
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
 
 
 @dataclass
 class Fleet:
-    """Processes of one release on the port that they all share (SO_REUSEPORT), as behind a load balancer."""
+    """Runs processes of one release on the port that they all share (SO_REUSEPORT), as behind a load balancer."""
 
     port: int
     environment: Mapping[str, str]
@@ -57,7 +57,8 @@ class Fleet:
             os.close(ready)
 
     def stop_one(self) -> None:
-        """SIGTERM, and a good end. Its standard input stays open: a worker whose input ends gets a second SIGTERM."""
+        """Sends SIGTERM, and checks a good end. Its standard input stays open, because a worker whose input ends gets a
+        second SIGTERM."""
         process = self.processes.pop()
         process.terminate()
         assert process.wait(timeout=30) == 0
@@ -71,14 +72,14 @@ class Fleet:
 
 @dataclass
 class Installation:
-    """A database behind PgBouncer, first of the previous release, and the processes of both."""
+    """Holds a database behind PgBouncer, first of the previous release, and the processes of both."""
 
     server: Postgres
     old: Fleet
     new: Fleet
 
     def migrate(self, fleet: Fleet) -> float:
-        """As the code of these processes does; seconds."""
+        """Migrates with the code of these processes. Returns the seconds."""
         began = time.monotonic()
         subprocess.run(
             [*COMMAND, "migrate"], env=dict(fleet.environment), check=True, stdout=subprocess.DEVNULL
@@ -86,7 +87,7 @@ class Installation:
         return time.monotonic() - began
 
     def functions(self) -> str:
-        """Which release's functions are recorded."""
+        """Returns the release whose functions are recorded."""
         with psycopg.connect(self.server.service_dsn()) as connection:
             row = connection.execute("select name from queue.migration where number = 0").fetchone()
         assert row is not None
@@ -109,7 +110,7 @@ def installed(release: Path, following: Path) -> Iterator[Installation]:
 
 
 def subscribe(customers: Customers, topic: str) -> list[str]:
-    """Both queues with their filter policies; the subscriptions' ARNs."""
+    """Subscribes both queues with their filter policies. Returns the subscriptions' ARNs."""
     sns = customers.client("sns")
     return [
         sns.subscribe(
@@ -123,7 +124,8 @@ def subscribe(customers: Customers, topic: str) -> list[str]:
 
 
 def administer(customers: Customers, topic: str, subscriptions: list[str]) -> None:
-    """Calls actions whose SQL functions changed since the last release: they must work with the code of either."""
+    """Calls actions whose SQL functions changed since the last release. They must work with the code of either
+    release."""
     sns: Any = customers.client("sns")
     assert subscribe(customers, topic) == subscriptions
     sns.set_topic_attributes(TopicArn=topic, AttributeName="DisplayName", AttributeValue="News")
@@ -166,7 +168,7 @@ def test_nothing_fails_and_nothing_is_lost(tmp_path: Path, capsys: pytest.Captur
 
 
 def check(customers: Customers) -> None:
-    """Nothing failed, was lost, invented, doubled or put in disorder."""
+    """Checks that nothing failed, was lost, invented, duplicated or reordered."""
     assert customers.errors == []
     for name, ledger in customers.ledgers.items():
         findings = ledger.findings()

@@ -1,6 +1,6 @@
-"""Two releases with the same migrations and other functions: the older one never puts its functions back.
+"""Tests two releases with the same migrations and different functions: the older one never restores its functions.
 
-Migrations come first, so the previous release runs on this schema: all that it calls is there, with its results.
+Migrations come first, so the previous release runs on this schema. All functions that it calls exist, with its results.
 
 test_rolling.py shows the same with its code.
 """
@@ -20,7 +20,7 @@ from tests.support.programs.penstock_up import COMMAND, running
 from tests.support.upgrade.customers import called_by, results
 from tests.support.upgrade.release import environment_of, make_next, name_version, unpack, unpack_next
 
-# What the releases differ in.
+# The releases differ in this.
 FUNCTION = """\
 -- queue.told_release(): which release it is of. SQL interface.
 create or replace function queue.told_release() returns text language sql as $$ select '{}' $$;
@@ -30,7 +30,7 @@ NEWER = f"{__version__}.post1"
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """This tree twice, by version: as it is, and as a release that comes after it."""
+    """Returns this tree twice by version: unchanged, and as a later release."""
     folders = {version: tmp_path_factory.mktemp("release") for version in (__version__, NEWER)}
     for version, folder in folders.items():
         name_version(unpack(folder, commit=""), version)
@@ -39,7 +39,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def migrate(folder: Path, database: Database) -> tuple[str, str]:
-    """What `penstock migrate` of a release says, on standard output and on standard error."""
+    """Returns the output of `penstock migrate` of a release, on standard output and on standard error."""
     variables = {**environment_of(folder), "DATABASE_URL": database.api_dsn, "DATABASE_DIRECT_URL": ""}
     command = [*COMMAND, "migrate"]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
@@ -47,7 +47,7 @@ def migrate(folder: Path, database: Database) -> tuple[str, str]:
 
 
 def functions(database: Database) -> tuple[str, str]:
-    """Whose functions the database has, and which release is recorded for them."""
+    """Returns the release of the database's functions, and the recorded release."""
     with psycopg.connect(database.dsn) as connection:
         (told,) = connection.execute("select queue.told_release()").fetchall()[0]
         (recorded,) = connection.execute("select name from queue.migration where number = 0").fetchall()[0]
@@ -64,7 +64,7 @@ def test_a_newer_release_brings_its_functions(database: Database, releases: dict
 def test_an_older_release_that_starts_later_leaves_them_and_says_so(
     database: Database, releases: dict[str, Path]
 ) -> None:
-    """A task of the old image that starts in the middle of a rollout: by `penstock migrate` or by `penstock up`."""
+    """A task of the old image starts in the middle of a rollout, by `penstock migrate` or by `penstock up`."""
     migrate(releases[NEWER], database)
     warning = (
         f"penstock: warning: the database keeps the functions of release {NEWER}: "
@@ -99,13 +99,13 @@ def calls(previous: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def before(postgres: TestServer, previous: Path, calls: list[str]) -> Results:
-    """What the previous release gets on its own schema."""
+    """Returns what the previous release gets on its schema."""
     with postgres.database(template="template0") as database:
         return after_migration(database, previous, calls)
 
 
 def after_migration(database: Database, release: Path, calls: list[str]) -> Results:
-    """What these calls get once the release has migrated the database by its own code."""
+    """Returns what these calls get after the release has migrated the database with its code."""
     environment = {**environment_of(release), "DATABASE_URL": database.api_dsn, "DATABASE_DIRECT_URL": ""}
     subprocess.run([*COMMAND, "migrate"], env=environment, check=True, stdout=subprocess.DEVNULL)
     with psycopg.connect(database.dsn) as connection:
@@ -132,6 +132,6 @@ def test_a_former_function_that_is_missing_is_found(empty_database: Database, tm
 
 
 def test_a_release_is_made_of_any_commit(empty_database: Database, tmp_path: Path) -> None:
-    """As a copy of this checkout is."""
+    """It works like a copy of this checkout."""
     release = unpack(tmp_path, "HEAD")
     assert None not in after_migration(empty_database, release, called_by(release)).values()

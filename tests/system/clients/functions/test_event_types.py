@@ -1,9 +1,9 @@
-"""Events of mappings and of subscriptions, as the event types of AWS for Java and Go read them.
+"""Reads events of mappings and of subscriptions with AWS's event types for Java and Go.
 
-aws-lambda-java-events by the serializer of Lambda's runtime for Java (aws-lambda-java-serialization), and the package
-events of aws-lambda-go. What handlers see is compared with the messages sent.
+Java uses aws-lambda-java-events with the serializer of Lambda's runtime (aws-lambda-java-serialization). Go uses the
+package events of aws-lambda-go. The test compares the handlers' view with the messages sent.
 
-In tests/support/clients, java/events and go/events have the programs; `make clients` fetches their libraries.
+The programs are java/events and go/events in tests/support/clients. `make clients` fetches their libraries.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TEXT = "grüße, 世界"
 
 
 def ignore(_: Any) -> None:
-    """A function that succeeds."""
+    """Implements a function that succeeds."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def harness(postgres: TestServer) -> Iterator[Harness]:
 
 
 def first_event(harness: Harness, name: str) -> dict[str, Any]:
-    """What a function gets first."""
+    """Returns the first event of a function."""
     harness.functions.wait(lambda: bool(harness.invocations(name)))
     event: dict[str, Any] = harness.invocations(name)[0].event
     return event
@@ -47,7 +47,7 @@ def first_event(harness: Harness, name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def queue_event(harness: Harness) -> dict[str, Any]:
-    """The event of a mapping."""
+    """Returns the event of a mapping."""
     url, arn = harness.queue()
     name = harness.function(ignore)
     harness.map(arn, name)
@@ -61,7 +61,7 @@ def queue_event(harness: Harness) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def topic_event(harness: Harness) -> dict[str, Any]:
-    """The event of a subscription."""
+    """Returns the event of a subscription."""
     sns, name = harness.service.client("sns"), harness.function(ignore)
     topic = sns.create_topic(Name="news")["TopicArn"]
     arn = f"arn:aws:lambda:us-east-1:000000000000:function:{name}"
@@ -72,7 +72,7 @@ def topic_event(harness: Harness) -> dict[str, Any]:
 
 
 def seen(program: list[str], kind: str, event: dict[str, Any]) -> dict[str, Any]:
-    """What the program prints."""
+    """Returns the output of the program."""
     done = subprocess.run(
         [*program, kind], input=json.dumps(event).encode(), capture_output=True, check=False
     )
@@ -123,7 +123,7 @@ FUNCTION = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function"
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Deployment]:
-    """A container, which alone polls; nothing answers where its functions are."""
+    """Runs a container, the only deployment that polls. Nothing answers at its functions' address."""
     with running("--ephemeral", QUEUE_LAMBDA_ENDPOINT="http://127.0.0.1:1") as up:
         yield up
 
@@ -136,7 +136,7 @@ def functions(up: Deployment) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def made(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    """Everything that mappings.tf says is there."""
+    """Creates everything in mappings.tf."""
     return applied(up, tmp_path_factory.mktemp("mappings"), "mappings.tf")
 
 
@@ -167,7 +167,7 @@ def test_what_is_made_reads_back_as_configured(made: Terraform, functions: Any) 
 
 def test_what_is_changed_reads_back_as_configured(changed: Terraform, functions: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
-    assert changed.plan() == CHANGES  # so an empty plan says something
+    assert changed.plan() == CHANGES  # An empty plan is then significant.
     found = mapping(functions, f"{FUNCTION}:other:live")
     assert (found["State"], found["BatchSize"], found["MaximumBatchingWindowInSeconds"]) == ("Enabled", 5, 0)
     assert (found["FunctionResponseTypes"], found["ScalingConfig"]) == ([], {"MaximumConcurrency": 1000})
