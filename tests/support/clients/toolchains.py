@@ -16,7 +16,7 @@ GO_MODULES = ROOT / ".tools/clients/go"
 
 
 def build_go_program(generation: str, versions: str, folder: Path) -> Path:
-    """The program of a generation of the SDK, with the version that a file of modules names."""
+    """Returns the program of a generation of the SDK, in the version that a file of modules names."""
     assert shutil.which("go"), "`make clients` needs Go 1.24 or newer"
     environment = {
         **os.environ,
@@ -25,7 +25,7 @@ def build_go_program(generation: str, versions: str, folder: Path) -> Path:
         "GOCACHE": str(GO_MODULES / "cache"),
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
-        # Go may not change the digests, and `make clean` can remove what was downloaded.
+        # Go may not change the digests, and `make clean` can remove the downloads.
         "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false",
     }
     program = folder / generation
@@ -41,7 +41,7 @@ JAVA_PROGRAMS = ROOT / ".tools/clients/java"
 
 
 def java_command(program: str, main: str, *arguments: str) -> list[str]:
-    """How a program is started: without waiting for the best code, since it ends at once."""
+    """Returns the command of a program. The JVM does not optimise the code fully, because the program ends soon."""
     folder = JAVA_PROGRAMS / program
     assert folder.is_dir(), f"{folder} is missing: run `make clients`"
     return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}/lib/*:{folder}/classes", main, *arguments]
@@ -52,7 +52,7 @@ NODE_SCRIPTS = ROOT / "tests/support/clients/node"
 
 
 def run_node_script(script: str, *arguments: str) -> Any:
-    """What a script wrote, as JSON. It is told where the packages are."""
+    """Returns the output of a script as JSON. The script gets the folder of the packages."""
     assert (NODE_MODULES / "node_modules").is_dir(), f"{NODE_MODULES} is missing: run `make clients`"
     done = subprocess.run(
         ["node", str(NODE_SCRIPTS / script), str(NODE_MODULES), *arguments],

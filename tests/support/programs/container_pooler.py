@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[3]
 
 @contextmanager
 def running_pooler(server: Postgres, *, ready: bool = True, **more: str) -> Iterator[int]:
-    """The port of the image's pooler, in front of the server's TCP port. `ready`: the service's role can log in."""
+    """Yields the port of the image's pooler, in front of the server's TCP port. `ready` says whether the service's role
+    can log in."""
     account, port = server.account, free_port()
     with ephemeral_state(memory_directory()) as state:
         folder = account.make_private_folder(state / "image")
@@ -65,7 +66,7 @@ def listens(port: int) -> bool:
 
 
 def answers(port: int, role: str, password: str) -> bool:
-    """Whether the role can log in through the pooler."""
+    """Returns whether the role can log in through the pooler."""
     address = psycopg.conninfo.make_conninfo(
         host="127.0.0.1", port=port, user=role, password=password, dbname=DATABASE, connect_timeout=10
     )

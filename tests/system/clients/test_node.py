@@ -112,7 +112,8 @@ def test_sqs_consumer(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_nestjs_sqs(up: Deployment) -> None:
-    """Handlers of messages and of batches; one that fails once; producers with attributes, a delay and groups."""
+    """Tests handlers of messages and of batches, one that fails once, and producers with attributes, a delay and
+    groups."""
     assert run_node_script("nest.cjs", up.address) == {
         "standard": [
             ["fails once", "1", None],

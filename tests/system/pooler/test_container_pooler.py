@@ -43,7 +43,7 @@ def server() -> Iterator[Postgres]:
 
 
 def test_other_roles_are_looked_up(server: Postgres) -> None:
-    """With POOLER_PASSWORD: a role that was made later comes in by its own password, and by no other."""
+    """With POOLER_PASSWORD, a later role can log in only with its password."""
     with running_pooler(server, POOLER_PASSWORD=POOLER_PASSWORD) as port:
         with psycopg.connect(server.superuser_dsn(DATABASE), autocommit=True) as connection:
             connection.execute("create role shop login password 'first'")

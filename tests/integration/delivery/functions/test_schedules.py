@@ -26,7 +26,7 @@ _numbers = count(1)
 
 
 def ignore(_: Any) -> None:
-    """A function that succeeds."""
+    """Implements a function that succeeds."""
 
 
 def schedule(harness: Harness, function: str, **target: Any) -> str:

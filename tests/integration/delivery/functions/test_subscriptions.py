@@ -27,7 +27,7 @@ _numbers = count(1)
 
 
 def ignore(_: Any) -> None:
-    """A function that succeeds."""
+    """Implements a function that succeeds."""
 
 
 def arn_of(function: str) -> str:

@@ -108,7 +108,7 @@ class Ear:
         self.renewed.set()
 
     def wake_workers(self) -> None:
-        """Does nothing: the test has no workers."""
+        """Does nothing, because the test has no workers."""
 
 
 @pytest.mark.parametrize(("dsn", "receives_notifications"), [("api_dsn", True), ("pooled_dsn", False)])

@@ -29,7 +29,7 @@ REPORTS = ["ReportBatchItemFailures"]
 
 
 def ignore(_: Any) -> None:
-    """A function that succeeds."""
+    """Implements a function that succeeds."""
 
 
 def send(harness: Harness, url: str, *bodies: str, **members: Any) -> None:

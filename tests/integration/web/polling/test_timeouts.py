@@ -177,7 +177,7 @@ ALONE = {
 
 
 def ignore(_: Any) -> None:
-    """A function that succeeds."""
+    """Implements a function that succeeds."""
 
 
 def check(invocation: Invocation) -> None:
