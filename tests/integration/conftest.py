@@ -1,4 +1,4 @@
-"""What tests of several parts share: a connection, and a receiver of deliveries."""
+"""Provides fixtures that tests of several parts share: a connection, and a receiver of deliveries."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.support.sql.calls import Connection
 
 @pytest.fixture
 def db(database: Database) -> Iterator[Connection]:
-    """A connection to the test's database in the role of the service, in autocommit."""
+    """Yields a connection to the test's database in the role of the service, in autocommit."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         yield connection
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An HTTP server on loopback that keeps what it receives."""
+    """Runs an HTTP server on loopback that keeps its requests."""
     with running_receiver() as receiver:
         yield receiver

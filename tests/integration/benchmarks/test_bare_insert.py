@@ -1,6 +1,6 @@
-"""The bare INSERT that CPU is compared with, on a real server.
+"""Runs the bare INSERT that the CPU of a send is compared with, on a real server.
 
-The benchmark of the pytest fixtures, as docs/testing.md names it, on a few tests.
+Also runs the benchmark of the pytest fixtures on a few tests, as docs/testing.md names it.
 """
 
 from __future__ import annotations

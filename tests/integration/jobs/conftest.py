@@ -1,4 +1,5 @@
-"""One session of Spark for all tests of the jobs. Its modules are marked xdist_group("spark"): one worker has a JVM."""
+"""Provides one session of Spark for all tests of the jobs. Its modules are marked xdist_group("spark"), so one worker
+has a JVM."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock_metrics.spark.session import open_session
 
-# For small DataFrames: compiling and planning anew take longer than they save. The million is run as users run it.
+# These settings are for small DataFrames, where compiling and planning take longer than they save. The million is run
+# with users' settings.
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -30,5 +32,5 @@ def spark() -> Iterator[SparkSession]:
 
 
 def rows_of(frame: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
-    """The rows, sorted, with only these columns."""
+    """Returns the rows, sorted, with only these columns."""
     return sorted((tuple(row) for row in frame.select(*columns).collect()), key=repr)

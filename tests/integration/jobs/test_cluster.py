@@ -1,4 +1,4 @@
-"""A cluster of one master and one worker, to which spark-submit brings the job, as docs/metrics_job.md says."""
+"""Runs a cluster of one master and one worker, to which spark-submit brings the job, as docs/metrics_job.md says."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def variables(work: Path) -> dict[str, str]:
 
 @contextmanager
 def daemon(role: str, work: Path, *arguments: str) -> Iterator[None]:
-    """A master or a worker, from when it says that it is ready to the end of the block."""
+    """Runs a master or a worker until the end of the block."""
     command = [str(SPARK / "bin/spark-class"), f"org.apache.spark.deploy.{role.lower()}.{role}", *arguments]
     with subprocess.Popen(command, env=variables(work), stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -134,7 +134,7 @@ def test_a_run_is_tried_again_after_a_crash_of_the_database() -> None:
             again = start(state, account)
             _, said = run.communicate(timeout=1500)
         assert run.returncode == 0, said
-        assert "; trying again in 5 s" in said  # the crash was not too late
+        assert "; trying again in 5 s" in said  # The crash was not too late.
         assert "Traceback" not in said
         with psycopg.connect(again.service_dsn(), autocommit=True) as connection:
             check_against_sql(connection, CHANGING_CLOCKS)

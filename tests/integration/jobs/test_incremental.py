@@ -1,4 +1,4 @@
-"""Successive runs find the same as plain SQL over everything, and write only changed rows."""
+"""Tests that successive runs find the same as plain SQL over everything, and write only changed rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Connection = psycopg.Connection[Any]
 
 
 class Installation:
-    """Queues with messages, and runs of the job."""
+    """Holds queues with messages, and runs of the job."""
 
     def __init__(self, spark: SparkSession, database: Database, connection: Connection) -> None:
         self.source = Source(spark, database.dsn)
@@ -59,8 +59,8 @@ class Installation:
         return row[0]
 
     def check(self, zone: ZoneInfo = BERLIN) -> None:
-        """Every window that began before the last run ended, of queues that there are; with what that run measured
-        left out, which plain SQL would measure now."""
+        """Checks every window that began before the last run ended, of existing queues. It leaves out what that run
+        measured, which plain SQL would measure now."""
         at = self.scalar("select max(to_at) from queue.metrics_run where error is null")
         first = datetime.combine(datetime.now(zone).date() - timedelta(DAYS), datetime.min.time(), zone)
         end = datetime.combine(datetime.now(zone).date() + timedelta(1), datetime.min.time(), zone)
@@ -87,7 +87,7 @@ class Installation:
         return self.connection.execute(query.encode(), parameters).fetchall()
 
     def versions(self, condition: str = "true") -> dict[tuple[Any, ...], Any]:
-        """The rows of both tables by their keys, with the transaction that wrote them."""
+        """Returns the rows of both tables by their keys, with the transaction that wrote them."""
         found = {}
         for table, columns in TABLES.items():
             key = ", ".join(columns.split(", ")[: 4 if table == "metrics_window" else 5])
@@ -104,7 +104,7 @@ def installation(spark: SparkSession, database: Database) -> Iterator[Installati
 
 
 def record(connection: Connection, queue_id: int, age: timedelta, group: str | None = None) -> None:
-    """A message that was sent so long ago and deleted 40 seconds later; recorded now."""
+    """Records a message that was sent this long ago and deleted 40 seconds later."""
     connection.execute(
         "insert into queue.history (first_received_at, queue_id, receive_count, outcome, group_id, sent_at,"
         " finished_at) values (now() - %(age)s + interval '10 s', %(queue)s, 1, 'deleted', %(group)s,"
@@ -114,7 +114,7 @@ def record(connection: Connection, queue_id: int, age: timedelta, group: str | N
 
 
 def send(connection: Connection, name: str, age: timedelta, number: int = 1) -> None:
-    """Messages that were sent so long ago and are there."""
+    """Sends messages that were sent this long ago and still exist."""
     connection.execute("select queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))", (name, number))
     connection.execute(
         "update queue.log l set sent_at = sent_at - %s from queue.queues q"
@@ -131,7 +131,7 @@ def acknowledge(connection: Connection, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def ran(spark: SparkSession, postgres: TestServer) -> Iterator[Installation]:
-    """After a first run, which saw all but an open transaction; that has committed since."""
+    """Yields the state after a first run, which did not see an open transaction that has committed since."""
     with postgres.database() as database, psycopg.connect(database.dsn, autocommit=True) as connection:
         installation = Installation(spark, database, connection)
         for name in ("slowpoke", "busy", "gone", "silent"):
@@ -164,7 +164,7 @@ def first_run(installation: Installation) -> None:
 
 def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     """A message of three days ends, others are recorded late, a transaction has committed late, a queue is deleted and
-    made again, and a run dies between the two tables."""
+    created again, and a run dies between the two tables."""
     installation = ran
     connection, busy = installation.connection, installation.id_of("busy")
     slowpoke, gone, silent = map(installation.id_of, ("slowpoke", "gone", "silent"))
@@ -200,7 +200,7 @@ def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest
 
 @pytest.mark.slow
 def test_a_backfill_leaves_no_hole(ran: Installation) -> None:
-    """Of other days, in another zone. It moves nothing: the next run begins where the last one ended."""
+    """It is for other days in another zone, and moves nothing: the next run begins where the last one ended."""
     installation = ran
     connection, busy = installation.connection, installation.id_of("busy")
     last = last_range(connection, BERLIN.key)
@@ -222,7 +222,7 @@ def test_a_backfill_leaves_no_hole(ran: Installation) -> None:
 
 @pytest.mark.slow
 def test_each_zone_has_its_days(ran: Installation) -> None:
-    """The first run in another zone computes all its days; those of the first zone stay as they are."""
+    """The first run in another zone computes all its days. Those of the first zone stay unchanged."""
     ran.run(TOKYO)
     ran.check(TOKYO)
     ran.check(BERLIN)
@@ -233,7 +233,8 @@ def test_each_zone_has_its_days(ran: Installation) -> None:
 def test_whatever_happens_between_runs(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """Twelve runs with random news before each, in two zones; some compute other days, some die between the tables."""
+    """There are twelve runs in two zones with random changes before each. Some compute other days, and some die between
+    the tables."""
     news = News(installation, random.Random(seed))
     for _ in range(12):
         news.happen()
@@ -256,7 +257,8 @@ def test_whatever_happens_between_runs(
 
 
 class News:
-    """Random messages of random ages. Some are recorded or sent by a transaction that commits some runs later."""
+    """Makes random messages of random ages. A transaction that commits some runs later records or sends some of
+    them."""
 
     def __init__(self, installation: Installation, chance: random.Random) -> None:
         self.installation, self.chance = installation, chance
@@ -285,7 +287,7 @@ class News:
             self.slow = None
 
     def add(self, connection: Connection) -> None:
-        """One message that has ended, one that is sent, or one that is received and perhaps deleted."""
+        """Adds one message that has ended, one that is sent, or one that is received and perhaps deleted."""
         name, what = self.chance.choice(self.names), self.chance.random()
         age = timedelta(minutes=self.chance.randrange(1, 7000))
         if what < 0.4:
@@ -339,7 +341,8 @@ def test_a_range_of_another_cluster_counts_for_nothing(database: Database) -> No
 
 
 def test_since_when_the_history_has_everything(database: Database) -> None:
-    """Since the oldest day that was not dropped; and since a minute after the queue began to keep a history."""
+    """It is complete since the oldest day that was not dropped, and since a minute after the queue began to keep a
+    history."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         for name in ("always", "never", "again"):
             connection.execute("select queue.create(%s)", (name,))

@@ -1,6 +1,6 @@
-"""Java: the installed one when it is new enough, else the package's.
+"""Tests the choice of Java: the installed one if it is new enough, or else the package's.
 
-The archive for executors: what the job imports of ours is in it.
+Also tests the archive for executors, which has our modules that the job imports.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ with record_run(sys.argv[1], "once", "UTC"):
 
 
 def ends(database: Database) -> list[tuple[bool, str | None]]:
-    """Of each run, in their order, whether it has ended, and its error."""
+    """Returns for each run, in order, whether it has ended, and its error."""
     with psycopg.connect(database.dsn) as connection:
         return connection.execute(
             "select finished_at is not null, error from queue.metrics_run order by run_id"
@@ -128,7 +128,7 @@ def test_the_next_run_ends_one_that_was_killed(database: Database) -> None:
 
 
 def test_an_interrupted_run_says_so(database: Database) -> None:
-    """Also when the interrupt made a call of Spark's fail."""
+    """This also holds if the interrupt made a call of Spark fail."""
     with pytest.raises(KeyboardInterrupt), record_run(database.dsn, "continuous", "UTC"):
         raise KeyboardInterrupt
     broken = OSError("broken")

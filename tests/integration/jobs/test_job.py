@@ -1,4 +1,4 @@
-"""The whole job on PostgreSQL: against plain SQL, twice, late, out of order, continuously."""
+"""Tests the whole job on PostgreSQL: against plain SQL, twice, late, out of order, and continuously."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OUTSIDE = datetime(2026, 3, 20, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def filled(postgres: TestServer) -> Iterator[Database]:
-    """3,000 messages of every fate over two days, of which one has 23 hours; fires and webhooks."""
+    """Yields 3,000 messages of every fate over two days, one of which has 23 hours, and fires and webhooks."""
     with postgres.database() as database:
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             history_generator.write(connection, CHANGING_CLOCKS, Mixture(3000, queues=6, groups=150))
@@ -66,8 +66,8 @@ def source(spark: SparkSession, database: Database) -> Source:
 
 @pytest.fixture(scope="module")
 def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
-    """After a run over all days, which found a wrong window there, one of a day that it does not cover, and one of a
-    queue that is no more."""
+    """Yields the state after a run over all days, which found a wrong window, one of a day that it does not cover, and
+    one of a deleted queue."""
     with psycopg.connect(filled.dsn, autocommit=True) as connection:
         wrong = [(1, "wrong", CHANGING_CLOCKS.from_at), (1, "", OUTSIDE), (99, "", CHANGING_CLOCKS.from_at)]
         for queue_id, group_id, starts_at in wrong:
@@ -77,7 +77,7 @@ def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
 
 
 def test_a_run_corrects_what_it_finds(computed: Connection) -> None:
-    """It records what it did."""
+    """It records its changes."""
     left = computed.execute(
         "select queue_id, starts_at from queue.metrics_window"
         " where queue_id = 99 or starts_at < %s or group_id = 'wrong' order by 1",
@@ -105,7 +105,7 @@ def test_it_says_what_plain_sql_says(computed: Connection) -> None:
 
 @pytest.fixture
 def recent(database: Database) -> Iterator[Connection]:
-    """A queue with a message an hour old that was received and deleted a minute later."""
+    """Yields a queue with a message an hour old that was received, and deleted a minute later."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('orders')")
         record(connection, timedelta(hours=1))
@@ -113,7 +113,7 @@ def recent(database: Database) -> Iterator[Connection]:
 
 
 def record(connection: Connection, age: timedelta) -> None:
-    """A message that was sent so long ago, and deleted within a minute; recorded now."""
+    """Records a message that was sent this long ago, and deleted within a minute."""
     connection.execute(
         "insert into queue.history (first_received_at, queue_id, receive_count, outcome, sent_at, finished_at)"
         " select now() - %(age)s + interval '10 s', queue_id, 1, 'deleted', array[now() - %(age)s],"
@@ -123,7 +123,7 @@ def record(connection: Connection, age: timedelta) -> None:
 
 
 def hours(connection: Connection) -> tuple[int, int]:
-    """All arrivals and deletions, by the windows of an hour."""
+    """Returns all arrivals and deletions by the windows of an hour."""
     row = connection.execute(
         "select coalesce(sum(arrivals), 0)::int, coalesce(sum(deletions), 0)::int from queue.metrics_window"
         " where window_seconds = 3600 and group_id = ''"
@@ -135,9 +135,10 @@ def hours(connection: Connection) -> tuple[int, int]:
 def test_what_is_in_the_tables_and_in_the_history_counts_once(
     spark: SparkSession, database: Database, recent: Connection
 ) -> None:
-    """Three are sent, two received, one of them deleted; it is in the history only after cleaning. One was before.
+    """Three are sent, two received, and one of them deleted, which is in the history only after cleaning. One was there
+    before.
 
-    One of the two is received a second time: that counts in its minute.
+    One of the two is received a second time, which counts in its minute.
     """
     recent.execute("select queue.send_batch('orders', array['1', '2', '3']::jsonb[])")
     recent.execute("select queue.receive('orders', 0, 1)")
@@ -162,7 +163,8 @@ def test_what_is_in_the_tables_and_in_the_history_counts_once(
 
 
 def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent: Connection) -> None:
-    """Rows committed before it, and those of a dump from a cluster that had counted further; not the rest."""
+    """Rows count that were committed before it, and rows of a dump from a cluster that had counted further. The rest
+    does not."""
     query = "select count(*) from queue.finished_message where {}"
     with psycopg.connect(database.dsn) as slow:
         record(slow, timedelta(minutes=5))
@@ -177,7 +179,7 @@ def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent:
 
 
 def test_an_error_is_recorded(spark: SparkSession, database: Database, recent: Connection) -> None:
-    """And the next run does not think that this one saw anything."""
+    """The next run does not assume that this one saw anything."""
     recent.execute("alter table queue.metrics_latency add constraint nothing check (count < 0)")
     with pytest.raises(Exception, match="nothing"):
         shot(spark, database)
@@ -211,7 +213,7 @@ def test_bad_arguments(
 
 @pytest.fixture
 def compiled(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session as users have it."""
+    """Yields the session with users' settings."""
     usual = {
         "spark.sql.codegen.wholeStage": "true",
         "spark.sql.codegen.factoryMode": "FALLBACK",
@@ -227,7 +229,7 @@ def compiled(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.mark.slow
 def test_a_million_messages(compiled: SparkSession, database: Database) -> None:
-    """As above, compiled, in several pieces, with percentiles that need a second look."""
+    """It is compiled and in several pieces, with percentiles that need a second pass."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         history_generator.write(connection, CHANGING_CLOCKS, Mixture(1_000_000))
         shot(compiled, database, CHANGING_CLOCKS)

@@ -1,8 +1,8 @@
-"""Depth, waiting and the oldest message at moments; against a count of every message, too.
+"""Tests depth, waiting and the oldest message at moments, also against a count of every message.
 
-Durations as Spark makes them of messages, and its part in putting days together.
+Also tests durations that Spark makes of messages, and its part in combining days.
 
-The rows that are new since the last run, on frames of a few messages.
+Also tests the rows that are new since the last run, on frames of a few messages.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def test_one_that_ended_before_it_was_sent_never_is(spark: SparkSession) -> None
 
 
 def test_as_if_each_message_were_looked_at(spark: SparkSession) -> None:
-    """Random messages; expected: the definitions of depth, waiting and oldest, message by message."""
+    """The messages are random. The expected values follow the definitions of depth, waiting and oldest, message by
+    message."""
     chance, rows = random.Random(3), []
     for _ in range(120):
         sent = chance.uniform(0, 30)
@@ -87,7 +88,8 @@ def expected(rows: list[tuple[object, ...]], end: int) -> tuple[int, int, int | 
 
 
 def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> None:
-    """Sent at minute 30, gone at minute 150: there at the ends of the minutes between, of two hours, of no day yet."""
+    """It is sent at minute 30 and gone at minute 150. It is there at the ends of the minutes between, of two hours, and
+    of no day yet."""
     day = moment(at(0)).replace(hour=0)
     span = DaySpan.of(day, day + timedelta(days=1), moment(at(170)), ZoneInfo("UTC"))
     changed = (
@@ -103,7 +105,7 @@ def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> N
 
 
 def test_windows_that_have_not_begun_are_not_computed(spark: SparkSession) -> None:
-    """A message that is still there: the windows around now are the last ones, its day among them."""
+    """A message is still there. The windows around now are the last ones, including its day."""
     day = moment(at(0)).astimezone(UTC).replace(hour=0)
     now = datetime.fromtimestamp(at(61.5) / 1_000_000, UTC)
     span = DaySpan.of(day, day + timedelta(days=1), now, ZoneInfo("UTC"))
@@ -159,7 +161,8 @@ def test_fires_and_webhooks_belong_to_no_queue(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("parts", [0, 3])
 def test_of_many_durations_the_ranks_are_looked_up(spark: SparkSession, parts: int) -> None:
-    """More than travel, of two hours: n seconds for n up to 6 FEW, each twice; and a group with two.
+    """There are more than can be transferred, of two hours: n seconds for n up to 6 FEW, each twice, and a group with
+    two.
 
     An hour is in one partition, or in three.
     """
@@ -192,7 +195,7 @@ def check_ranks(row: Row, seconds: list[int]) -> None:
 
 
 def test_hours_that_are_spread_over_partitions(spark: SparkSession) -> None:
-    """By durations: first receives, and two of each deleted message."""
+    """The durations are first receives, and two of each deleted message."""
     columns = (
         "window_seconds int, queue_id int, group_id string, starts_us bigint, deliveries bigint, redeliveries bigint,"
         " deletions bigint"
@@ -210,7 +213,7 @@ Rows = list[tuple[object, ...]]
 
 
 def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows) -> list[DepthChange]:
-    """The run at minute 200, after one at minute 100."""
+    """Returns the run at minute 200, after one at minute 100."""
 
     def contributions(rows: Rows, now: float) -> DataFrame:
         return messages(spark, *rows).transform(deltas.contributions(at(now)))
@@ -223,7 +226,7 @@ def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows
 
 
 def as_stored(rows: DataFrame) -> DataFrame:
-    """What PostgreSQL gives back of the lines that are written for it."""
+    """Returns what PostgreSQL gives back of the lines that are written for it."""
     columns = rows.transform(deltas.lines("UTC", 7)).selectExpr("split(line, '\\t') as cells")
     return columns.selectExpr(
         "cast(cells[1] as int) as queue_id", "to_timestamp(cells[2]) as minute_at", "cells[4] as counts"
@@ -239,7 +242,7 @@ def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> N
 
 
 def test_what_the_last_run_could_not_see_is_new_from_its_first_minute(spark: SparkSession) -> None:
-    """Sent and ended before that run, or sent only; the transactions committed after it."""
+    """They were sent and ended before that run, or only sent. The transactions committed after it."""
     then = [message(-10)]
     late = changed(spark, [message(-3000.5, -90, -40)], then, then)
     assert late == [DepthChange(1, at(-3001), is_open=True, changed=False)]
@@ -270,7 +273,7 @@ def of_another_queue(
 
 
 def test_a_receive_is_new(spark: SparkSession) -> None:
-    """The second one when it was, or, if that is not known, in the minute of the run."""
+    """The second receive counts at its time or, if that is not known, in the minute of the run."""
     assert changed(spark, [], [message(-10, 110)], [message(-10)]) == [
         DepthChange(1, at(110), is_open=True, changed=True)
     ]

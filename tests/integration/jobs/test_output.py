@@ -1,4 +1,4 @@
-"""Parquet files and Iceberg tables: read back, and compared with what PostgreSQL has."""
+"""Tests Parquet files and Iceberg tables: reads them and compares them with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ Connection = psycopg.Connection[Any]
 
 @pytest.fixture
 def stored(database: Database) -> Iterator[Connection]:
-    """Two queues around midnight, one of them deleted; latencies of the installation; a run that computed it all."""
+    """Yields two queues around midnight, one of them deleted, latencies of the installation, and a run that computed it
+    all."""
     with psycopg.connect(database.dsn, autocommit=True) as db:
         orders, bills = new_queue(db, "orders"), new_queue(db, "bills")
         for minute in range(4):
@@ -56,13 +57,13 @@ def stored(database: Database) -> Iterator[Connection]:
 
 
 def run(db: Connection, start: datetime, end: datetime) -> None:
-    """A run that computed this time."""
+    """Records a run that computed this time."""
     add_run(db, end)
     db.execute("update queue.metrics_run set from_at = %s, to_at = %s where from_at is null", (start, end))
 
 
 def from_postgresql(db: Connection, dataset: Dataset) -> pa.Table:
-    """The rows of a dataset, by the SQL that its columns name, without Spark."""
+    """Returns the rows of a dataset by the SQL that its columns name, without Spark."""
     rows = db.execute(dataset.table.query("true").encode()).fetchall()
     columns = list(zip(*rows, strict=True)) or [()] * len(dataset.schema)
     return pa.table([pa.array(column, kind) for column, kind in zip(columns, dataset.schema.types, strict=True)],
@@ -85,7 +86,7 @@ def check_files(folder: Path, db: Connection) -> None:
 
 
 def files_of(folder: Path) -> dict[str, int]:
-    """Names, and when they were last written."""
+    """Returns names, and when they were last written."""
     return {
         str(path.relative_to(folder)): path.stat().st_mtime_ns for path in sorted(folder.rglob("*.parquet"))
     }
@@ -110,7 +111,7 @@ def test_files_have_what_postgresql_has(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By day (UTC) and queue. The first export ends before it has noted what it did; the next does what is left."""
+    """They are by day (UTC) and queue. The first export ends before it has written its note. The next does the rest."""
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -138,14 +139,14 @@ def test_files_have_what_postgresql_has(
 
 
 def change(db: Connection) -> None:
-    """Another run finds other arrivals in one minute, and no webhooks."""
+    """Lets another run find other arrivals in one minute, and no webhooks."""
     db.execute("update queue.metrics_window set arrivals = 99 where starts_at = %s", (START + 2 * MINUTE,))
     db.execute("delete from queue.metrics_latency where queue_id = 0")
     run(db, START, START + 4 * MINUTE)
 
 
 def changed(before: dict[str, int], after: dict[str, int]) -> set[str]:
-    """The folders in which a file came, went, or was written again."""
+    """Returns the folders in which a file was added, removed or written again."""
     return {name.rpartition("/")[0] for name, _ in before.items() ^ after.items()}
 
 
@@ -168,7 +169,7 @@ def scanned(catalog: SqlCatalog, dataset: Dataset, condition: str = "true") -> l
 def test_iceberg_tables_have_what_postgresql_has(
     spark: SparkSession, database: Database, stored: Connection, tmp_path: Path, catalog: SqlCatalog
 ) -> None:
-    """A commit an export, none when nothing changed; replaced files go when readers have had an hour."""
+    """Each export is a commit, unless nothing changed. Replaced files are removed after readers have had an hour."""
     folder = tmp_path / "files"
     place = Place.of(str(folder))
     target = ExportTarget(place, Tables(catalog, "penstock", place).register)

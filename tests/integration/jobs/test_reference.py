@@ -1,4 +1,4 @@
-"""The oracle of the metrics job on histories that a person can count."""
+"""Tests the oracle of the metrics job on histories that a person can count."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.sql.move_tasks import run, start
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 SECOND = 1_000_000
-# Days of 23 and 25 hours in Berlin: clocks move at 01:00 UTC (Directive 2000/84/EC, articles 2 and 3).
+# Berlin has days of 23 and 25 hours, because clocks move at 01:00 UTC (Directive 2000/84/EC, articles 2 and 3).
 SHORT, LONG = date(2026, 3, 29), date(2026, 10, 25)
 ROW = """
 insert into queue.history (recorded_at, first_received_at, queue_id, receive_count, outcome, group_id, group_ids,
@@ -38,7 +38,7 @@ from (select sent_at, finished_at, group_ids, outcome from queue.history) h"""
 
 @pytest.fixture(scope="module")
 def owner(postgres: TestServer) -> Iterator[Connection]:
-    """A new database; each test is one transaction, which is rolled back."""
+    """Yields a new database. Each test is one transaction, which is rolled back."""
     with postgres.database() as database, psycopg.connect(database.dsn) as connection:
         yield connection
 
@@ -50,12 +50,12 @@ def db(owner: Connection) -> Iterator[Connection]:
 
 
 def at(text: str) -> datetime:
-    """A moment of UTC, 2026."""
+    """Returns a moment of UTC in 2026."""
     return datetime.fromisoformat(f"2026-{text}+00:00")
 
 
 def record(db: Connection, queue: int, sent: list[datetime], finished: list[datetime], **more: Any) -> None:
-    """One row of the history: received once and deleted, unless `more` says otherwise."""
+    """Records one row of the history, received once and deleted unless `more` says otherwise."""
     row = {"receives": 1, "outcome": "deleted", "group": None, "groups": None, "received": sent[0]}
     row |= {"entered": None, "redelivered": None}
     row |= {"queue": queue, "sent": sent, "finished": finished, "recorded": max(finished), **more}
@@ -79,7 +79,8 @@ def latency(db: Connection, size: int, columns: str, where: str = "group_id = ''
 def test_a_day_has_as_many_hours_as_its_zone_gives_it(
     db: Connection, day: date, starts: str, ends: str, hours: int
 ) -> None:
-    """Ten messages a minute wait 1 to 10 ms: the nearest rank of 0.5 is the fifth, of 0.9 the ninth, then the tenth."""
+    """Ten messages a minute wait 1 to 10 ms. The nearest rank of 0.5 is the fifth, of 0.9 the ninth, and then the
+    tenth."""
     span = Span(day, 1, "Europe/Berlin")
     assert (span.from_at, span.to_at) == (at(starts), at(ends))
     write_steady(db, span, 10)
@@ -105,7 +106,8 @@ def test_a_day_has_as_many_hours_as_its_zone_gives_it(
 
 
 def test_what_is_there_at_the_end_of_a_window(db: Connection) -> None:
-    """Sent before the day, received in its first hour, deleted in its third; another one came and stayed for 90 s."""
+    """One was sent before the day, received in its first hour, and deleted in its third. Another one arrived and stayed
+    for 90 s."""
     (queue,) = make_queues(db, 1)
     record(
         db, queue, [at("05-09T23:59:58")], [at("05-10T02:00:00")], received=at("05-10T00:30:00"), receives=3
@@ -115,7 +117,7 @@ def test_what_is_there_at_the_end_of_a_window(db: Connection) -> None:
     columns = (
         "starts_at, arrivals, deliveries, redeliveries, deletions, depth, waiting, received, oldest_age_us"
     )
-    # The message is deleted at 02:00 sharp, which belongs to the next hour.
+    # The message is deleted at exactly 02:00, which belongs to the next hour.
     assert windows(db, HOUR, columns) == [
         (at("05-10T00:00"), 0, 1, 0, 0, 1, 0, 1, 3602 * SECOND),
         (
@@ -157,7 +159,8 @@ def test_the_oldest_message_is_not_the_one_that_leaves_last(db: Connection) -> N
 
 
 def test_clocks_that_differ(db: Connection) -> None:
-    """Deleted before it was sent: never there, its times are 0. Received before it was sent: there, not waiting."""
+    """One was deleted before it was sent, so it is never there and its times are 0. One was received before it was
+    sent, so it is there and not waiting."""
     (queue,) = make_queues(db, 1)
     record(db, queue, [at("05-10T00:05:00")], [at("05-10T00:03:00")], received=at("05-10T00:03:30"))
     record(db, queue, [at("05-10T00:10:00")], [at("05-10T00:12:00")], received=at("05-10T00:09:00"))
@@ -204,7 +207,7 @@ def test_every_fate_is_counted_where_it_happened(db: Connection) -> None:
 
 
 def test_redeliveries_count_in_their_minutes(db: Connection) -> None:
-    """Two of four are known; the others count where the message ended."""
+    """Two of four are known. The others count where the message ended."""
     (queue,) = make_queues(db, 1)
     known = [at("05-10T00:02:00"), at("05-10T00:02:59")]
     record(db, queue, [at("05-10T00:00:10")], [at("05-10T00:05:00")], receives=5, redelivered=known)
@@ -231,8 +234,8 @@ update queue.history set sent_at = array(select s - %(d)s from unnest(sent_at) s
 def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(
     db: Connection, suffix: str
 ) -> None:
-    """20 messages: sent; received two minutes later, once more after another one; dead letters two minutes after that;
-    moved back in the next minute, purged in the one after.
+    """20 messages are sent, and received two minutes later, once more after another one. They become dead letters two
+    minutes after that, are moved back in the next minute, and purged in the one after.
     """
     began = value(db, "select clock_timestamp()").astimezone(UTC)
     dead = create(db, "dead" + suffix)
@@ -280,7 +283,7 @@ def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(
 
 
 def test_groups_and_their_skew(db: Connection) -> None:
-    """Arrivals 1, 1, 2 of groups: Gini = ((-2) 1 + 0 1 + 2 2) / (3 4) = 1/6. The fifth message has no group."""
+    """With arrivals 1, 1, 2 of groups, Gini is ((-2) 1 + 0 1 + 2 2) / (3 4) = 1/6. The fifth message has no group."""
     (queue,) = make_queues(db, 1)
     sent = [at("05-10T00:00:00")] * 5
     finished = [at("05-10T00:00:10") + timedelta(seconds=i) for i in range(5)]
@@ -296,7 +299,7 @@ def test_groups_and_their_skew(db: Connection) -> None:
 
 def test_only_the_hundred_groups_with_most_arrivals_have_rows(db: Connection) -> None:
     (queue,) = make_queues(db, 1)
-    names = [f"g{i:03}" for i in range(101)] + ["g100"]  # the last one twice: g099 has no place
+    names = [f"g{i:03}" for i in range(101)] + ["g100"]  # The last one is there twice, so g099 has no place.
     sent = [at("05-10T00:00:00")] * len(names)
     record(db, queue, sent, sent, groups=names)
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
@@ -342,7 +345,7 @@ def test_webhooks_and_schedules(db: Connection) -> None:
 
 
 def test_late_rows_are_found_in_their_day(db: Connection) -> None:
-    """Recorded, with the next day's partition, long after the message ended."""
+    """They are recorded in the next day's partition, long after the message ended."""
     (queue,) = make_queues(db, 1)
     make_partitions(db, Span(date(2026, 5, 10)))
     record(db, queue, [at("05-10T23:59:00")], [at("05-10T23:59:30")], recorded=at("05-11T11:00:00"))
@@ -351,7 +354,7 @@ def test_late_rows_are_found_in_their_day(db: Connection) -> None:
 
 
 def test_a_random_history_is_the_same_each_time_and_complete(db: Connection) -> None:
-    """Written twice by the same seed; every length of windows adds up to the same."""
+    """It is written twice with the same seed. Every length of windows adds up to the same sum."""
     span, mixture = Span(SHORT, 2, "Europe/Berlin"), Mixture(3000, queues=3, groups=150)
     write(db, span, mixture)
     first = db.execute(DIGEST.encode()).fetchone()

@@ -1,4 +1,4 @@
-"""What happened in windows, on frames of a few messages."""
+"""Tests the counts of events in windows, on frames of a few messages."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_happens_in_the_minutes_of_a_life(spark: SparkSession) -> None:
 
 
 def test_receives_after_the_first_count_in_their_minutes(spark: SparkSession) -> None:
-    """As far as their times are known; the others where the message ended, or in the minute of the run."""
+    """Known times count there. Others count where the message ended, or in the minute of the run."""
     rows = messages(
         spark,
         message(0.1, 0.9, 5.5, count=4, again=(1.5, 1.9, 3.2)),
@@ -133,7 +133,7 @@ COUNTED = (
 
 
 def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
-    """Of equals, those whose bytes come first."""
+    """Of equal groups, those whose bytes come first are taken."""
     sent = {f"g{n:03}": 1 for n in range(150)} | {"z": 9, "idle": 0}
     found = spark.createDataFrame(counts(spark, **sent), COUNTED).transform(events.busiest)
     assert rows_of(found, "group_id") == [(f"g{n:03}",) for n in range(99)] + [("z",)]
@@ -148,7 +148,7 @@ def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
     ],
 )
 def test_skew(spark: SparkSession, arrivals: dict[str, int], share: float, gini: float) -> None:
-    """Gini of 1, 2, 3, 4: (2 * 30 - 5 * 10) / (4 * 10)."""
+    """Gini of 1, 2, 3, 4 is (2 * 30 - 5 * 10) / (4 * 10)."""
     found = spark.createDataFrame(counts(spark, **arrivals), COUNTED).transform(events.skew)
     assert rows_of(found, "group_id", "groups", "top_group_share", "gini") == [
         ("", len(arrivals), share, gini)
@@ -178,7 +178,7 @@ def test_live_messages_count_in_the_window_of_the_run_only(spark: SparkSession) 
 
 
 def test_what_copy_reads(spark: SparkSession) -> None:
-    """Text format of COPY: tab, newline, carriage return and backslash are escaped, null is \\N."""
+    """In the text format of COPY, tab, newline, carriage return and backslash are escaped, and null is \\N."""
     rows = spark.createDataFrame(
         [(60, 7, "a\tb\nc\\N\rd", at(0), None, [3, -(2**31)], 0.25)],
         "window_seconds int, queue_id int, group_id string, starts_us bigint, waiting bigint,"
@@ -190,7 +190,7 @@ def test_what_copy_reads(spark: SparkSession) -> None:
 
 
 def test_pieces_cover_the_windows_once() -> None:
-    """Of a day of 25 hours; days of Kolkata begin within an hour of UTC."""
+    """One day has 25 hours. Days of Kolkata begin within an hour of UTC."""
     for zone in (ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata")):
         start, end = datetime(2026, 10, 25, tzinfo=zone), datetime(2026, 10, 26, tzinfo=zone)
         span = DaySpan.of(start, end, datetime(2026, 11, 1, tzinfo=UTC), zone)
@@ -248,7 +248,7 @@ Connection = psycopg.Connection[Any]
 
 
 def draining(connection: Connection, queue_id: int, minutes: int) -> None:
-    """Windows of a queue that loses 10 messages a minute, of which 1,000 are left at LAST."""
+    """Writes windows of a queue that loses 10 messages a minute, of which 1,000 are left at LAST."""
     connection.execute(
         "insert into queue.metrics_window (window_seconds, queue_id, group_id, starts_at, ends_at, arrivals,"
         " deliveries, redeliveries, deletions, dead_lettered, purged, expired, moved, depth, waiting, received)"
@@ -261,7 +261,7 @@ def draining(connection: Connection, queue_id: int, minutes: int) -> None:
 
 
 def test_forecasts_are_replaced(spark: SparkSession, database: Database) -> None:
-    """Of a queue that drains, of one that is new; none of idle and of deleted queues. Earlier forecasts are gone."""
+    """A draining and a new queue have forecasts. Idle and deleted queues have none. Earlier forecasts are gone."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         orders, bills, idle = (new_queue(connection, name) for name in ("orders", "bills", "idle"))
         connection.execute("update queue.queues set created_at = %s", (LAST - timedelta(days=40),))

@@ -1,4 +1,4 @@
-"""What the tests of functions share."""
+"""Provides what the tests of functions share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.local_lambda.events import EventForm
 
 @pytest.fixture
 def functions(database: Database) -> Iterator[Functions]:
-    """The functions on a new database, through PgBouncer."""
+    """Runs the functions on a new database, through PgBouncer."""
     with Functions(database.pooled_dsn) as functions:
         yield functions
 
@@ -28,21 +28,21 @@ def functions(database: Database) -> Iterator[Functions]:
 def deployment(
     database: Database, form: EventForm, request: pytest.FixtureRequest
 ) -> Iterator[FunctionServer]:
-    """An endpoint whose requests arrive as events of the test's `form`; its functions have either driver."""
+    """Yields an endpoint whose requests arrive as events of the test's `form`. Its functions have either driver."""
     with FunctionServer(database.pooled_dsn, form, {"QUEUE_DATABASE_DRIVER": request.param}) as deployment:
         yield deployment
 
 
 @pytest.fixture
 def http(deployment: FunctionServer) -> Iterator[httpx.Client]:
-    """A plain HTTP client of the deployment."""
+    """Yields a plain HTTP client of the deployment."""
     with plain_http.Client(base_url=deployment.endpoint_url) as http:
         yield http
 
 
 @pytest.fixture
 def sqs(deployment: FunctionServer) -> Iterator[Any]:
-    """boto3's client of the deployment."""
+    """Yields boto3's client of the deployment."""
     client = boto3.client(
         "sqs",
         endpoint_url=deployment.endpoint_url,

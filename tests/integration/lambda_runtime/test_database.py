@@ -1,6 +1,6 @@
-"""The kept connection of a function, with both drivers: which faults are repaired, retried, or only reported.
+"""Tests the kept connection of a function with both drivers: which faults are repaired, retried, or only reported.
 
-SQLSTATEs: PostgreSQL, appendix A. 25006 is what a server says that was the primary until a failover.
+SQLSTATEs are in PostgreSQL, appendix A. 25006 comes from a server that was the primary until a failover.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tests.support.database import Database, end_sessions, memory_directory
 
 
 class NumberRow(NamedTuple):
-    """The row of a function that returns a number."""
+    """Represents the row of a function that returns a number."""
 
     number: int
 
 
 class KindsRow(NamedTuple):
-    """The row of `test_kinds`; `c` and `h` are JSON."""
+    """Represents the row of `test_kinds`. `c` and `h` are JSON."""
 
     a: list[str | None] | None
     b: list[UUID | None] | None
@@ -75,7 +75,7 @@ def driver(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def owner(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    """A session of the superuser; the functions of these tests are there."""
+    """Yields a session of the superuser with the functions of these tests."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(FUNCTIONS.encode())
         connection.execute("grant all on test_log to public")
@@ -84,7 +84,7 @@ def owner(database: Database) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def kept(database: Database, owner: psycopg.Connection[Any], driver: str) -> Iterator[Kept]:
-    """The connection of a function, straight to PostgreSQL."""
+    """Yields the connection of a function, directly to PostgreSQL."""
     kept = Kept(database.api_dsn, driver)
     yield kept
     kept.close()
@@ -123,7 +123,7 @@ def test_values_arrive_and_come_back(kept: Kept) -> None:
 
 
 def test_empty_and_absent_arrays(kept: Kept) -> None:
-    """An array of nothing but null is null for all, as our functions read it."""
+    """An array that has only nulls is null for all, as our functions read it."""
     (row,) = kept.call(KINDS, [[], [None, None], None, [], [], None, None, None])
     assert row == ([], None, None, [], [], None, None, None)
 
@@ -139,7 +139,7 @@ def test_a_session_that_was_ended_is_replaced(kept: Kept, owner: psycopg.Connect
 def test_after_a_failover_a_new_connection_is_made(
     kept: Kept, owner: psycopg.Connection[Any], database: Database
 ) -> None:
-    """The session is of a server that became read-only; a new one finds the primary."""
+    """The session's server became read-only. A new session finds the primary."""
     owner.execute(f"alter database {database.name} set default_transaction_read_only = on".encode())
     connection = kept.connection()
     owner.execute(f"alter database {database.name} reset default_transaction_read_only".encode())
@@ -162,7 +162,7 @@ def test_while_there_is_no_primary_it_is_said(
 
 
 def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -> None:
-    """Class 40: the database undid the call. On the same connection, and once only."""
+    """In class 40 the database undid the call. It is tried again on the same connection, once."""
     owner.execute(
         "create sequence test_tries; grant all on test_tries to public;"
         "create function test_deadlock(p_fails int) returns bigint language plpgsql as $$ begin"
@@ -181,12 +181,12 @@ def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -
 
 # --- what is only told -----------------------------------------------------------------------------------------------
 def test_a_session_that_ends_during_a_call(kept: Kept, owner: psycopg.Connection[Any], driver: str) -> None:
-    """57P01: psycopg cannot know whether the call was committed, and does not repeat it; the next call works."""
+    """After 57P01 psycopg cannot know whether the call was committed, and does not repeat it. The next call works."""
     with pytest.raises(ServiceUnavailable):
         kept.call(ENDING, ["lost"])
     kept.call(RECORD, ["next"])
     assert notes(owner) == ["next"]
-    # Each try draws a number. Before COMMIT was sent nothing can have happened, so pg8000's call was made twice.
+    # Each try draws a number. Nothing can have happened before COMMIT was sent, so pg8000's call was made twice.
     assert owner.execute("select max(number) from test_log").fetchone() == (2 if driver == "psycopg" else 3,)
 
 
@@ -205,7 +205,8 @@ def test_nobody_listens(driver: str) -> None:
 
 # --- through PgBouncer -----------------------------------------------------------------------------------------------
 def test_a_pooler_that_was_restarted(driver: str) -> None:
-    """The same address again, as after a new release of it: the next call finds it, and no caller sees an error."""
+    """The address is the same, as after a new release of the pooler. The next call finds it, and no caller sees an
+    error."""
     with (
         ephemeral_state(memory_directory()) as state,
         running_postgres(state, SystemAccount.choose()) as server,
@@ -224,7 +225,8 @@ def test_a_pooler_that_was_restarted(driver: str) -> None:
 def test_no_call_is_lost_through_a_pooler(
     database: Database, owner: psycopg.Connection[Any], driver: str
 ) -> None:
-    """40 functions on at most 20 server connections, 20 calls each: 800 recorded, each answered with its own number."""
+    """40 functions make 20 calls each on at most 20 server connections. 800 are recorded, each answered with its
+    number."""
 
     def calls(client: int) -> list[tuple[int, str]]:
         kept = Kept(database.pooled_dsn, driver)
@@ -246,7 +248,8 @@ def test_no_call_is_lost_through_a_pooler(
 def test_a_connection_that_is_handed_out_again_and_again_is_asked_once(
     database: Database, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As to a worker that polls: after a minute each poll would have asked, for as long as the process lives."""
+    """A worker that polls uses it this way. Otherwise each poll after a minute would check it, for the life of the
+    process."""
     times, asked = [1000.0], list[float]()
     monkeypatch.setattr("penstock.postgres.database.time", lambda: times[-1])
     kept = Kept(database.api_dsn, driver)

@@ -1,4 +1,4 @@
-"""Execution environments: what lives from one invocation to the next, long polls, imports, scheduled runs."""
+"""Tests execution environments: the state between invocations, long polls, imports, and scheduled runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.local_lambda.events import Request, event_of
 
 @pytest.fixture
 def direct(database: Database) -> Iterator[Functions]:
-    """The functions without PgBouncer in between."""
+    """Runs the functions without PgBouncer in between."""
     with Functions(database.api_dsn) as functions:
         call(functions, "CreateQueue", QueueName="orders")
         yield functions
@@ -42,7 +42,7 @@ def end_connections(database: Database) -> int:
 
 
 def sessions(database: Database) -> list[tuple[int, str]]:
-    """Process id and state of the service's sessions."""
+    """Returns process id and state of the service's sessions."""
     with psycopg.connect(database.dsn) as administrator:
         return administrator.execute(
             "select pid, state from pg_stat_activity where datname = current_database()"
@@ -61,7 +61,7 @@ def test_one_connection_is_kept(database: Database, direct: Functions) -> None:
 
 def test_a_lost_connection_is_replaced(database: Database, direct: Functions) -> None:
     call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="before")
-    assert end_connections(database) == 2  # of CreateQueue and of SendMessage
+    assert end_connections(database) == 2  # They belong to CreateQueue and SendMessage.
     assert invoke(direct, json_request("SendMessage", QueueUrl=QUEUE_URL, MessageBody="after")).status == 200
 
 
@@ -84,7 +84,7 @@ def test_environments_share_the_key_of_receipt_handles(database: Database) -> No
 def test_a_cold_start_names_settings_that_sessions_lack(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once; a role that has all of them is not worth a line, nor the import of the logger."""
+    """It does so once. A role with all settings causes no line, and no import of the logger."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         untuned = f"alter role {ROLE} in database {database.name} set plan_cache_mode = auto"
         connection.execute(untuned.encode())
@@ -99,7 +99,7 @@ def test_a_cold_start_names_settings_that_sessions_lack(
 
 # --- long polls ------------------------------------------------------------------------------------------------------
 class Pause:
-    """Stands for `time` in the driver: its first sleep lasts until the test has done something."""
+    """Replaces `time` in the driver. Its first sleep lasts until the test has acted."""
 
     monotonic = staticmethod(time.monotonic)
 
@@ -126,7 +126,7 @@ def test_a_message_sent_meanwhile(
     with ThreadPoolExecutor(1) as thread:
         receive = thread.submit(call, direct, "ReceiveMessage", QueueUrl=QUEUE_URL, WaitTimeSeconds=20)
         assert pause.begun.wait(60)
-        assert {state for _, state in sessions(database)} == {"idle"}  # no transaction is held
+        assert {state for _, state in sessions(database)} == {"idle"}  # No transaction is held.
         if lose_connections:
             end_connections(database)
         sent = call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="b")
@@ -137,7 +137,7 @@ def test_a_message_sent_meanwhile(
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long the driver has slept each time, by a clock that moves by that alone."""
+    """Returns how long the driver has slept each time, by a clock that only sleeping moves."""
     pauses: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: sum(pauses), sleep=pauses.append)
     monkeypatch.setattr(drivers, "time", clock)
@@ -153,7 +153,7 @@ def test_a_wait_for_nothing(direct: Functions, pauses: list[float]) -> None:
 def test_pauses_grow_while_nobody_gets_what_is_ready(
     database: Database, direct: Functions, pauses: list[float]
 ) -> None:
-    """Somebody else's transaction has locked the only message group: the queue is ready, a receive finds nothing."""
+    """Another transaction has locked the only message group. The queue is ready, and a receive finds nothing."""
     url = f"{QUEUE_URL}.fifo"
     call(direct, "CreateQueue", QueueName="orders.fifo", Attributes={"FifoQueue": "true"})
     ids = {"MessageGroupId": "g", "MessageDeduplicationId": "1"}
@@ -185,7 +185,7 @@ def test_an_answer_as_it_should_be_is_not_logged(
 def test_functions_that_answer_everything_wait_for_two_seconds(
     direct: Functions, pauses: list[float], function: str
 ) -> None:
-    """Any action may need their environments; the function of ReceiveMessage waits for as long as it is asked to."""
+    """Any action may need their environments. The function of ReceiveMessage waits as long as requested."""
     assert invoke(direct, LONG_POLLS[function], function).status == 200
     assert sum(pauses) == pytest.approx(2)
 
@@ -193,7 +193,7 @@ def test_functions_that_answer_everything_wait_for_two_seconds(
 def test_the_gateway_does_not_wait_longer_at_the_limit_of_messages_in_flight(
     direct: Functions, database: Database, pauses: list[float]
 ) -> None:
-    """Where a long poll tries again each second (ReceiveMessage, OverLimit)."""
+    """A long poll tries again each second in that case (ReceiveMessage, OverLimit)."""
     for body in ("in flight", "waits"):
         call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody=body)
     call(direct, "ReceiveMessage", QueueUrl=QUEUE_URL)
@@ -215,7 +215,8 @@ def test_a_quarter_of_their_concurrency_waits(
     driver: str,
     shares: tuple[int, int, int],
 ) -> None:
-    """Two of eight. Environments, others that wait, seconds of two requests. Afterwards the slot is free."""
+    """Two of eight wait. The parameters are environments, others that wait, and seconds of two requests. Afterwards the
+    slot is free."""
     concurrency, taken, waited = shares
     variables = {
         "QUEUE_LAMBDA_CONCURRENCY": str(concurrency),
@@ -235,7 +236,7 @@ def test_a_quarter_of_their_concurrency_waits(
 
 # --- imports ---------------------------------------------------------------------------------------------------------
 def test_only_functions_that_sign_import_cryptography(database: Database) -> None:
-    """Reading a topic, sending a message and serving a certificate cost none of it; publishing does."""
+    """Reading a topic, sending a message and serving a certificate do not import it. Publishing does."""
     script = """
 import json, sys
 from tests.support.functions.invocations import invoke, json_request, query_request
@@ -284,7 +285,7 @@ def test_maintain_answers_its_counts(direct: Functions, database: Database, driv
 
 
 def test_move_answers_its_counts(direct: Functions) -> None:
-    """No task runs: one look, and the invocation ends."""
+    """No task runs, so it checks once and the invocation ends."""
     assert direct.invoke("move", {"version": "0", "source": "aws.scheduler"}) == {"steps": 0, "messages": 0}
 
 
@@ -294,7 +295,7 @@ def test_maintain_fails_when_the_database_does(empty_database: Database) -> None
 
 
 class Worker:
-    """Runs that take the given times, by a fake clock."""
+    """Has runs that take the given times, by a fake clock."""
 
     LONGEST_RUN_SECONDS = 1.5
 
@@ -328,7 +329,7 @@ def test_runs_cut_short_go_on(
 def scheduled_environment(
     database: Database, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
 ) -> Iterator[None]:
-    """The environment of the next handler of a scheduled function."""
+    """Yields the environment of the next handler of a scheduled function."""
     environment = ExecutionEnvironment({"DATABASE_URL": database.api_dsn, **variables})
     monkeypatch.setattr(scheduled, "ExecutionEnvironment", lambda: environment)
     yield
@@ -336,7 +337,8 @@ def scheduled_environment(
 
 
 class Polling:
-    """A worker whose runs take 0.5 seconds and find something each time. `limits`: how long each might have taken."""
+    """Represents a worker whose runs take 0.5 seconds and find work each time. `limits` says how long each might have
+    taken."""
 
     LONGEST_RUN_SECONDS = 20.0
 

@@ -1,4 +1,4 @@
-"""What functions import, each in a fresh interpreter: nothing that it does not need for its own action."""
+"""Tests in a fresh interpreter what each function imports: only what it needs for its action."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.functions.server import FUNCTIONS
 
-pytestmark = pytest.mark.xdist_group("imports")  # one worker starts all these interpreters
+pytestmark = pytest.mark.xdist_group("imports")  # One worker starts all these interpreters.
 
 PACKAGES = {"fastapi", "starlette", "mangum", "pydantic", "uvloop", "penstock_web"}
 LATER = {
@@ -22,17 +22,17 @@ LATER = {
     "boto3",
     "botocore",
 }
-# By name of the function, what it alone may import when it starts.
+# By the function's name, it lists what only this function may import when it starts.
 NEEDED = {"deliver": {"httptools"}, "poll_mappings": {"httptools"}}
 NAMES = sorted(
     ".".join(file.relative_to(FUNCTIONS).with_suffix("").parts)
     for file in FUNCTIONS.rglob("*.py")
-    if file.stem != "rest"  # it serves the REST API, with FastAPI
+    if file.stem != "rest"  # It serves the REST API with FastAPI.
 )
 
 
 def imported(name: str, driver: str = "") -> set[str]:
-    """Every module after the import of a function, without settings: it neither fails nor connects."""
+    """Returns every module after the import of a function without settings, which neither fails nor connects."""
     result = subprocess.run(
         [sys.executable, "-c", f"import sys, {name}; print(*sys.modules)"],
         env={

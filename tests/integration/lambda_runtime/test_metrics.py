@@ -1,5 +1,6 @@
-"""Metrics of functions. Sources: CloudWatch User Guide, "Specification: Embedded metric format"; Amazon SQS Developer
-Guide, "Available CloudWatch metrics for Amazon SQS": names, units, and the one dimension QueueName."""
+"""Tests metrics of functions. The sources are the CloudWatch User Guide, "Specification: Embedded metric format", and
+the Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon SQS": names, units, and the one dimension
+QueueName."""
 
 from __future__ import annotations
 
@@ -25,13 +26,13 @@ GAUGES = {
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """The lines written since the last call, without log records."""
+    """Returns the lines written since the last call, without log records."""
     read = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return [line for line in read if "_aws" in line]
 
 
 def measured(line: dict[str, Any]) -> tuple[dict[str, str], dict[str, float]]:
-    """Dimensions and values of a line."""
+    """Returns dimensions and values of a line."""
     (directive,) = line["_aws"]["CloudWatchMetrics"]
     ((*names,),) = directive["Dimensions"]
     values = {metric["Name"]: line[metric["Name"]] for metric in directive["Metrics"]}
@@ -41,7 +42,7 @@ def measured(line: dict[str, Any]) -> tuple[dict[str, str], dict[str, float]]:
 
 
 def collected(functions: Functions, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, float]]:
-    """Gauges by queue."""
+    """Returns gauges by queue."""
     capsys.readouterr()
     functions.invoke("collect", {})
     found = [measured(line) for line in lines(capsys)]
@@ -99,7 +100,7 @@ def test_queues_of_other_accounts_are_told_apart(capsys: pytest.CaptureFixture[s
 def test_a_run_that_is_cut_short_goes_on(
     functions: Functions, database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages of two, and a clock that ends the run after each: three runs for five queues, none twice."""
+    """There are pages of two, and a clock that ends the run after each: three runs for five queues, none twice."""
     from penstock.postgres.database import Database
 
     for number in range(5):
@@ -118,7 +119,7 @@ def test_workers_count_what_they_did(functions: Functions, capsys: pytest.Captur
     call(functions, "CreateQueue", QueueName="orders")
     capsys.readouterr()
     functions.invoke("maintain", {})
-    functions.invoke("move", {})  # no task: nothing to count, and no line
+    functions.invoke("move", {})  # There is no task, so nothing is counted and no line is written.
     assert [measured(line) for line in lines(capsys)] == [({"Worker": "maintain"}, {"Queues": 1})]
 
 
@@ -138,7 +139,7 @@ USED = {"QUEUE_USAGE_METRICS": "true"}
 
 
 def used(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """The one line of metrics since the last look, without its dimension."""
+    """Returns the one line of metrics since the last call, without its dimension."""
     (line,) = lines(capsys)
     assert measured(line)[0] == {"QueueName": "orders"}
     (directive,) = line["_aws"]["CloudWatchMetrics"]
@@ -146,7 +147,8 @@ def used(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 
 def test_requests_count_as_sqs_counts_them(database: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Developer Guide: sent, received and deleted messages; receive calls "that did not return a message"; bytes."""
+    """By the Developer Guide it counts sent, received and deleted messages, receive calls "that did not return a
+    message", and bytes."""
     with Functions(database.pooled_dsn, USED) as functions:
         call(functions, "CreateQueue", QueueName="orders")
         assert not lines(capsys)
@@ -174,7 +176,7 @@ def test_without_the_setting_a_request_writes_no_metrics(
 
 
 def test_a_line_is_what_powertools_would_write(capsys: pytest.CaptureFixture[str]) -> None:
-    """The same keys and values, but for the moment; powertools writes the numbers as fractions."""
+    """It has the same keys and values except for the moment. powertools writes the numbers as fractions."""
     metrics = Metrics("000000000000", "us-east-1")
     metrics.put({"QueueName": "orders"}, [Value("NumberOfMessagesSent", "Count", 2)])
     arn = "arn:aws:sqs:us-east-1:000000000000:orders"
@@ -186,5 +188,5 @@ def test_a_line_is_what_powertools_would_write(capsys: pytest.CaptureFixture[str
     for line in (theirs, ours):
         del line["_aws"]["Timestamp"]
         for metric in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]:
-            metric.pop("StorageResolution", None)  # 60 is what it is without
+            metric.pop("StorageResolution", None)  # Without it, the value is 60.
     assert ours == theirs

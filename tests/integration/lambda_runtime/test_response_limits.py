@@ -1,7 +1,7 @@
-"""No answer of a function is longer than AWS passes on, and no message is lost by it.
+"""Tests that no answer of a function is longer than AWS passes on, and that no message is lost by the limit.
 
-What AWS passes on: "Lambda quotas" and "Use Lambda functions as targets of an Application Load Balancer", see
-`penstock.response_limit`. The functions of these tests refuse longer ones, as Lambda and a load balancer do.
+The limits are in "Lambda quotas" and "Use Lambda functions as targets of an Application Load Balancer" (see
+`penstock.response_limit`). The functions of these tests refuse longer answers, as Lambda and a load balancer do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
-# Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
+# The import is here and not first in a thread of the server, because pydantic parses source, which Python 3.11 cannot
+# do in two threads.
 import penstock_web.rest.application  # noqa: F401
 from penstock import drivers
 from penstock.lambda_runtime import events
@@ -34,14 +35,14 @@ from tests.support.local_lambda.events import EventForm, event_of, response_of
 from tests.support.sql.calls import Counts, arn_of, counts, receive
 
 WAYS = pytest.mark.parametrize("form", ["http_api", "alb"])
-# Messages and limits of a tenth: ten times as fast.
+# Messages and limits have a tenth of their size, which is ten times as fast.
 SCALES = pytest.mark.parametrize("scale", [pytest.param(1, marks=pytest.mark.slow), 10], indirect=True)
 MIB = 1_048_576
 
 
 @pytest.fixture
 def scale(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """By how much limits are smaller than AWS's, which are kept here and there."""
+    """Returns how much smaller the limits are than AWS's. Some tests use AWS's limits."""
     divisor: int = getattr(request, "param", 1)
     for limit in (events.FUNCTION, events.LOAD_BALANCER):
         name = "FUNCTION" if limit is events.FUNCTION else "LOAD_BALANCER"
@@ -59,7 +60,7 @@ def deployment(database: Database, form: EventForm, scale: int) -> Iterator[Func
 
 @pytest.fixture
 def sql(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    """What the container and applications do: without a function."""
+    """Calls SQL as the container and applications do, without a function."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         yield connection
 
@@ -69,7 +70,7 @@ def query(http: httpx.Client, path: str, **parameters: str) -> httpx.Response:
 
 
 def create(sqs: Any, name: str = "q", maximum: int = 3) -> tuple[str, str]:
-    """The URLs of a queue and of its dead-letter queue."""
+    """Returns the URLs of a queue and of its dead-letter queue."""
     suffix = ".fifo" if name.endswith(".fifo") else ""
     attributes = {"FifoQueue": "true"} if suffix else {}
     dead = sqs.create_queue(QueueName=f"dead{suffix}", Attributes=attributes)["QueueUrl"]
@@ -80,7 +81,7 @@ def create(sqs: Any, name: str = "q", maximum: int = 3) -> tuple[str, str]:
 
 
 def refused(sqs: Any, url: str, **parameters: Any) -> str:
-    """The text of the error with which a receive is refused."""
+    """Returns the text of the error with which a receive is refused."""
     with pytest.raises(ClientError) as caught:
         sqs.receive_message(QueueUrl=url, **parameters)
     assert caught.value.response["Error"]["Code"] == "ResponseTooLarge"
@@ -94,7 +95,8 @@ def refused(sqs: Any, url: str, **parameters: Any) -> str:
 def test_long_messages_all_come_and_none_becomes_a_dead_letter(
     sqs: Any, sql: psycopg.Connection[Any], form: EventForm, name: str, scale: int
 ) -> None:
-    """Ten of 700 KB, received by tens, at most three times: 7 MB, more than any function may answer."""
+    """Ten messages of 700 KB are received by tens, at most three times. They have 7 MB, more than any function may
+    answer."""
     url, _ = create(sqs, name)
     for number in range(10):
         group = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)}
@@ -122,7 +124,8 @@ def test_long_messages_all_come_and_none_becomes_a_dead_letter(
 def test_escapes_count(
     sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any], form: EventForm, scale: int
 ) -> None:
-    """A quote has four bytes in JSON and six in XML. A message too long stays, uncounted, and comes by another way."""
+    """A quote has four bytes in JSON and six in XML. A message that is too long stays uncounted, and comes by another
+    way."""
     url, _ = create(sqs)
     body = '"' * ((1_040_000 if form == "http_api" else 240_000) // scale)
     path = url.removeprefix(str(http.base_url).rstrip("/"))
@@ -153,7 +156,7 @@ def test_escapes_count(
     ],
 )
 def test_a_message_that_is_too_long_alone(sqs: Any, sql: psycopg.Connection[Any], body: str) -> None:
-    """Others come past it, and it comes to whoever may answer with more."""
+    """Others pass it, and it comes to a receiver whose answer may be longer."""
     url, _ = create(sqs, maximum=1)
     sqs.send_message(QueueUrl=url, MessageBody=body)
     sqs.send_message(QueueUrl=url, MessageBody="short")
@@ -170,7 +173,7 @@ def test_a_message_that_is_too_long_alone(sqs: Any, sql: psycopg.Connection[Any]
 def test_what_a_runtime_writes_in_utf_8_is_shorter(
     sqs: Any, monkeypatch: pytest.MonkeyPatch, deployment: FunctionServer
 ) -> None:
-    """Python 3.12 and newer: the limit is that of the result as it is written (awslambdaric)."""
+    """For Python 3.12 and newer the limit applies to the result as it is written (awslambdaric)."""
     url, _ = create(sqs)
     sqs.send_message(QueueUrl=url, MessageBody="é" * 166_500)
     monkeypatch.setenv("AWS_EXECUTION_ENV", "AWS_Lambda_python3.12")
@@ -180,8 +183,8 @@ def test_what_a_runtime_writes_in_utf_8_is_shorter(
 
 @pytest.mark.parametrize("form", ["http_api", "function_url", "rest_api"])
 def test_a_mib_goes_in_and_out(sqs: Any, form: EventForm) -> None:
-    """The longest message that there is (SendMessage: 1 MiB), by the way that is the default of the stack, and by two
-    others that lead to functions."""
+    """It sends the longest message (SendMessage: 1 MiB) by the stack's default way, and by two others that lead to
+    functions."""
     url, _ = create(sqs)
     text = json.dumps([{"number": number, "text": "grüße\n"} for number in range(30_000)])
     body = text.encode()[:MIB].decode()
@@ -200,7 +203,7 @@ def test_a_mib_does_not_go_in_through_a_load_balancer(sqs: Any, form: EventForm)
 
 @pytest.mark.parametrize("form", ["alb"])
 def test_a_long_poll_waits_for_others(sqs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And is refused at its end when none have come."""
+    """It is refused at its end if none have arrived."""
     url, _ = create(sqs)
     sqs.send_message(QueueUrl=url, MessageBody="x" * 999_000)
     refused(sqs, url, WaitTimeSeconds=1)
@@ -219,7 +222,7 @@ def test_a_long_poll_waits_for_others(sqs: Any, monkeypatch: pytest.MonkeyPatch)
         target=lambda: answers.append(sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20))
     )
     waiting.start()
-    assert found_too_large.wait(20)  # so the receive is a long poll when the other message comes
+    assert found_too_large.wait(20)  # The receive is therefore a long poll when the other message arrives.
     sqs.send_message(QueueUrl=url, MessageBody="short")
     waiting.join()
     assert [message["Body"] for message in answers[0]["Messages"]] == ["short"]
@@ -267,7 +270,7 @@ def test_the_rest_api_refuses_what_is_too_long(http: httpx.Client, sql: psycopg.
 def test_any_other_answer_that_is_too_long_is_refused_too(
     deployment: FunctionServer, sql: psycopg.Connection[Any]
 ) -> None:
-    """Such as GetSchedule, whose Input may have a MiB, and the REST API's schedule with the same message."""
+    """Examples are GetSchedule, whose Input may have a MiB, and the REST API's schedule with the same message."""
     scheduler = boto3.client(
         "scheduler",
         endpoint_url=deployment.endpoint_url,
@@ -398,7 +401,7 @@ def test_unexpected_errors_stay_inside(empty_database: Database, caplog: pytest.
     ],
 )
 def test_a_bad_setting_is_named_in_the_log(variables: dict[str, str], text: str) -> None:
-    """In a separate process, as on Lambda, with the real Logger on standard output."""
+    """It runs in a separate process, as on Lambda, with the real Logger on standard output."""
     script = "import json, sys, gateway; print(json.dumps(gateway.handler(json.load(sys.stdin), None)))"
     result = subprocess.run(
         [sys.executable, "-c", script],

@@ -1,4 +1,4 @@
-"""The REST API as a function: every form of event, real HTTP. Shapes: /v1/openapi.json."""
+"""Tests the REST API as a function, with every form of event and real HTTP. The shapes are in /v1/openapi.json."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-# Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
+# The import is here and not first in a thread of the server, because pydantic parses source, which Python 3.11 cannot
+# do in two threads.
 import penstock_web.rest.application
 import penstock_web.rest_function  # noqa: F401
 from tests.support import plain_http

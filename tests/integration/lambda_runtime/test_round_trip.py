@@ -1,4 +1,5 @@
-"""The life of a message through the functions: every form of event, both protocols, real HTTP, real PostgreSQL."""
+"""Tests the life of a message through the functions: every form of event, both protocols, real HTTP, real
+PostgreSQL."""
 
 from __future__ import annotations
 
@@ -68,18 +69,18 @@ def test_concurrent_requests(sqs: Any) -> None:
 
 
 class Query:
-    """A client of the Query protocol that knows nothing but it."""
+    """Represents a client that knows only the Query protocol."""
 
     def __init__(self, http: httpx.Client, endpoint_url: str) -> None:
         self.http = http
         self.endpoint_url = endpoint_url
 
     def post(self, url: str, **parameters: str) -> httpx.Response:
-        """Parameters in a form body."""
+        """Sends parameters in a form body."""
         return self.http.post(url, content=urlencode(parameters).encode(), headers=FORM)
 
     def get(self, url: str, **parameters: str) -> httpx.Response:
-        """Parameters in the query string."""
+        """Sends parameters in the query string."""
         return self.http.get(f"{url}?{urlencode(parameters)}")
 
 
@@ -93,7 +94,7 @@ def query(deployment: FunctionServer) -> Iterator[Query]:
 
 
 def element(response: httpx.Response, name: str) -> str:
-    """The text of the one element of this name in an answer that is a success."""
+    """Returns the text of the one element with this name in a successful answer."""
     assert (response.status_code, response.headers["content-type"]) == (200, "text/xml"), response.text
     (text,) = re.findall(f"<{name}>(.*?)</{name}>", response.text, re.DOTALL)
     return unescape(text)
@@ -107,7 +108,7 @@ def test_query(query: Query) -> None:
         "MessageAttribute.1.Value.DataType": "Binary",
         "MessageAttribute.1.Value.BinaryValue": "AP+A/w==",
     }
-    # On the queue's own path, where no parameter names the queue.
+    # This is on the queue's path, where no parameter names the queue.
     sent = element(query.post(url, Action="SendMessage", MessageBody=TEXT, **attribute), "MessageId")
     received = query.get(url, Action="ReceiveMessage", **{"MessageAttributeName.1": "All"})
     assert element(received, "MessageId") == sent

@@ -1,4 +1,4 @@
-"""The secret of a function, which boto3 reads from moto's Secrets Manager; and a password that changes."""
+"""Tests the secret of a function, which boto3 reads from moto's Secrets Manager, and a changing password."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEY = "A" * 43 + "="
 
 @pytest.fixture
 def manager(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Secrets Manager, which the functions find as on AWS."""
+    """Runs Secrets Manager, which the functions find as on AWS."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     with mock_aws():
         yield boto3.client("secretsmanager")
@@ -34,7 +34,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def role(database: Database) -> Iterator[str]:
-    """A login role whose password the tests change."""
+    """Creates a login role whose password the tests change."""
     name = f"rotated_{database.name}"
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         owner = connection.execute("select nspowner::regrole::text from pg_namespace where nspname = 'queue'")
@@ -73,7 +73,7 @@ def functions(**more: str) -> Functions:
 def test_a_rotated_password(
     database: Database, manager: Any, role: str, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No request fails: neither of an environment that is connected, nor of one that has to connect anew."""
+    """No request fails, neither in a connected environment nor in one that has to connect again."""
     monkeypatch.setattr(secret_module, "SECONDS_BETWEEN_READS", -1.0)
     store(manager, DATABASE_URL=address(database, role, "first"))
     with functions(QUEUE_DATABASE_DRIVER=driver) as deployed:
@@ -113,12 +113,12 @@ def test_the_encryption_key_comes_from_the_secret(database: Database, manager: A
     store(manager, DATABASE_URL=database.api_dsn, QUEUE_ENCRYPTION_KEY=KEY, QUEUE_REGION="eu-west-1")
     environment = ExecutionEnvironment({"QUEUE_SECRET": NAME, "QUEUE_REGION": "us-east-1"})
     assert environment.settings.queue_encryption_key == KEY
-    assert environment.settings.queue_region == "eu-west-1"  # the secret wins over the template's variables
+    assert environment.settings.queue_region == "eu-west-1"  # The secret overrides the template's variables.
     environment.close()
 
 
 def test_an_address_of_the_environment_wins(database: Database, manager: Any) -> None:
-    """As on this machine with `sam local`, where there is no Secrets Manager."""
+    """`sam local` on this machine has no Secrets Manager."""
     environment = ExecutionEnvironment({"QUEUE_SECRET": "no-such-secret", "DATABASE_URL": database.api_dsn})
     assert environment.settings.database_url == database.api_dsn
 
@@ -140,7 +140,7 @@ def test_a_secret_that_cannot_be_used(manager: Any, text: str, said: str) -> Non
 
 
 def test_a_secret_that_cannot_be_read(manager: Any) -> None:
-    """503, and the next request asks again: here a secret that is made a moment later."""
+    """The answer is 503, and the next request reads it again. Here the secret is created a moment later."""
     environment = ExecutionEnvironment({"QUEUE_SECRET": NAME})
     with pytest.raises(ServiceUnavailable):
         environment.settings  # noqa: B018

@@ -1,8 +1,9 @@
-"""Until release 0.1.0 the baseline changes in place, and nothing in sql/ is about an earlier release; then it is fixed.
+"""Tests that until release 0.1.0 the baseline changes in place and sql/ has nothing about an earlier release. Then it
+is fixed.
 
 CHANGELOG declares the release by the commit in the heading of its section.
 
-Every folder of sql/functions is read, and the database has exactly the functions that lie there.
+Every folder of sql/functions is read, and the database has exactly the functions in them.
 
 The dump of the schema is the same on every version of PostgreSQL, and shows tables and functions.
 """
@@ -33,13 +34,14 @@ _HISTORY = re.compile(r"^\s*drop (?:function|type|view|table)|^do \$\$", re.MULT
 
 
 def released_commit(changelog: str) -> str:
-    """The commit that CHANGELOG names for release 0.1.0; "" before the release."""
+    """Returns the commit that CHANGELOG names for release 0.1.0, or "" before the release."""
     found = _DECLARED.search(changelog)
     return found[1] if found else ""
 
 
 def faults(directory: Path, released_baseline: str | None) -> Iterator[str]:
-    """What a folder like sql/ may not have. `released_baseline`: the text of the release; None before it."""
+    """Returns what a folder like sql/ may not have. `released_baseline` is the text of the release, or None before
+    it."""
     if released_baseline is not None:
         if (directory / BASELINE).read_text() != released_baseline:
             yield f"{BASELINE} is not that of release 0.1.0: write a migration instead"
@@ -65,7 +67,7 @@ def test_sql_is_as_the_changelog_demands() -> None:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A copy of sql/."""
+    """Makes a copy of sql/."""
     return Path(shutil.copytree(find_sql_directory(), tmp_path / "sql"))
 
 
@@ -115,7 +117,7 @@ def test_the_heading_declares_the_release(heading: str, commit: str) -> None:
 
 
 FUNCTIONS = find_sql_directory() / "functions"
-# A migration made it, because an index uses it.
+# A migration created it, because an index uses it.
 MADE_BY_MIGRATION = ["time_key"]
 DEFINED = re.compile(r"^create or replace (?:function|procedure) queue\.([a-z_]+)", re.MULTILINE)
 
@@ -142,7 +144,7 @@ def test_functions_are_read_in_the_order_of_their_names_across_folders() -> None
 
 
 def test_a_folder_holds_at_most_20_files() -> None:
-    """`api` may hold more; no function lies beside the folders."""
+    """`api` may hold more. No function is beside the folders."""
     held = Counter(path.parent.name for path in FUNCTIONS.rglob("*.sql"))
     assert {folder: count for folder, count in held.items() if folder != "api" and count > 20} == {}
     assert FUNCTIONS.name not in held

@@ -1,8 +1,8 @@
-"""Tokens of IAM instead of a password: the text that is signed, and logins to a PostgreSQL with the token.
+"""Tests tokens of IAM in place of a password: the signed text, and logins to a PostgreSQL with the token.
 
-Not against AWS. Sources: "IAM database authentication for MariaDB, MySQL, and PostgreSQL", Amazon RDS User Guide: a
-token is made with Signature Version 4 and lives for 15 minutes. "Authenticating Requests: Using Query Parameters (AWS
-Signature Version 4)", Amazon S3 API Reference: the parameters of a presigned address.
+It does not use AWS. The sources are "IAM database authentication for MariaDB, MySQL, and PostgreSQL", Amazon RDS User
+Guide: a token is made with Signature Version 4 and lives for 15 minutes; and "Authenticating Requests: Using Query
+Parameters (AWS Signature Version 4)", Amazon S3 API Reference: the parameters of a presigned address.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OURS = Authority()
 
 @pytest.fixture(autouse=True)
 def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """As Lambda gives them to a function, and no others."""
+    """Yields only the credentials that Lambda gives to a function."""
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
@@ -59,7 +59,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    """With TLS, as RDS; the user's password is set by the tests. Skipped where PostgreSQL has no TLS."""
+    """Runs a server with TLS, as RDS. The tests set the user's password. Skipped if PostgreSQL has no TLS."""
     account = SystemAccount.choose()
     with ephemeral_state(memory_directory()) as state:
         folder, own = account.make_private_folder(state / "tls"), OURS.server(HOST)
@@ -79,7 +79,7 @@ def server() -> Iterator[Postgres]:
 
 @pytest.fixture
 def tokens(server: Postgres, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The tokens that were made. The server takes the newest alone, as if all before it had expired."""
+    """Returns the created tokens. The server accepts only the newest, as if all others had expired."""
     made: list[str] = []
 
     def recorded(host: str, port: int, user: str) -> str:
@@ -104,7 +104,7 @@ def set_password(server: Postgres, password: str) -> None:
 
 
 def address(server: Postgres, folder: Path, mode: str = "verify-full") -> str:
-    """Without a password."""
+    """Returns the address without a password."""
     (folder / "roots.pem").write_text(OURS.pem)
     more = urlencode({"sslmode": mode, "sslrootcert": folder / "roots.pem"}, quote_via=quote)
     return f"postgresql://{USER}@{HOST}:{server.port}/{DATABASE}?{more}"
@@ -119,7 +119,8 @@ def signed(key: bytes, text: str) -> bytes:
 
 
 def test_what_a_token_is() -> None:
-    """A presigned request of rds-db for `connect` by that user, without its scheme; the signature is computed anew."""
+    """It is a presigned request of rds-db for `connect` by that user, without its scheme. The test computes the
+    signature again."""
     place, _, query = make_token("db.example.eu-west-1.rds.amazonaws.com", 5433, USER).partition("/?")
     fields = {name: value for name, (value,) in parse_qs(query, strict_parsing=True).items()}
     assert place == "db.example.eu-west-1.rds.amazonaws.com:5433"
@@ -149,7 +150,7 @@ def test_what_a_token_is() -> None:
 def test_each_connection_of_a_function_has_its_own(
     server: Postgres, tmp_path: Path, tokens: list[str], driver: str
 ) -> None:
-    """The first one has expired when the second is needed. An open connection asks for none."""
+    """The first one has expired when the second is needed. An open connection needs none."""
     environment = ExecutionEnvironment(
         {
             "DATABASE_URL": address(server, tmp_path),
@@ -209,7 +210,7 @@ def test_a_password_stays_without_the_setting() -> None:
 def test_without_credentials_or_a_region(
     server: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: str
 ) -> None:
-    """503, and the next request tries again: credentials may come later."""
+    """The answer is 503, and the next request tries again, because credentials may come later."""
     database = Database(settings_of(address(server, tmp_path)).database_url, driver)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(ServiceUnavailable) as refused:

@@ -1,4 +1,4 @@
-"""The migration runner, on folders that the tests write."""
+"""Tests the migration runner on folders that the tests write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIGRATIONS = {
     "0001_first.sql": "create table queue.first (id int);",
     "0002_second.sql": "create table queue.second (id int); insert into queue.second select 1 from queue.first;",
 }
-# The first function calls one whose file comes later.
+# The first function calls a function of a later file.
 FUNCTIONS = {
     "queue.a.sql": "create or replace function queue.a() returns int language sql as 'select queue.b()';",
     "queue.b.sql": "create or replace function queue.b() returns int language sql as 'select 1';",
@@ -27,7 +27,7 @@ FUNCTIONS = {
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A folder like sql/ with two migrations, two functions and grants."""
+    """Makes a folder like sql/ with two migrations, two functions and grants."""
     write(tmp_path / "migrations", MIGRATIONS)
     write(tmp_path / "functions", FUNCTIONS)
     write(tmp_path, {"grants.sql": "grant execute on function queue.a() to public;"})
@@ -76,7 +76,7 @@ def test_an_applied_migration_must_not_change(empty_database: Database, director
 
 
 def test_a_database_of_an_earlier_commit_is_refused(empty_database: Database, tmp_path: Path) -> None:
-    """Its baseline is another one, and it may have migrations that this commit does not know."""
+    """Its baseline differs, and it may have migrations that this commit does not know."""
     earlier = tmp_path / "earlier"
     shutil.copytree(find_sql_directory() / "migrations", earlier / "migrations")
     write(earlier / "migrations", {"0002_later.sql": "create table queue.second (id int);"})
@@ -144,7 +144,7 @@ def test_functions_are_replaced_by_those_of_a_newer_release_alone(
     then: str,
     replaced: bool,
 ) -> None:
-    """Also when both releases have the same migrations."""
+    """This also holds if both releases have the same migrations."""
     monkeypatch.setattr("penstock.postgres.migrations.RELEASE", first)
     migrate(empty_database.api_dsn, directory)
     two = FUNCTIONS["queue.b.sql"].replace("1", "2")
@@ -175,7 +175,7 @@ def test_an_older_release_leaves_the_functions_of_a_newer_one(
 
 
 def test_a_second_runner_waits_for_the_first(empty_database: Database, directory: Path) -> None:
-    """The second runner is seen waiting for the lock while the first is inside a migration, then has nothing to do.
+    """The second runner waits for the lock while the first is inside a migration. It then has nothing to do.
 
     It waits for longer than its role's lock_timeout, which is for the service's calls.
     """
@@ -192,7 +192,7 @@ def test_a_second_runner_waits_for_the_first(empty_database: Database, directory
     ]
     with psycopg.connect(empty_database.dsn) as blocker, psycopg.connect(empty_database.dsn) as watcher:
         watcher.autocommit = True
-        blocker.execute("lock table queue.first")  # holds up whichever runner comes first
+        blocker.execute("lock table queue.first")  # It holds up the first runner.
         for runner in runners:
             runner.start()
         waiting = (
@@ -222,7 +222,7 @@ def test_a_lock_that_never_comes_is_an_error_and_nothing_is_applied(
 
 
 def test_the_role_gets_its_settings_also_through_the_pooler(database: Database, postgres: TestServer) -> None:
-    """Keepalives are the role's, too; this pooler reaches the server through a Unix socket, which has none."""
+    """Keepalives are the role's too. This pooler reaches the server through a Unix socket, which has none."""
     with psycopg.connect(database.pooled_dsn, prepare_threshold=None) as connection:
         row = connection.execute("select rolconfig from pg_roles where rolname = current_user").fetchone()
         assert row == ([f"{name}={value}" for name, value in SESSION_SETTINGS.items()],)
@@ -232,7 +232,7 @@ def test_the_role_gets_its_settings_also_through_the_pooler(database: Database, 
 
 
 def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None:
-    """SQL_ASCII hands out texts as bytes: checksums would seem to differ, and receives would fail."""
+    """SQL_ASCII returns texts as bytes: checksums would seem to differ, and receives would fail."""
     postgres.administration.execute(
         "create database ascii template template0 encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C'"
     )

@@ -1,6 +1,7 @@
-"""The settings that sessions of the service have on anybody's PostgreSQL: whoever connects, with a pooler or without.
+"""Tests the settings of the service's sessions on any PostgreSQL, for any role, with a pooler or without.
 
-Source: the issue, and PostgreSQL documentation, "pg_settings" (sources of values) and "CREATE FUNCTION" (SET).
+The sources are the issue, and the PostgreSQL documentation, "pg_settings" (sources of values) and "CREATE FUNCTION"
+(SET).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tests.support.database import Database, TestServer
 from tests.support.sql.calls import create, delete, receive, send
 
 
-# A session through TCP: the server shows keepalives as 0 on a Unix socket.
+# The session uses TCP, because the server shows keepalives as 0 on a Unix socket.
 class Setting(NamedTuple):
     value: str
 
@@ -52,7 +53,7 @@ DEFAULTS = {
 
 @pytest.fixture
 def plain(database: Database) -> Iterator[str]:
-    """The address of the database for a role without settings, in the form that both drivers read."""
+    """Returns the address of the database for a role without settings, in the form that both drivers read."""
     role = f"plain_{database.name}"
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())
@@ -63,7 +64,7 @@ def plain(database: Database) -> Iterator[str]:
 
 
 def choose(database: Database, settings: Mapping[str, str]) -> None:
-    """Settings of the service's role for this database alone, as somebody may have chosen them."""
+    """Sets the service's role settings for this database only, as an operator may have done."""
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())
         for name, value in settings.items():
@@ -160,7 +161,7 @@ def test_parameters_in_the_log_are_warned_of(
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_slow_calls_are_logged_without_bodies(postgres: TestServer, database: Database, driver: str) -> None:
-    """On a server as `penstock up` has it; compose and Terraform set the same."""
+    """The server is set as by `penstock up`. compose and Terraform set the same."""
     choose(database, SLOW)
     log = postgres.server.data.parent / "log"
     start = log.stat().st_size
@@ -177,7 +178,7 @@ def test_slow_calls_are_logged_without_bodies(postgres: TestServer, database: Da
 
 # --- in the functions ------------------------------------------------------------------------------------------------
 def test_functions_have_the_planners_whoever_calls(database: Database) -> None:
-    """Those in SQL have none: PostgreSQL makes their query a part of the caller's."""
+    """Functions in SQL have none, because PostgreSQL makes their query a part of the caller's."""
     with psycopg.connect(database.dsn) as connection:
         rows = connection.execute(
             "select p.oid::regprocedure::text, proconfig from pg_proc p join pg_language l on l.oid = p.prolang"

@@ -1,4 +1,4 @@
-"""Statements and PostgreSQL's catalogue agree: names, parameters, columns and types."""
+"""Checks that statements and PostgreSQL's catalogue agree: names, parameters, columns and types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.sql.statement_check import all_statements, findings, fits
 
 @pytest.fixture(scope="module")
 def connection(postgres: TestServer) -> Iterator[Connection]:
-    """To a migrated database."""
+    """Yields a connection to a migrated database."""
     with postgres.database() as database, psycopg.connect(database.dsn, autocommit=True) as connection:
         yield connection
 
@@ -123,7 +123,7 @@ def test_types_that_fit(hint: Any, kind: str, expected: bool) -> None:
 
 # --- functions without a statement -----------------------------------------------------------------------------------
 def test_every_function_is_called_by_a_statement_by_sql_or_by_applications() -> None:
-    """Those of sql/functions/api are for applications; any other function without a caller is useless."""
+    """Those of sql/functions/api are for applications. Any other function without a caller is useless."""
     files = {path.stem: path for path in (find_sql_directory() / "functions").glob("*/*.sql")}
     used = {statement.name for _, statement in all_statements()}
     for path in find_sql_directory().rglob("*.sql"):
@@ -159,7 +159,7 @@ SHAPES: dict[str, Callable[[list[Any]], list[Any]]] = {
 
 @pytest.fixture(scope="module")
 def empty_database_connection(postgres: TestServer) -> Iterator[Connection]:
-    """To an empty database."""
+    """Yields a connection to an empty database."""
     with (
         postgres.database(template="template0") as database,
         psycopg.connect(database.dsn) as empty_database_connection,
@@ -190,7 +190,7 @@ def test_bytes_of_a_text_are_its_utf8() -> None:
 
 
 def as_text(value: Any) -> str | None:
-    """A value as PostgreSQL's own input functions read it."""
+    """Returns a value as PostgreSQL's input functions read it."""
     if value is None:
         return None
     if isinstance(value, bytes):

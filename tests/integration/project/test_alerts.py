@@ -1,4 +1,5 @@
-"""Alert rules: promtool accepts them, each alert fires on what it is for, none on a quiet installation."""
+"""Checks alert rules: promtool accepts them, each alert fires for its purpose, and none fires on a quiet
+installation."""
 
 from __future__ import annotations
 
@@ -32,17 +33,18 @@ ALERTS = {
 PAGE = (ROOT / "docs/operations.md").read_text()
 
 STEADY = "0+0x200"
-FASTER = "0+60x200"  # one a second
+FASTER = "0+60x200"  # One a second arrives.
 OLDER = "0+60x200"
 ONE = "1+0x200"
 
 
 def verdict(kind: str) -> str:
-    """The series of a queue with this verdict."""
+    """Returns the series of a queue with this verdict."""
     return f'penstock_queue_verdict{{queue="q",verdict="{kind}"}}'
 
 
-# Series that make an alert fire within 100 minutes, a value a minute, and the labels that it then has.
+# These series make an alert fire within 100 minutes, with a value a minute. The labels are those that the alert then
+# has.
 CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PenstockDown": ({'up{job="penstock",instance="a"}': STEADY}, {"job": "penstock", "instance": "a"}),
     "PenstockDatabaseDown": ({'penstock_db_up{instance="a"}': STEADY, 'penstock_db_up{instance="b"}': STEADY}, {}),
@@ -106,23 +108,23 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"table": "log"},
     ),
 }  # fmt: skip
-# Everything at once, as it should be.
+# These are normal values of everything at once.
 QUIET = {
     'up{job="penstock",instance="a"}': "1+0x200",
     'penstock_queue_until_retention_seconds{queue="q"}': "300000+0x200",
     'penstock_db_up{instance="a"}': "1+0x200",
-    'penstock_db_up{instance="b"}': STEADY,  # another process reaches it
+    'penstock_db_up{instance="b"}': STEADY,  # Another process reaches it.
     'penstock_http_requests_total{status="200"}': "0+1000x200",
     'penstock_http_requests_total{status="503"}': "0+1x200",
     'penstock_http_request_duration_seconds_bucket{path="sqs:SendMessage",le="0.5"}': "0+100x200",
     'penstock_http_request_duration_seconds_bucket{path="sqs:SendMessage",le="+Inf"}': "0+100x200",
-    'penstock_http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="0.5"}': STEADY,  # long polls are slow
+    'penstock_http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="0.5"}': STEADY,  # Long polls are slow.
     'penstock_http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="+Inf"}': "0+100x200",
     "penstock_db_pool_acquire_timeouts_total": "7+0x200",
     'penstock_auth_failures_total{code="AccessDenied"}': "0+1x200",
     'penstock_queue_oldest_message_age_seconds{queue="q"}': "60+0x200",
     'penstock_queue_oldest_message_age_seconds{queue="lost"}': OLDER,
-    'penstock_queue_is_dead_letter_queue{queue="lost"}': "1+0x200",  # where messages are meant to lie
+    'penstock_queue_is_dead_letter_queue{queue="lost"}': "1+0x200",  # Messages are meant to stay there.
     'penstock_queue_verdict{queue="q",verdict="ok"}': "1+0x200",
     'penstock_queue_verdict{queue="batch",verdict="draining"}': "1+0x200",
     'penstock_queue_until_empty_seconds{queue="batch"}': "600+0x200",
@@ -159,7 +161,7 @@ def expected(name: str, labels: dict[str, str]) -> dict[str, Any]:
 
 
 def case_of(series: dict[str, str], fires: dict[str, dict[str, str]]) -> dict[str, Any]:
-    """A test in promtool's form: at minute 100 exactly these alerts fire."""
+    """Returns a test in promtool's form: at minute 100 exactly these alerts fire."""
     return {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
@@ -191,7 +193,7 @@ def test_alerts_fire_when_they_should_and_only_then(tmp_path: Path) -> None:
 
 
 def test_the_check_would_notice(tmp_path: Path) -> None:
-    """An expectation that is wrong makes promtool fail: the test above can."""
+    """A wrong expectation makes promtool fail, so the test above can fail."""
     file = tmp_path / "alerts_test.yaml"
     content = {
         "rule_files": [str(PROMETHEUS / "alerts.yaml")],
@@ -244,11 +246,11 @@ def test_alerts_about_a_queue_name_it() -> None:
 # A scrape shows the oldest minutes and the oldest verdict that are possible. The bounds are those of
 # docs/operations.md: a page within three minutes of the end of a consumer, and no page for a healthy queue.
 RULES = ROOT / "infra/container/prometheus/alerts.yaml"
-DIES_AT = 90  # minutes; a fraction of one is added
+DIES_AT = 90  # The unit is minutes, and a fraction of one is added.
 WITHIN = 180
 
-# Consumers that end at a time of the day, in minutes: of a busy queue, of a quiet one, of one whose messages in flight
-# stay there, and of one that had always been behind.
+# These are consumers that end at a time of the day, in minutes: of a busy queue, of a quiet one, of one whose messages
+# in flight stay, and of one that was always behind.
 DYING: dict[str, Callable[[float], Plan]] = {
     "busy": lambda end: Plan(lambda _: 300, lambda m, _: 0 if m >= end else 10, lambda _: 1.5),
     "quiet": lambda end: Plan(lambda _: 3, lambda m, _: 0 if m >= end else 1, lambda _: 1),

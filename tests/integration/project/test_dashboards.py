@@ -1,7 +1,7 @@
-"""Grafana's dashboards: their queries ask for what there is, links lead somewhere, every panel says what it shows.
+"""Checks Grafana's dashboards: queries use existing metrics, links lead to targets, and every panel has a description.
 
-Form: "Dashboard JSON model", "Variables" and "Configure data links" of Grafana's documentation (grafana.com/docs).
-Grafana itself is not started.
+The form is in "Dashboard JSON model", "Variables" and "Configure data links" of Grafana's documentation
+(grafana.com/docs). Grafana itself is not started.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SQL = [
     *(target["rawSql"] for target in TARGETS if "rawSql" in target),
     *(v["definition"] for v in VARIABLES if v.get("datasource", {}).get("type") == "postgres"),
 ]
-# What Grafana puts in their place ("Global variables", "Variable syntax", "PostgreSQL query editor: Macros").
+# These are Grafana's replacements ("Global variables", "Variable syntax", "PostgreSQL query editor: Macros").
 VALUES = {
     "${queue:sqlstring}": "'orders'",
     "${account:sqlstring}": "'000000000000'",
@@ -56,7 +56,7 @@ def filled(query: str) -> str:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_asks_for_what_is_exposed(query: str) -> None:
-    """Metrics, and labels that they have: `job` and `instance` are Prometheus's own."""
+    """The metrics and their labels exist. `job` and `instance` come from Prometheus."""
     assert named(query)
     assert named(query) <= exposed()
     known = {family.name: {*labels, "job", "instance", "le"} for family, labels in families()}
@@ -93,7 +93,7 @@ def test_a_query_of_the_database_runs(database: Database, query: str) -> None:
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_variables_and_links(name: str) -> None:
-    """Every variable that is used is there; links lead to dashboards that are here, and set their variables."""
+    """Every used variable exists. Links lead to existing dashboards and set their variables."""
     board = DASHBOARDS[name]
     text = json.dumps(board)
     own = {variable["name"] for variable in board["templating"]["list"]}

@@ -1,4 +1,4 @@
-"""Documents: what they cite is there, and their queries, code blocks and recipes work."""
+"""Checks documents: the files that they cite exist, and their queries, code blocks and recipes work."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from tests.support.pages.blocks import PARSED, REASONS, ROOT, RUN, Block, blocks
 # --- citations -------------------------------------------------------------------------------------------------------
 # What files point at is in the repository: pages, links, and the paths that documents name.
 HERE = Path(__file__).relative_to(ROOT).as_posix()
-# A page of an earlier outline, which lay elsewhere; the brackets keep this line from naming them itself.
+# This is a page of an earlier outline at another place. The brackets keep this line from naming it.
 RETIRED = re.compile(r"aws[-]behaviour|native[-]api\b|platform[ ]facts|\.\./[s]hared\b")
-BUILT = "build/"  # what `make` writes there is not kept
+BUILT = "build/"  # The output of `make` there is not kept.
 NAMED_PAGE = re.compile(r"[\w./-]+\.md\b")
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 PATH = re.compile(r"`([\w.-]+/[\w.*/-]*)`")
-# These tell what was, at a time when other folders were there.
+# These describe the past, when other folders existed.
 HISTORY = ("CHANGELOG.md", "docs/decisions/", "docs/performance/log/")
 
 
 @cache
 def texts() -> dict[str, str]:
-    """Every text file that git knows, or would know; no lock files and pictures, which cite nothing."""
+    """Returns every text file that git knows, or would know, without lock files and pictures, which cite nothing."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -52,13 +52,13 @@ def page_texts() -> dict[str, str]:
 
 
 def is_known(page: str, named_in: str) -> bool:
-    """Whether a page is there: beside the file, from the root, in docs/, or by its name alone."""
+    """Returns whether a page exists: beside the file, from the root, in docs/, or by its name alone."""
     places = [(ROOT / named_in).parent / page, ROOT / page, ROOT / "docs" / page]
     return any(place.is_file() for place in places) or page in {Path(name).name for name in page_texts()}
 
 
 def headings(text: str) -> set[str]:
-    """The anchors that a page has."""
+    """Returns the anchors of a page."""
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -73,7 +73,7 @@ def broken_links(name: str, text: str) -> Iterator[str]:
 
 
 def missing_paths(text: str) -> Iterator[str]:
-    """Paths in backquotes that begin with a folder of the repository and lead nowhere."""
+    """Yields paths in backquotes that begin with a folder of the repository and do not exist."""
     folders = {name.partition("/")[0] for name in texts() if "/" in name}
     for path in PATH.findall(text):
         if path.partition("/")[0] in folders and not any(ROOT.glob(path.rstrip("/"))):
@@ -84,7 +84,7 @@ def test_no_file_cites_a_page_that_is_not_here() -> None:
     unknown = [
         f"{name}: {page}"
         for name, text in texts().items()
-        if name != HERE  # whose examples lead nowhere
+        if name != HERE  # Its examples lead nowhere.
         for page in NAMED_PAGE.findall(text)
         if not page.startswith(BUILT) and not is_known(page, name)
     ]
@@ -102,7 +102,7 @@ def test_links_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("layer", ["layers/core/penstock", "layers/web/penstock_web"])
 def test_every_room_is_on_the_map(layer: str) -> None:
-    """Modules and packages at the root of a layer, and no cell of the page is longer than a line."""
+    """The map lists modules and packages at the root of a layer, and no cell of the page is longer than a line."""
     page = texts()["ARCHITECTURE.md"]
     packages = {
         f"{path.name}/" if path.is_dir() else path.name
@@ -121,7 +121,7 @@ def test_documents_name_paths_that_exist() -> None:
     assert {name: paths for name, paths in missing.items() if paths} == {}
 
 
-# Names of other programs, which decisions compare or reject.
+# These are names of other programs, which decisions compare or reject.
 FOREIGN = {
     "MALLOC_ARENA_MAX=1", "MALLOC_MMAP_THRESHOLD_", "Multiprocess", "curl --http2", "mark_process_dead", "set_exemplar",
     "uvicorn-worker",
@@ -130,7 +130,7 @@ FOREIGN = {
 
 @cache
 def code() -> str:
-    """The paths and texts of every file outside docs/: what a name in a decision can mean."""
+    """Returns the paths and texts of every file outside docs/, which a name in a decision can mean."""
     outside = {
         name: text
         for name, text in texts().items()
@@ -177,7 +177,7 @@ def test_there_are_queries() -> None:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_runs(database: Database, query: str) -> None:
-    """For the owner, as the page says, and in a transaction that may not write."""
+    """It runs as the owner, as the page says, and in a transaction that may not write."""
     with psycopg.connect(database.api_dsn) as connection:
         connection.execute("select queue.create('a'), queue.create_fifo('b.fifo'), queue.send('a', '1')")
         connection.commit()
@@ -205,7 +205,7 @@ def test_a_listener_is_found(database: Database) -> None:
 
 
 def test_an_old_snapshot_is_found(database: Database, empty_database: Database) -> None:
-    """Of this database: vacuum does not wait for the snapshots of others."""
+    """It belongs to this database, because vacuum does not wait for snapshots of others."""
     query = next(q for q in QUERIES if "backend_xmin is not null" in q)
     with (
         psycopg.connect(database.dsn, autocommit=True) as connection,
@@ -227,7 +227,7 @@ BLOCKS = [block for page in PAGES for block in blocks(page)]
 
 
 def parse_ini(text: str) -> None:
-    """A file of postgresql.conf's kind has no sections."""
+    """Parses a file like postgresql.conf, which has no sections."""
     configparser.ConfigParser(interpolation=None).read_string(text if "[" in text else f"[all]\n{text}")
 
 
@@ -241,7 +241,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 
 def problem(block: Block) -> str | None:
-    """The fault of the language or the mark of a block."""
+    """Returns the fault of the language or the mark of a block."""
     match block.kind:
         case "not run" if not REASONS.fullmatch(block.value):
             return f"{block.value!r} is not one of the three reasons"
@@ -288,7 +288,7 @@ RECIPES = "docs/recipes.md"
 CLIENTS = ROOT / "tests/support/clients"
 ADDRESS = '"http://127.0.0.1:9324"'
 NOT_RUN = {"laravel", "masstransit", "shoryuken"}
-# By section: the program, and what the page has in the place of the program's arguments and variables.
+# By section, these are the program, and the page's text in place of the program's arguments and variables.
 PROGRAMS: dict[str, tuple[Path, dict[str, str]]] = {
     "celery": (
         CLIENTS / "celery_tasks.py",
@@ -330,7 +330,7 @@ MORE = {"spring": CLIENTS / "java/spring/Spring.java", "rust": CLIENTS / "rust/C
 
 
 def compact(text: str) -> str:
-    """Without what only formats it."""
+    """Returns the text without formatting."""
     return re.sub(r"\s", "", text)
 
 
@@ -345,7 +345,7 @@ def test_every_recipe_is_run_or_says_that_it_is_not() -> None:
 
 
 def recipe_blocks(name: str) -> list[Block]:
-    """The blocks below the heading of a recipe."""
+    """Returns the blocks below the heading of a recipe."""
     lines = (ROOT / RECIPES).read_text().splitlines()
     heads = [number for number, line in enumerate(lines, 1) if line.startswith("## ")]
     (start,) = [number for number in heads if lines[number - 1].lower() == f"## {name}"]

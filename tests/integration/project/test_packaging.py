@@ -1,4 +1,4 @@
-"""How Penstock is installed: the interpreter, the wheel, the audit of its packages."""
+"""Tests the installation of Penstock: the interpreter, the wheel, and the audit of its packages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ runpy.run_path(sys.argv[1], run_name="__main__")
 
 @dataclass(frozen=True)
 class Interpreter:
-    """The facts of one interpreter, a suitable one if nothing else is said."""
+    """Holds the facts of one interpreter, which is suitable by default."""
 
     arguments: str = WITHOUT
     version: tuple[int, int, int] = (3, 11, 2)
@@ -71,7 +71,7 @@ OPTIMISED = Interpreter(WITH_PROFILES)
 
 
 def find(*folders: Path) -> subprocess.CompletedProcess[str]:
-    """What the script says with these folders as PATH; bash itself is not in them."""
+    """Returns the output of the script with these folders as PATH. bash itself is not in them."""
     bash = shutil.which("bash")
     assert bash is not None
     path = ":".join(str(folder) for folder in folders)
@@ -128,7 +128,7 @@ def test_an_unsuitable_one_is_refused(tmp_path: Path, unsuitable: Interpreter) -
 
 
 def test_one_that_only_fails_is_refused(tmp_path: Path) -> None:
-    """As a shim of pyenv does for a version that is not selected."""
+    """A shim of pyenv does so for a version that is not selected."""
     broken = tmp_path / "first" / "python3"
     broken.parent.mkdir()
     broken.write_text("#!/bin/sh\nexit 127\n")
@@ -145,7 +145,8 @@ def test_with_none_the_error_says_what_is_missing(tmp_path: Path) -> None:
 
 
 def make(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """make with a Makefile that includes ours and prints its choice, and no interpreter but those in `tmp_path`."""
+    """Runs make with a Makefile that includes ours and prints its choice, and with only the interpreters in
+    `tmp_path`."""
     (tmp_path / "Makefile").write_text(f"include {ROOT / 'Makefile'}\nshow:\n\t@echo chosen: $(PYTHON)\n")
     (tmp_path / "tools").mkdir(exist_ok=True)
     for tool in ("bash", "grep", "sort", "uname", "id"):
@@ -187,7 +188,7 @@ PLACES = {
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The contents of the wheel, built by the backend that pip uses."""
+    """Returns the contents of the wheel, built by the backend that pip uses."""
     folder = tmp_path_factory.mktemp("wheel")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     with ZipFile(wheel) as archive:
@@ -196,7 +197,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected() -> set[str]:
-    """By git, which knows neither caches nor other leftovers."""
+    """Returns git's files, which exclude caches and other leftovers."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PLACES],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -209,7 +210,7 @@ def expected() -> set[str]:
 
 
 def test_the_wheel_holds_every_file(installed: Path) -> None:
-    """Code, SQL, and what `penstock up` starts PgBouncer with; nothing else."""
+    """It has code, SQL, and the files with which `penstock up` starts PgBouncer, and nothing else."""
     names = {str(file.relative_to(installed)) for file in installed.rglob("*") if file.is_file()}
     assert {name for name in names if ".dist-info/" not in name} == expected()
     assert {"penstock_web/local/auth_query.sql", "penstock_web/local/pgbouncer.ini.tmpl"} < names
@@ -217,7 +218,7 @@ def test_the_wheel_holds_every_file(installed: Path) -> None:
 
 
 def test_what_is_installed_finds_its_own_files(installed: Path) -> None:
-    """Not those of a checkout beside it: the wheel is first on the path here."""
+    """It does not use the files of a checkout beside it, because the wheel is first on the path here."""
     code = (
         "from penstock.postgres import migrations; from penstock_web.local import pgbouncer\n"
         "names = ('auth_query.sql', 'pgbouncer.ini.tmpl')\n"

@@ -1,4 +1,5 @@
-"""SQL and the code around it: function files, the page of the SQL interface, statements with types, rows by name."""
+"""Checks SQL and the code around it: function files, the page of the SQL interface, typed statements, and rows by
+name."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ SHADOW = "declare p_a int; begin return 1; end"
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A folder like sql/ with one migration and one good function."""
+    """Makes a folder like sql/ with one migration and one good function."""
     (tmp_path / "migrations").mkdir()
     (tmp_path / "functions").mkdir()
     (tmp_path / "migrations/0001_first.sql").write_text("create table queue.first (id int);")
@@ -117,12 +118,12 @@ where p.pronamespace = 'queue'::regnamespace and a.grantee = 0
 
 
 def documented() -> dict[str, str]:
-    """The signatures in the table: names of parameters, types and defaults."""
+    """Returns the signatures in the table: names of parameters, types and defaults."""
     return dict(re.findall(r"^\| `(queue\.\w+)\((.*?)\)` \|", PAGE, re.MULTILINE))
 
 
 def written(arguments: str) -> str:
-    """Arguments of the catalogue, as the page writes them."""
+    """Returns arguments of the catalogue in the page's notation."""
     short = arguments.replace("timestamp with time zone", "timestamptz")
     return re.sub(r" DEFAULT (.+?)(?:::[a-z \[\]]+)?(?=, \w+ [a-z]|$)", r" default \1", short).replace(
         "NULL", "null"
@@ -138,7 +139,7 @@ def test_the_page_names_the_files() -> None:
 
 
 def test_the_grants_are_for_the_files(database: Database) -> None:
-    """Of the role of applications, and of the service's."""
+    """The grants are those of the role of applications, and of the service's."""
     with psycopg.connect(database.dsn) as connection:
         connection.execute(GRANTS.encode())
         granted = {
@@ -167,7 +168,7 @@ def test_the_public_may_call_nothing(database: Database) -> None:
 
 
 def test_arguments_are_given_by_name(database: Database) -> None:
-    """The examples of the page, in one transaction."""
+    """It runs the examples of the page in one transaction."""
     (examples,) = [block.text for block in blocks("docs/sql.md") if "delay => 5" in block.text]
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         connection.execute(examples.encode())
@@ -208,7 +209,7 @@ EXPECTED = {
 
 
 def test_the_seams_are_typed(tmp_path: Path) -> None:
-    """With the table's own names and a separate cache, so that another mypy may run."""
+    """It uses the table's names and a separate cache, so that another mypy may run."""
     path = tmp_path / "seams.py"
     path.write_text(CODE)
     command = [
@@ -244,13 +245,13 @@ Loop = ast.For | ast.AsyncFor | ast.comprehension
 
 
 class Scope:
-    """What a function's names hold: `rows` lists of rows, `row` single ones."""
+    """Holds the meaning of a function's names: `rows` are lists of rows, `row` is a single one."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
         names = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
         self.rows, self.row = names & {"rows"}, names & {"row"}
-        for _ in range(3):  # a name may be used above its assignment, in a loop
+        for _ in range(3):  # A name may be used above its assignment, in a loop.
             for node in ast.walk(function):
                 self._learn(node)
 
@@ -272,7 +273,7 @@ class Scope:
             self.rows |= {part.id for part in starred if isinstance(part, ast.Name)}
 
     def are_rows(self, node: ast.expr) -> bool:
-        """Whether an expression is a list of rows."""
+        """Returns whether an expression is a list of rows."""
         match node:
             case ast.Name(id=name):
                 return name in self.rows
@@ -287,7 +288,7 @@ class Scope:
         return False
 
     def is_row(self, node: ast.expr) -> bool:
-        """Whether an expression is one row."""
+        """Returns whether an expression is one row."""
         match node:
             case ast.Name(id=name):
                 return name in self.row
@@ -296,7 +297,7 @@ class Scope:
         return False
 
     def findings(self) -> Iterator[int]:
-        """The lines that count columns."""
+        """Yields the lines that count columns."""
         for node in ast.walk(self.function):
             match node:
                 case ast.Subscript(value=value, slice=index) if _counts(index) and self.is_row(value):
@@ -313,7 +314,7 @@ class Scope:
 
 
 def _counts(index: ast.expr) -> bool:
-    """Whether a subscript is a whole number or a slice."""
+    """Returns whether a subscript is a whole number or a slice."""
     if isinstance(index, ast.UnaryOp):
         index = index.operand
     return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and type(index.value) is int)

@@ -1,4 +1,5 @@
-"""Words of the code: no identifier has a retired word, and texts are in plain English (tests/support/prose.py)."""
+"""Checks the words of the code: no identifier has a retired word, and texts are in plain English
+(tests/support/prose.py)."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ joins_a_line letterhead letters lines_up party pluck refuses_caller sealer sight
 unsealable visit walk world
     """.split()  # noqa: SIM905
 )
-# In tests and the Makefile; `door` is a column of queue.schedule.
+# These are in tests and the Makefile. `door` is a column of queue.schedule.
 RETIRED_IN_TESTS = frozenset(("doors", "world", "story"))
-# What has no refused phrase any more. Grows, until it is prose.FOLDERS.
+# These folders have no refused phrase any more. The list grows until it is prose.FOLDERS.
 PLAIN = (
     "benchmarks",
     "examples",
@@ -35,7 +36,7 @@ PLAIN = (
     "sql",
     "tests/system",
 )
-# The same in tests. The other folders have a file that sends or expects such a text.
+# These are the same in tests. The other folders have a file that sends or expects such a text.
 PLAIN_TESTS = {
     "tests/conformance": "aws scheduler sqs/dead_letters sqs/fifo sqs/messages",
     "tests/integration": "benchmarks delivery/functions delivery/http jobs project sns testing",
@@ -57,7 +58,7 @@ PLAIN_TESTS = {
     ),
     "tests/unit/web": "batching console doctor long_poll metrics report rest",
 }
-# By rule: at most three files, each of which may have one such phrase.
+# For each rule there are at most three files, each of which may have one such phrase.
 EXCEPTIONS: dict[str, tuple[str, ...]] = {
     "nobody": ("benchmarks/postgres.py", "tests/system/local/test_up.py")
 }
@@ -66,7 +67,7 @@ _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 
 
 def retired_in(identifier: str, retired: frozenset[str] = RETIRED) -> set[str]:
-    """The retired words of an identifier: the whole of it, or one of its parts."""
+    """Returns the retired words of an identifier: the whole of it, or one of its parts."""
     identifier = identifier.replace("dead_letters", "")  # messages of a dead-letter queue
     parts = {word.lower() for word in _WORDS.findall(identifier)}
     return (parts | {identifier.strip("_").lower()}) & retired

@@ -1,4 +1,4 @@
-"""A database, and a worker that fires what is due."""
+"""Provides a database, and a worker that fires due schedules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Fire = Callable[..., Counts]
 
 @pytest.fixture
 def fire(database: Database) -> Iterator[Fire]:
-    """Runs a worker until nothing is due now: `fire(queue_schedule_batch_size=2)`. Through PgBouncer."""
+    """Runs a worker until nothing is due now, through PgBouncer: `fire(queue_schedule_batch_size=2)`."""
     with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:
 
         def run(**overrides: Value) -> Counts:
@@ -29,6 +29,6 @@ def fire(database: Database) -> Iterator[Fire]:
 
 @pytest.fixture
 def connect_other(database: Database) -> Iterator[Connection]:
-    """A second connection: somebody else's transactions."""
+    """Yields a second connection for other transactions."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         yield connection

@@ -1,4 +1,4 @@
-"""What schedules of the REST API do when they are due: docs/schedules.md."""
+"""Tests what schedules of the REST API do when they are due (docs/schedules.md)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def _jobs(db: Connection) -> None:
 
 
 def test_simple_ones_fire_together(db: Connection, fire: Fire, hour: Hour) -> None:
-    """In one statement, not in a savepoint each (which gives each row another xmin); but not when one of them fails."""
+    """They fire in one statement and not in a savepoint each, which would give each row another xmin. If one of them
+    fails, they do not."""
     written_in = "select count(distinct xmin::text) from queue.schedule_run where fired_at is not null"
     for name in ("a", "b"):
         put(db, name, hour(), catchup=True)
@@ -191,7 +192,7 @@ def test_what_failed_until_it_was_too_late_is_skipped_and_says_so(
 def test_a_change_that_comes_before_a_late_firing_does_not_hide_it(
     db: Connection, fire: Fire, hour: Hour
 ) -> None:
-    """Only when it changes the times: else the occurrence that is due still fires."""
+    """It does so only if it changes the times. Otherwise the due occurrence still fires."""
     put(db, "s", hour(-2))
     put(db, "s", None, "patch", target={"queue": "jobs", "message": {"changed": True}})
     assert value(db, "select count(*) from queue.schedule_run") == 0
@@ -231,7 +232,7 @@ def test_catch_up_has_a_limit_and_says_what_it_skipped(db: Connection, fire: Fir
 
 
 def test_an_account_with_many_schedules_delays_no_other(db: Connection, hour: Hour) -> None:
-    """Claims go round the accounts that have something due, and take the longest due first beyond that."""
+    """Claims take turns among the accounts with due schedules, and beyond that the longest due come first."""
     put(db, "mine", hour())
     db.execute("""insert into queue.schedule
         select (jsonb_populate_record(s, jsonb_build_object('schedule_id', n, 'name', 'other-' || n, 'account_id',
@@ -255,13 +256,13 @@ def put_as(db: Connection, account_id: str, name: str, at: datetime) -> None:
 def test_an_account_fires_no_more_in_a_second_and_the_rest_later(
     db: Connection, connect_other: Connection, hour: Hour
 ) -> None:
-    """Another account's schedules fire at once. Source: "Quotas for Amazon EventBridge Scheduler": delayed."""
+    """Another account's schedules fire at once. By "Quotas for Amazon EventBridge Scheduler" the rest is delayed."""
     for n in range(8):
         put(db, f"mine{n}", hour())
     put_as(db, "111122223333", "other", hour())
 
     def claim(most: int) -> int:
-        """Claims and fires up to ten; how many of this account's."""
+        """Claims and fires up to ten. Returns how many of them belong to this account."""
         with db.transaction():
             claimed = [row.schedule_id for row in call(db, CLAIM_SCHEDULES, 10, most)]
             db.execute(
@@ -359,7 +360,7 @@ def test_an_occurrence_waits_for_its_jitter(db: Connection, fire: Fire, hour: Ho
 
 
 def test_jitter_beyond_the_period_loses_nothing(db: Connection, fire: Fire, hour: Hour) -> None:
-    """An occurrence is late from the end of its jitter on; and occurrences fire in their order."""
+    """An occurrence is late from the end of its jitter on, and occurrences fire in their order."""
     at = hour() + timedelta(minutes=10)
     put(db, "s", at, canonical="* * * * *", jitter_seconds=600)
     fire(queue_schedule_misfire_grace_seconds=1200)
@@ -387,7 +388,7 @@ def test_failures_pause_at_the_threshold(db: Connection, fire: Fire, hour: Hour)
     row = None
     for failures in (1, 2, 3):
         assert fire()["failed"] == 1
-        assert fire()["failed"] == 0  # it waits before the next attempt
+        assert fire()["failed"] == 0  # It waits before the next attempt.
         row = read(db, "s")
         assert row is not None
         assert (row["consecutive_failures"], row["last_error"]) == (
@@ -416,7 +417,7 @@ def test_a_success_forgets_failures(db: Connection, fire: Fire, hour: Hour) -> N
 
 
 def test_a_failed_catch_up_leaves_nothing_behind(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The savepoint covers all occurrences of a schedule: here the second message is too long for the queue."""
+    """The savepoint covers all occurrences of a schedule. Here the second message is too long for the queue."""
     db.execute("""select queue.create('small', '{"MaximumMessageSize": "1024"}')""")
     db.execute("select queue.subscribe('both', 'jobs')")
     put(db, "s", hour(-5), catchup=True,
@@ -467,7 +468,7 @@ def test_overlap_skip_fires_when_the_last_message_is_gone(db: Connection, fire: 
 
 # --- exactly once ----------------------------------------------------------------------------------------------------
 def test_an_occurrence_that_has_fired_does_not_fire_again(db: Connection, fire: Fire, hour: Hour) -> None:
-    """Whatever set the schedule back: a run is unique."""
+    """This holds for any cause that set the schedule back, because a run is unique."""
     at = hour()
     put(db, "s", at, catchup=True)
     assert fire()["fired"] == 1

@@ -1,4 +1,4 @@
-"""What the worker tells while it fires."""
+"""Tests what the worker reports while it fires."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Heard(Observer):
 def test_how_late_each_occurrence_fires_and_what_became_of_it(
     database: Database, db: Connection, hour: Hour
 ) -> None:
-    """Not of those that may fire at any moment of a window: they are never late by it."""
+    """Occurrences that may fire at any moment of a window are left out, because they are never late."""
     db.execute("select queue.create('jobs')")
     put(db, "late", hour() - HOUR, catchup=True)
     put(db, "any time", hour() - HOUR, catchup=True, jitter_seconds=30)

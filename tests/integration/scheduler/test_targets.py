@@ -1,7 +1,7 @@
-"""Targets, retries and dead letters of EventBridge Scheduler.
+"""Tests targets, retries and dead letters of EventBridge Scheduler.
 
-Sources: Target, RetryPolicy, "Adding context attributes", "Configuring a schedule's dead-letter queue", "Deletion after
-schedule completion" (EventBridge Scheduler User Guide and API Reference).
+The sources are Target, RetryPolicy, "Adding context attributes", "Configuring a schedule's dead-letter queue" and
+"Deletion after schedule completion" (EventBridge Scheduler User Guide and API Reference).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _queues(db: Connection) -> None:
 
 
 def invoke(db: Connection, at: datetime, arn: str = JOBS, text: str | None = "hello", **more: Any) -> None:
-    """A schedule `s` of EventBridge Scheduler, hourly; `more`: columns, and members of its target."""
+    """Creates an hourly schedule `s` of EventBridge Scheduler. `more` has columns, and members of its target."""
     members = {name: more.pop(name) for name in list(more) if name[0].isupper()}
     target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r", **members}
     if text is not None:
@@ -95,7 +95,7 @@ def test_a_fifo_queue_gets_the_message_group(db: Connection, fire: Fire, hour: H
 
 
 def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -> None:
-    """As Publish makes them, also when the topic's SignatureVersion is not the one that this process knew."""
+    """They are as from Publish, even if the topic's SignatureVersion differs from the one that this process knew."""
     call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {"SignatureVersion": "2"}, {})
     subscribe(db)
     invoke(db, hour(), NEWS)
@@ -110,7 +110,7 @@ def subscribe(db: Connection) -> None:
 
 
 def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour: Hour) -> None:
-    """262,144 bytes unless it says otherwise, as from Publish."""
+    """The limit is 262,144 bytes by default, as for Publish."""
     call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
     subscribe(db)
     invoke(db, hour(), NEWS, "x" * 262_145, RetryPolicy={"MaximumRetryAttempts": 0})
@@ -134,13 +134,13 @@ def test_action_after_completion(
     assert fire()["fired"] == 1
     row = read(db, "s")
     assert (row is not None) == continues
-    if row is not None:  # the state of a schedule of EventBridge Scheduler is its owner's
+    if row is not None:  # The owner decides the state of a schedule of EventBridge Scheduler.
         assert (row["status"], row["next_fire_at"], row["last_error"]) == ("active", None, None)
     assert fire()["fired"] == 0
 
 
 def test_missed_ones_fire_until_they_are_too_old(db: Connection, fire: Fire, hour: Hour) -> None:
-    """Our choice: after an outage, as long as MaximumEventAgeInSeconds allows."""
+    """Our choice is that they fire after an outage as long as MaximumEventAgeInSeconds allows."""
     invoke(db, hour(-100), RetryPolicy={"MaximumEventAgeInSeconds": 3 * 3600})
     assert fire()["fired"] == 3
     row = read(db, "s")
@@ -160,7 +160,7 @@ def test_a_flexible_window_spreads_the_firing(db: Connection, hour: Hour) -> Non
 
 # --- retries and dead letters ----------------------------------------------------------------------------------------
 def dead_letters(db: Connection) -> list[tuple[str, dict[str, str]]]:
-    """Bodies and message attributes in the dead-letter queue."""
+    """Returns bodies and message attributes in the dead-letter queue."""
     rows = db.execute(
         "select l.body, l.attributes from queue.log l join queue.queues q using (queue_id) where q.name = 'dead'"
     )
@@ -195,7 +195,7 @@ def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(
 
 
 def test_retries_wait_longer_each_time(db: Connection, fire: Fire, hour: Hour) -> None:
-    """Exponential back-off (RetryPolicy); its seconds are our choice."""
+    """The back-off is exponential (RetryPolicy). Its seconds are our choice."""
     invoke(db, hour(), MISSING)
     fire()
     put(db, "s", None, "patch", status="paused")

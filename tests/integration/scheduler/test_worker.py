@@ -1,4 +1,5 @@
-"""The worker's loops: the container's, which sleeps and is woken, and the function's, which stays for its minute."""
+"""Tests the worker's loops: the container's, which sleeps and is woken, and the function's, which runs for its
+minute."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def _jobs(db: Connection) -> None:
 
 
 def once(db: Connection, name: str, seconds: float) -> None:
-    """A one-shot that is due in so many seconds."""
+    """Creates a one-shot that is due in this many seconds."""
     at = now(db) + timedelta(seconds=seconds)
     put(db, name, at, expression_kind="fire_at")
 
@@ -34,9 +35,9 @@ def once(db: Connection, name: str, seconds: float) -> None:
 # --- the container ---------------------------------------------------------------------------------------------------
 @pytest.fixture
 def _service(database: Database) -> Iterator[None]:
-    """A process that looks for schedules once an hour, unless it is due or woken."""
+    """Runs a process that looks for schedules once an hour, unless one is due or it is woken."""
     with running_service(database.api_dsn, QUEUE_SCHEDULE_POLL_MS="3600000"):
-        # It has looked, and sleeps; and it listens.
+        # It has checked and sleeps, and it listens.
         until_row(database.dsn, looked("queue.next_schedule"))
         until_row(database.dsn, looked("queue.due_work"))
         yield

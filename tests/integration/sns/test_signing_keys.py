@@ -1,6 +1,6 @@
-"""The key that signs SNS messages: one for all who sign, kept sealed, replaced, removed.
+"""Tests the key that signs SNS messages: one for all processes, stored encrypted, replaced, and removed.
 
-Source: docs/topics.md, "Signatures".
+The source is docs/topics.md, "Signatures".
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def client(service: str, url: str) -> Any:
 
 
 class Topic:
-    """A topic with one queue, on a new database."""
+    """Holds a topic with one queue, on a new database."""
 
     def __init__(self, url: str) -> None:
         self._sqs, sns = client("sqs", url), client("sns", url)
@@ -71,7 +71,7 @@ class Topic:
 
 @pytest.fixture
 def function(database: Database) -> Iterator[Callable[..., str]]:
-    """The address of functions in new execution environments; settings by their names."""
+    """Yields the address of functions in new execution environments. Settings are by name."""
     with ExitStack() as stack:
         yield (
             lambda **settings: (
@@ -99,7 +99,7 @@ def path_of(message: dict[str, str]) -> str:
 def test_who_publishes_first_at_the_same_time_makes_one_key(
     database: Database, function: Callable[..., str]
 ) -> None:
-    """Two processes and the functions, several publishers at each."""
+    """There are two processes and the functions, with several publishers each."""
     with running_service(database.api_dsn) as one, running_service(database.api_dsn) as two:
         deployments = [one.url, two.url, function()]
         topic = Topic(one.url)
@@ -141,7 +141,7 @@ def test_a_second_maker_waits_and_gets_the_first_ones_key(database: Database) ->
 
 # --- what a process keeps --------------------------------------------------------------------------------------------
 def context(encryption_key: str = "") -> Context:
-    """As much of a request as signing looks at."""
+    """Returns the part of a request that signing needs."""
     settings = SimpleNamespace(queue_encryption_key=encryption_key)
     cache = SigningKeyCache()
     environment = SimpleNamespace(settings=settings, cache=lambda kind: {SigningKeyCache: cache}[kind])
@@ -149,19 +149,19 @@ def context(encryption_key: str = "") -> Context:
 
 
 def asked(operation: Any) -> Any:
-    """The statement of an operation's first effect."""
+    """Returns the statement of an operation's first effect."""
     return next(operation).statement
 
 
 def ended(operation: Any, answer: object) -> Any:
-    """The result of an operation whose last effect gets this answer."""
+    """Returns the result of an operation whose last effect gets this answer."""
     with pytest.raises(StopIteration) as end:
         operation.send(answer)
     return end.value.value
 
 
 def test_first_publishers_of_a_process_offer_the_same_key() -> None:
-    """To make one takes 50 ms, in which nothing else is done."""
+    """Creating one takes 50 ms, in which nothing else is done."""
     here = context()
     first, second, third = (find_signer(here) for _ in range(3))
     for operation in (first, second, third):
@@ -229,7 +229,7 @@ def test_a_key_that_was_sealed_with_another_key(
 def rotate(
     database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[], str]:
-    """`penstock keys rotate-signing`: where it says that the new certificate is."""
+    """Runs `penstock keys rotate-signing`. Returns the place of the new certificate."""
     monkeypatch.setenv("DATABASE_URL", database.api_dsn)
 
     def run() -> str:
@@ -270,7 +270,7 @@ def test_rotation_changes_what_the_key_is_sealed_with(
     rotate: Callable[[], str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The way out for those who lost QUEUE_ENCRYPTION_KEY."""
+    """This helps operators who lost QUEUE_ENCRYPTION_KEY."""
     topic = Topic(function())
     topic.publish(function(QUEUE_ENCRYPTION_KEY=KEY))
     monkeypatch.setenv("QUEUE_ENCRYPTION_KEY", OTHER_KEY)
@@ -300,7 +300,7 @@ def test_certificates_are_served_for_thirty_days(
 
 # --- the database is away --------------------------------------------------------------------------------------------
 def test_without_a_database_certificates_are_503(database: Database, rotate: Callable[[], str]) -> None:
-    """Not through PgBouncer, where a function waits for a connection to the server as long as PgBouncer allows."""
+    """It does not use PgBouncer, where a function waits for a connection to the server as long as PgBouncer allows."""
     path = rotate()
     with (
         running_service(database.api_dsn) as service,

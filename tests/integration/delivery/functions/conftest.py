@@ -1,4 +1,4 @@
-"""A service that invokes functions of a server beside it."""
+"""Runs a service that invokes functions of a server beside it."""
 
 from __future__ import annotations
 

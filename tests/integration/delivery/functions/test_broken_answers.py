@@ -1,8 +1,9 @@
-"""An answer that broke off says nothing: it may have named messages as failed, which must not be deleted.
+"""Tests answers that broke off. Such an answer may have named failed messages, which must not be deleted.
 
-Messages and invocations that are not tried any more.
+Also tests messages and invocations that are no longer tried.
 
-Source: RetryPolicy (EventBridge Scheduler API Reference). We chose which callers may have a function invoked.
+The source is RetryPolicy (EventBridge Scheduler API Reference). The rule for callers that may have a function invoked
+is our choice.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> None:
-    """Calls with the address of a server that reads a request and responds so."""
+    """Calls with the address of a server that reads a request and sends this response."""
     ended: list[asyncio.Future[None]] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -57,7 +58,7 @@ async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> No
 
 
 async def invoke(target: str, respond: Respond) -> bytes:
-    """What an Invoker makes of the response of a URL, or of Lambda."""
+    """Returns an Invoker's result for the response of a URL, or of Lambda."""
     bodies: list[bytes] = []
 
     async def call(address: str) -> None:
@@ -91,7 +92,7 @@ async def test_a_body_that_breaks_off(target: str, sent: bytes, is_reset: bool) 
 @pytest.mark.parametrize("target", ["", FUNCTION])
 @pytest.mark.parametrize("body", [b"", BODY])
 async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) -> None:
-    """As servers of HTTP/1.0 answer."""
+    """Servers of HTTP/1.0 answer this way."""
 
     async def respond(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.0 200 OK\r\n\r\n" + body)
@@ -101,7 +102,7 @@ async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) ->
 
 
 async def test_a_body_that_comes_late() -> None:
-    """It is waited for where it counts. Webhooks do not wait for it."""
+    """The service waits for it if it counts. Webhooks do not wait for it."""
     answers: list[Answer] = []
     came_late = asyncio.Event()
 
@@ -128,7 +129,7 @@ async def test_a_body_that_comes_late() -> None:
 
 @pytest.mark.parametrize("target", ["", FUNCTION])
 async def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
-    """As long as Lambda's may be; its beginning is kept."""
+    """Lambda's answer may be this long. Its beginning is kept."""
     body = b"x" * (6 * 1_048_576)
 
     async def respond(writer: asyncio.StreamWriter) -> None:
@@ -142,7 +143,7 @@ async def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
 async def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After the time for a connection, three seconds, it counts as one that cannot be reached."""
+    """After the time for a connection, three seconds, it counts as unreachable."""
     invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"}))
 
     async def dial(*_: object) -> None:
@@ -154,7 +155,7 @@ async def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(
 
 
 async def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Accounts read LastProcessingResult."""
+    """Accounts can read LastProcessingResult."""
 
     async def refuse(*_: object) -> None:
         raise EndpointRefused("lambda.internal.example has no address")
@@ -166,7 +167,7 @@ async def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyP
 
 
 async def test_connections_survive_nat_while_a_function_works() -> None:
-    """Else the answer of a function that takes longer than 350 seconds would never come."""
+    """Otherwise the answer of a function that takes longer than 350 seconds would never arrive."""
     ended = asyncio.Event()
 
     async def read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -217,7 +218,7 @@ def test_a_function_of_another_account_than_the_subscriber(harness: Harness) -> 
 
 
 def paused_invocation(db: Connection, until: float, dead_letters: str) -> None:
-    """An invocation by a schedule that has waited for two hours for its function, which is paused."""
+    """Creates an invocation by a schedule that has waited for two hours for its paused function."""
     row = db.execute(
         "insert into queue.notice (kind, message_id, raw, headers) values ('schedule', gen_random_uuid(), '{}', %s)"
         " returning notice_id", (json.dumps(SCHEDULE),),

@@ -1,8 +1,8 @@
-"""Schedules of EventBridge Scheduler that invoke functions.
+"""Tests schedules of EventBridge Scheduler that invoke functions.
 
-Sources: Target and RetryPolicy (EventBridge Scheduler API Reference); "Adding context attributes" and "Configuring a
-schedule's dead-letter queue" (EventBridge Scheduler User Guide); "Using Lambda with Amazon EventBridge Scheduler" (AWS
-Lambda Developer Guide): it invokes a function asynchronously.
+The sources are Target and RetryPolicy (EventBridge Scheduler API Reference); "Adding context attributes" and
+"Configuring a schedule's dead-letter queue" (EventBridge Scheduler User Guide); and "Using Lambda with Amazon
+EventBridge Scheduler" (AWS Lambda Developer Guide): it invokes a function asynchronously.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def ignore(_: Any) -> None:
 
 
 def schedule(harness: Harness, function: str, **target: Any) -> str:
-    """A schedule that fires at once, and once: its name."""
+    """Creates a schedule that fires once, at once. Returns its name."""
     name = f"s{next(_numbers)}"
     arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{function}"
     harness.service.client("scheduler").create_schedule(
@@ -41,7 +41,7 @@ def schedule(harness: Harness, function: str, **target: Any) -> str:
 
 
 def make_due(harness: Harness) -> None:
-    """Invocations that wait for their next attempt are due now."""
+    """Makes invocations that wait for their next attempt due now."""
     with psycopg.connect(harness.dsn, autocommit=True) as db:
         db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() where lease is null")
         db.execute("select queue.wake_deliveries()")

@@ -1,7 +1,7 @@
-"""Subscriptions of functions.
+"""Tests subscriptions of functions.
 
-Sources: "Invoking Lambda functions with Amazon SNS notifications" (AWS Lambda Developer Guide),
-https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html; "Amazon SNS dead-letter queues" (SNS Developer Guide).
+The sources are "Invoking Lambda functions with Amazon SNS notifications" (AWS Lambda Developer Guide),
+https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html, and "Amazon SNS dead-letter queues" (SNS Developer Guide).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def arn_of(function: str) -> str:
 
 
 def subscribed(harness: Harness, function: str, **attributes: str) -> tuple[str, str]:
-    """A new topic to which the function has subscribed: its ARN, and the subscription's."""
+    """Creates a topic with a subscription of the function. Returns both ARNs."""
     sns = harness.service.client("sns")
     topic = sns.create_topic(Name=f"t{next(_numbers)}")["TopicArn"]
     made = sns.subscribe(TopicArn=topic, Protocol="lambda", Endpoint=arn_of(function), Attributes=attributes)
@@ -47,7 +47,7 @@ def redrive(arn: str) -> dict[str, str]:
 
 
 def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None:
-    """The example of the page, field by field; its values where they do not depend on the moment."""
+    """The test compares the page's example field by field, with its values if they do not depend on the moment."""
     name = harness.function(ignore)
     topic, subscription = subscribed(harness, name)
     assert subscription.startswith(f"{topic}:")  # no confirmation
@@ -92,7 +92,7 @@ def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None
 
 
 def test_powertools_reads_the_event(harness: Harness) -> None:
-    """Its data class and its pydantic model accept what we send, also without a subject and attributes."""
+    """Its data class and its pydantic model accept our event, also without a subject and attributes."""
     name = harness.function(ignore)
     topic, subscription = subscribed(harness, name)
     harness.service.client("sns").publish(TopicArn=topic, Message='{"id": 1}')
@@ -126,7 +126,7 @@ def test_filters_and_texts_of_its_own(harness: Harness) -> None:
 
 
 def test_a_throttled_function_is_tried_again(harness: Harness) -> None:
-    """At once, three times ("Amazon SNS message delivery retries"); each attempt is in the log."""
+    """It is tried again at once, three times ("Amazon SNS message delivery retries"). Each attempt is in the log."""
     answers = iter([Throttle(), Refusal(500, "ServiceException")])
 
     def fails_twice(_: Any) -> None:
@@ -176,6 +176,6 @@ def test_functions_that_may_not_be_invoked(harness: Harness, endpoint: str, text
 
 
 def test_raw_messages_are_refused(harness: Harness) -> None:
-    """ "Amazon SNS raw message delivery": for queues, URLs and Firehose."""
+    """ "Amazon SNS raw message delivery" is for queues, URLs and Firehose."""
     with pytest.raises(ClientError, match="does not support raw message delivery"):
         subscribed(harness, "f", RawMessageDelivery="true")

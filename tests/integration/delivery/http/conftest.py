@@ -1,4 +1,4 @@
-"""A receiver, a database and a worker."""
+"""Provides a receiver, a database and a worker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Deliver = Callable[..., Counts]
 
 @pytest.fixture
 def store(db: Connection) -> DeliveryStore:
-    """Outgoing deliveries on the test's connection; at most 20 of an endpoint under way."""
+    """Stores outgoing deliveries on the test's connection. At most 20 of an endpoint are under way."""
     return DeliveryStore(db, None, 20)
 
 

@@ -1,6 +1,6 @@
-"""The log of attempts, and endpoints that somebody pauses. What it shows: docs/webhooks.md.
+"""Tests the log of attempts, and endpoints that an operator pauses (docs/webhooks.md).
 
-queue.outgoing_delivery_history: the outcome of deliveries, once each.
+Also tests queue.outgoing_delivery_history, which has the outcome of each delivery once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def test_each_attempt_is_logged(db: Connection, deliver: Deliver, receiver: Rece
     publish(db, *urls.values())
     deliver(webhook_log_answers=True)
     lost = "the endpoint closed the connection"
-    # The log keeps no answer from the operator's own network, whatever the setting says.
+    # The log keeps no answer from the operator's network, whatever the setting is.
     assert logged(db) == [
         (urls["/200"], 1, "delivered", 200, None, None, ACCOUNT, True, True),
         (urls["/404"], 1, "given_up", 404, "HTTP status 404", None, ACCOUNT, True, True),
@@ -69,7 +69,7 @@ def test_of_public_addresses_the_answers_are_kept(
 def test_a_body_that_never_ends_takes_nothing_from_the_status(
     db: Connection, deliver: Deliver, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time of the attempt is over while the body is read: the status counts, as it does without the log."""
+    """The time of the attempt ends while the body is read. The status counts, as without the log."""
     monkeypatch.setattr(sender_module, "is_public", lambda _: True)
     receiver.answers["/half"] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
     publish(db, receiver.url("/half"), kind="event", raw=True)
@@ -80,7 +80,7 @@ def test_a_body_that_never_ends_takes_nothing_from_the_status(
 def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """Subscriptions with their own rate, and webhooks that wait for longer than an hour, among them."""
+    """This includes subscriptions with a separate rate, and webhooks that wait for longer than an hour."""
     url, other = receiver.url("/200"), receiver.url("/204")
     publish(db, url, other)
     deliver()
@@ -103,7 +103,7 @@ def test_an_answer_of_an_attempt_under_way_ends_no_pause(db: Connection) -> None
     store = DeliveryStore(db, None, 20)
     publish(db, BAD, copies=3)
     claims = store.claim(50, {})
-    assert paused(db, BAD) is False  # nothing is known of it yet
+    assert paused(db, BAD) is False  # Nothing is known of it yet.
     store.settle([Finished(claims[0], judge_answer(claims[0].delivery, 503))])
     assert paused(db, BAD)
     store.settle([Finished(claim, judge_answer(claim.delivery, 200)) for claim in claims[1:]])

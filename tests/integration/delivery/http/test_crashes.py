@@ -1,4 +1,4 @@
-"""kill -9 in mid-batch, many deliveries, an endless answer: nothing lost, fast, and flat."""
+"""Tests kill -9 in mid-batch, many deliveries, and an endless answer: nothing is lost, and memory stays constant."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def workers(database: Database) -> Iterator[Workers]:
 def test_nothing_is_lost_when_workers_are_killed(
     db: Connection, receiver: Receiver, workers: Workers
 ) -> None:
-    """A second delivery is only possible for what the killed worker had claimed: at most a batch a kill."""
+    """A second delivery is possible only for the claims of the killed worker, at most a batch for each kill."""
     rnd, published = random.Random(4), 0
     for kill in range(KILLS):
         arrived = len(receiver.requests)
@@ -70,7 +70,7 @@ def test_nothing_is_lost_when_workers_are_killed(
         wait_until(lambda arrived=arrived: len(receiver.requests) >= arrived + 10)  # type: ignore[misc]
         workers.kill(rnd.randrange(WORKERS))
         if kill % 10 == 9:
-            pass_time(db, LEASE_SECONDS + 1)  # leases of the killed ones, and those of the living
+            pass_time(db, LEASE_SECONDS + 1)  # These are leases of the killed and of the living workers.
     pass_time(db, LEASE_SECONDS + 1)
     wait_until(lambda: not release(db))
     bodies = Counter(request.body.decode() for request in receiver.requests)
@@ -82,7 +82,7 @@ def test_nothing_is_lost_when_workers_are_killed(
 
 
 def release(db: Connection) -> int:
-    """Webhooks that are left, none of them under a lease that a dead worker held."""
+    """Releases the remaining webhooks, none of which has a lease of a dead worker."""
     left = number(db, "select count(*) from queue.outgoing_delivery")
     stuck = number(
         db, "select count(*) from queue.outgoing_delivery where due_at > clock_timestamp() + interval '5 s'"
@@ -94,7 +94,8 @@ def release(db: Connection) -> int:
 
 @pytest.mark.slow
 def test_ten_thousand_deliveries(db: Connection, database: Database) -> None:
-    """At least 1,000 a second on one core: by the processor time of this process, which has the worker alone."""
+    """The rate is at least 1,000 a second on one core, by the processor time of this process, which has only the
+    worker."""
     command = [sys.executable, "-m", "tests.support.delivery.receiver"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

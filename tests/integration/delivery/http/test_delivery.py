@@ -1,8 +1,8 @@
-"""The worker against a real receiver: attempts, spacing and final state.
+"""Tests the worker against a real receiver: attempts, spacing and final state.
 
-SNS: "Amazon SNS message delivery retries", "Fanout Amazon SNS notifications to HTTPS endpoints" (5xx and 429 are tried
-again, all else is permanent) and the headers' page of its developer guide. Events: the specification, 10, 30, 60 and
-300 seconds, 5 attempts.
+For SNS the sources are "Amazon SNS message delivery retries", "Fanout Amazon SNS notifications to HTTPS endpoints" (5xx
+and 429 are tried again, all else is permanent) and the headers' page of its developer guide. For events the
+specification says 10, 30, 60 and 300 seconds, 5 attempts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ POLICY = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 4, "numR
 
 
 def spacing(db: Connection, deliver: Deliver, **settings: Any) -> list[float]:
-    """Seconds before each retry of the one webhook, until none is left; the clock is moved to each."""
+    """Returns the seconds before each retry of the one webhook until none is left. The clock is moved to each retry."""
     delays: list[float] = []
     while True:
         before = number(db, "select coalesce(sum(attempts), 0) from queue.outgoing_delivery")
@@ -106,7 +106,7 @@ def test_sns_does_not_try_again_after_a_permanent_failure(
     publish(db, receiver.url(path))
     assert deliver()["exhausted"] == 1
     assert deliveries(db) == [Row("exhausted", 1, int(path[1:]), f"HTTP status {path[1:]}")]
-    assert [request.path for request in receiver.requests] == [path]  # a redirect is not followed
+    assert [request.path for request in receiver.requests] == [path]  # A redirect is not followed.
 
 
 @pytest.mark.parametrize("path", ["/500", "/404", "/302", "/hang_up"])
@@ -145,7 +145,7 @@ def test_the_status_counts_whatever_becomes_of_the_body(
 
 
 def test_an_endless_body_is_not_read(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """64 KiB are read. The buffers of both sockets come on top: far less than the receiver offered."""
+    """It reads 64 KiB. The buffers of both sockets come in addition, and are far less than the receiver offered."""
     publish(db, receiver.url("/gzip"), copies=5)
     assert deliver()["delivered"] == 5
     assert receiver.sent["gzip"] < 5 * 16 * 2**20
@@ -229,7 +229,7 @@ def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, re
 def test_outcomes_outlive_a_lost_database(
     db: Connection, receiver: Receiver, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are written by the next run, with a new connection: nothing is delivered twice."""
+    """The next run writes them with a new connection, and nothing is delivered twice."""
     publish(db, receiver.url("/200"), copies=5)
     settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
     deliverer = Deliverer(longest_run_seconds=5)
@@ -251,7 +251,7 @@ def test_outcomes_outlive_a_lost_database(
 
 # --- what is told while it happens -----------------------------------------------------------------------------------
 class Heard(Observer):
-    """Remembers what it was told."""
+    """Remembers its calls."""
 
     def __init__(self) -> None:
         self.attempts: list[bool] = []

@@ -1,4 +1,4 @@
-"""Endpoints and hosts that fail, are slow or throttled: only their own webhooks wait for them."""
+"""Tests endpoints and hosts that fail, are slow or throttled. Only their webhooks wait for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def settle(store: DeliveryStore, claims: list[Claimed], status: int) -> dict[str
 
 
 def busy(claims: list[Claimed]) -> dict[str, int]:
-    """The requests that are under way once these webhooks are posted."""
+    """Returns the requests that are under way when these webhooks are posted."""
     return dict(Counter(claimed.delivery.endpoint_key for claimed in claims))
 
 
@@ -43,7 +43,7 @@ def endpoints(claims: list[Claimed]) -> list[str]:
 
 
 def pause(db: Connection, store: DeliveryStore, more: int = 30) -> None:
-    """20 attempts of BAD fail; `more` webhooks wait for it."""
+    """Lets 20 attempts of BAD fail, and `more` webhooks wait for it."""
     publish(db, BAD, copies=20 + more)
     claims = store.claim(50, {})
     assert len(claims) == 20
@@ -62,7 +62,7 @@ def test_a_process_gets_20_of_a_host_and_others_behind_them(db: Connection, stor
 
 
 def test_all_urls_of_a_host_share_its_places(db: Connection, store: DeliveryStore) -> None:
-    """60 URLs of a slow host take 20 places, whatever their letter case and their subscriptions' rates."""
+    """60 URLs of a slow host take 20 places, whatever their letter case and their subscriptions' rates are."""
     urls = [f"http://{'Slow' if n % 2 else 'slow'}.example:80/{n}" for n in range(60)]
     publish(db, *urls[:40], copies=2)
     publish(db, *urls[40:], policy={"throttlePolicy": {"maxReceivesPerSecond": 1_000}})
@@ -77,7 +77,7 @@ def test_all_urls_of_a_host_share_its_places(db: Connection, store: DeliveryStor
 
 
 def test_accounts_take_turns(db: Connection, store: DeliveryStore) -> None:
-    """One with many webhooks to many slow hosts holds up no other's."""
+    """An account with many webhooks to many slow hosts delays no other account."""
     publish(db, BAD)
     db.execute("""insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, due_at)
         select notice_id, '111122223333', subscription_arn, 'http://slow' || n || '.example/', raw,
@@ -107,7 +107,7 @@ def test_an_account_alone_leaves_a_fifth_of_the_places(
 def test_an_account_whose_hosts_are_all_due_again_leaves_others_their_turn(
     db: Connection, store: DeliveryStore
 ) -> None:
-    """More of one account's endpoints are due again than a claim looks at; another's comes too."""
+    """More endpoints of one account are due again than a claim examines. Another account's endpoint is served too."""
     publish(db, BAD)
     publish_as(db, OTHER_ACCOUNT, *(f"http://slow{n}.example/" for n in range(30)))
     db.execute(
@@ -220,7 +220,7 @@ def test_an_accounts_failures_pause_no_other_accounts_webhooks_for_the_same_url(
 
 
 def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: DeliveryStore) -> None:
-    """Also when its webhooks waited for the host before it was paused."""
+    """This also holds if its webhooks waited for the host before it was paused."""
     publish(db, BAD, copies=60)
     publish(db, BAD + "works")
     failing = store.claim(50, {})
@@ -236,11 +236,11 @@ def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: D
 
 
 def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: DeliveryStore) -> None:
-    """5 a second: one each 200 ms, whoever claims; nothing is saved up for more than that."""
+    """The rate is 5 a second: one each 200 ms, for all workers together. Unused capacity is not saved for longer."""
     publish(db, BAD, policy=THROTTLED, copies=1)
     db.execute(COPIES)
     taken = []
-    # The clock of the database goes on meanwhile, so the test counts what a second of moved time gives.
+    # The clock of the database continues, so the test counts what a second of moved time gives.
     with db.transaction():
         for _ in range(10):
             taken.append(len(store.claim(50, {})))

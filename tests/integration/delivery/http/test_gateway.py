@@ -1,7 +1,7 @@
-"""The gateway (SNS_GATEWAY_URL) that carries text messages and pushes, against a real receiver.
+"""Tests the gateway (SNS_GATEWAY_URL) that carries text messages and pushes, against a real receiver.
 
-The contract is ours (docs/topics.md, "Gateway"); the signature is that of Standard Webhooks 1.0; the same answers are
-tried again as by SNS ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS Developer Guide).
+The contract is ours (docs/topics.md, "Gateway"). The signature is that of Standard Webhooks 1.0. The same answers are
+tried again as in SNS ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS Developer Guide).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
 def send(
     db: Connection, text: str, to: str = PHONE, protocol: str = "sms", account: str = ACCOUNT
 ) -> str | None:
-    """Publish to a number or an endpoint; the error, if there is one."""
+    """Publishes to a number or an endpoint. Returns the error, if there is one."""
     row = db.execute(
         "select error from queue.send_outgoing(%s, %s, %s, 'Notification', %s, gen_random_uuid(), 's', %s, %s)",
         (account, REGION, protocol, to, text, '{"a": {"DataType": "String", "StringValue": "b"}}'),
@@ -45,7 +45,7 @@ def states(db: Connection) -> list[tuple[str, str | None]]:
 
 
 def through(deliver: Deliver, receiver: Receiver, path: str = "/200", **settings: Any) -> Counts:
-    """A run of the worker of an installation with a gateway. It may be at a forbidden address."""
+    """Runs the worker of an installation with a gateway, which may be at a forbidden address."""
     return deliver(sns_gateway_url=receiver.url(path), webhook_allow_cidrs="", **settings)
 
 
@@ -81,7 +81,7 @@ def topic_arn(topic: str) -> str:
 
 
 def subscribe(db: Connection, topic: str, endpoint: str, **attributes: str) -> str:
-    """The ARN of a subscription of a phone; makes the topic."""
+    """Creates the topic. Returns the ARN of a subscription of a phone."""
     db.execute("select queue.create_topic(%s, %s, %s, '{}', '{}')", (ACCOUNT, REGION, topic))
     given = (topic_arn(topic), ACCOUNT, endpoint, json.dumps(attributes))
     row = db.execute(ADD_SUBSCRIPTION, given).fetchone()
@@ -90,13 +90,13 @@ def subscribe(db: Connection, topic: str, endpoint: str, **attributes: str) -> s
 
 
 def publish(db: Connection, topic: str, text: str) -> None:
-    """Publish to a topic, in an envelope that is `{"for": subscription, "Message": text}`."""
+    """Publishes to a topic, in an envelope that is `{"for": subscription, "Message": text}`."""
     contents = {"*": {"raw": text, "head": '{"for":"', "tail": f'","Message":"{text}"}}'}}
     assert db.execute(PUBLISH, (json.dumps(contents), topic_arn(topic))).fetchone() == (None,)
 
 
 def test_each_phone_of_a_topic_gets_its_own_id(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """A receiver takes webhooks of one `webhook-id` for one (Standard Webhooks 1.0, "Idempotency")."""
+    """A receiver treats webhooks with one `webhook-id` as one (Standard Webhooks 1.0, "Idempotency")."""
     arns = [subscribe(db, "news", phone) for phone in (PHONE, "+15550100124")]
     publish(db, "news", "hello")
     assert through(deliver, receiver, webhook_signing_secret=SECRET)["delivered"] == 2
@@ -108,7 +108,7 @@ def test_each_phone_of_a_topic_gets_its_own_id(db: Connection, deliver: Deliver,
 
 
 def redrive(name: str) -> dict[str, str]:
-    """The attribute of a subscription whose dead-letter queue this is."""
+    """Returns the attribute of a subscription with this dead-letter queue."""
     return {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn_of(name)})}
 
 
@@ -117,7 +117,8 @@ def redrive(name: str) -> dict[str, str]:
 def test_what_fails_for_good_goes_to_the_dead_letter_queue(
     db: Connection, deliver: Deliver, receiver: Receiver, path: str, name: str
 ) -> None:
-    """ "Amazon SNS dead-letter queues": at once after a client-side error, after all retries else; as an envelope."""
+    """It goes there at once after a client-side error, and otherwise after all retries, as an envelope ("Amazon SNS
+    dead-letter queues")."""
     create(db, name)
     arn = subscribe(db, "news", PHONE, **redrive(name))
     publish(db, "news", "hello")
@@ -139,7 +140,7 @@ def test_a_dead_letter_queue_that_is_gone(db: Connection, deliver: Deliver, rece
 
 
 def test_who_opts_out_before_the_gateway_has_it(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """A client-side error, too; the phone of a person who said STOP does not ring."""
+    """This is a client-side error too. The phone of a person who sent STOP does not ring."""
     create(db, "dead")
     arn = subscribe(db, "news", PHONE, **redrive("dead"))
     publish(db, "news", "hello")
@@ -165,8 +166,8 @@ def test_a_push_names_platform_and_token(db: Connection, deliver: Deliver, recei
 
 @pytest.mark.parametrize("path", ["/500", "/429", "/hang_up"])
 def test_a_gateway_that_fails(db: Connection, deliver: Deliver, receiver: Receiver, path: str) -> None:
-    """Tried again 50 times over six hours, under the same id; then the message has failed ("Amazon SNS message delivery
-    retries": 2 times after 10 seconds, 10 with exponential backoff from 10 to 600, 38 after 600).
+    """It is tried again 50 times over six hours under the same id. Then the message has failed ("Amazon SNS message
+    delivery retries": 2 times after 10 seconds, 10 with exponential backoff from 10 to 600, 38 after 600).
     """
     send(db, "hello")
     through(deliver, receiver, path)
@@ -191,7 +192,9 @@ def test_a_gateway_that_refuses(db: Connection, deliver: Deliver, receiver: Rece
     assert through(deliver, receiver, "/404")["exhausted"] == 1
     assert states(db) == [("failed", "HTTP status 404")]
     listed = db.execute("select endpoint from queue.list_deliveries(%s, 'exhausted', null, 1)", (ACCOUNT,))
-    assert listed.fetchall() == [("https://gateway/sms",)]  # not the address, which is the operator's
+    assert listed.fetchall() == [
+        ("https://gateway/sms",)
+    ]  # The address is not shown, because it is the operator's.
     db.execute(
         "select queue.retry_delivery(%s, (select delivery_id from queue.outgoing_delivery))", (ACCOUNT,)
     )
@@ -203,7 +206,7 @@ def test_a_gateway_that_refuses(db: Connection, deliver: Deliver, receiver: Rece
 def test_a_worker_without_a_gateway_posts_nowhere(
     db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is gone from the settings, or this process lacks it: no host of the name `gateway` gets anything."""
+    """The settings lack it, or this process does: no host with the name `gateway` gets anything."""
     asked: list[str] = []
 
     def resolve(host: str, *_: object, **__: object) -> list[object]:
@@ -222,7 +225,7 @@ def test_a_worker_without_a_gateway_posts_nowhere(
 def test_where_the_gateway_is_stays_the_operators_secret(
     db: Connection, deliver: Deliver, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Accounts read the errors of their messages, under /v1/outbox and /v1/deliveries."""
+    """Accounts can read the errors of their messages under /v1/outbox and /v1/deliveries."""
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [])
     send(db, "hello")
     assert deliver(sns_gateway_url=url)["retried"] == 1
@@ -230,7 +233,7 @@ def test_where_the_gateway_is_stays_the_operators_secret(
 
 
 def test_who_goes_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """Not mail, messages older than six hours or numbers that opted out; nothing without a gateway."""
+    """Mail, messages older than six hours and opted-out numbers do not go there. Without a gateway nothing does."""
     send(db, "old")
     assert sum(deliver().values()) == 0
     db.execute("update queue.outgoing set created_at = created_at - interval '361 minutes'")
@@ -244,7 +247,8 @@ def test_who_goes_to_the_gateway(db: Connection, deliver: Deliver, receiver: Rec
 
 
 def test_an_account_of_which_too_many_wait_publishes_no_more_of_the_protocol(db: Connection) -> None:
-    """Nor does it get a password of the SMS sandbox. Mail, and other accounts, go on (docs/security.md, "Quotas")."""
+    """The account does not get a password of the SMS sandbox either. Mail and other accounts continue
+    (docs/security.md, "Quotas")."""
     subscribe(db, "news", PHONE)
     for number in range(2):
         send(db, f"m{number}")
@@ -288,7 +292,7 @@ def test_two_workers_hand_over_each_message_once(
 
 
 def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
-    """Nor do messages that no gateway carries, which are not even read."""
+    """Messages that no gateway carries delay nothing either, because they are not even read."""
     for number in range(30):
         send(db, f"m{number}")
         send(db, f"m{number}", "a@example.com", "email")
@@ -303,7 +307,7 @@ def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
 
 
 def test_old_messages_go(db: Connection) -> None:
-    """Those of over so many days, and of an account all but the newest."""
+    """Messages beyond a number of days are removed, and of an account all but the newest."""
     for number in range(5):
         send(db, f"m{number}")
     db.execute(
@@ -322,7 +326,8 @@ def test_old_messages_go(db: Connection) -> None:
 def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
     db: Connection, others: list[Connection], days: int, most: int
 ) -> None:
-    """So it is in no circle with workers that write outcomes, which lock messages in the order of their webhooks."""
+    """It therefore cannot deadlock with workers that write outcomes, which lock messages in the order of their
+    webhooks."""
     for number in range(4):
         send(db, f"m{number}")
     db.execute("update queue.outgoing set created_at = created_at - interval '8 days' where body <> 'm3'")
@@ -336,13 +341,13 @@ def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
 
 
 def test_what_the_gateway_has_yet_to_get_stays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """However many are newer: Publish has accepted them."""
+    """They stay however many are newer, because Publish has accepted them."""
     for number in range(6):
         send(db, f"m{number}")
     db.execute("update queue.outgoing set created_at = created_at - interval '6 hours' where body = 'm0'")
     send(db, "mail", "a@example.com", "email")
     clean = "select queue.clean_outgoing(1000, 7, 1, '{sms,application}')"
-    assert db.execute(clean).fetchone() == (1,)  # m0, which is too old for the gateway
+    assert db.execute(clean).fetchone() == (1,)  # This is m0, which is too old for the gateway.
     assert through(deliver, receiver, "/500")["retried"] == 5
     assert db.execute(clean).fetchone() == (0,)
     pass_time(db, 11)

@@ -1,4 +1,4 @@
-"""A mail server, a database and a worker."""
+"""Provides a mail server, a database and a worker."""
 
 from __future__ import annotations
 

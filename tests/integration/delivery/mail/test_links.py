@@ -1,11 +1,13 @@
-"""A reader subscribes, confirms, reads and unsubscribes, by the links in mails, over the container and over functions.
+"""Tests a reader who subscribes, confirms, reads and unsubscribes by the links in mails, over the container and over
+functions.
 
-Sources: "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API
-reference); the click of a mail program is RFC 8058, 3.2.
+The sources are "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API
+reference). RFC 8058, 3.2, defines the click of a mail program.
 
-How often addresses are asked to confirm: ours (docs/topics.md, "E-mail"), so that no address can be flooded.
+Our choice limits how often an address is asked to confirm (docs/topics.md, "E-mail"), so that no address can be
+flooded.
 
-At most ten such mails go out in an hour for an account, and one to an address.
+For an account at most ten such mails are sent in an hour, and to an address one.
 """
 
 from __future__ import annotations
@@ -35,14 +37,14 @@ READER = "reader@example.com"
 
 @contextmanager
 def container(database: Database, variables: dict[str, str]) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Its address; its worker needs no word."""
+    """Yields its address. Its worker runs by itself."""
     with running_service(database.api_dsn, **variables) as service:
         yield service.url, lambda: None
 
 
 @contextmanager
 def functions(database: Database, variables: dict[str, str]) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Their address, and the invocation of the schedule."""
+    """Yields their address, and the invocation of the schedule."""
     with FunctionServer(database.pooled_dsn, variables=variables) as server:
         yield server.endpoint_url, lambda: server.functions.invoke("deliver", {})
 
@@ -96,7 +98,7 @@ def test_from_the_first_mail_to_the_last(
 
 @pytest.mark.parametrize("deployment", [container, functions])
 def test_envelopes_by_mail(database: Database, mail_server: MailServer, deployment: Any) -> None:
-    """`email-json`: the confirmation, too, is JSON; the link in the envelope ends the subscription."""
+    """With `email-json` the confirmation is JSON too. The link in the envelope ends the subscription."""
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
     with deployment(database, variables) as (url, run_workers):
         sns = boto3.client("sns", endpoint_url=url, region_name="us-east-1", aws_access_key_id="x",
@@ -124,7 +126,7 @@ def test_envelopes_by_mail(database: Database, mail_server: MailServer, deployme
 def test_a_message_for_an_address_that_is_refused(
     database: Database, mail_server: MailServer, protocol: str
 ) -> None:
-    """The dead-letter queue gets the envelope with the text of the protocol, as it would have been for a queue."""
+    """The dead-letter queue gets the envelope with the text of the protocol, as a queue would."""
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
     with functions(database, variables) as (url, run_workers):
         sns, sqs = (
@@ -156,7 +158,7 @@ def test_a_message_for_an_address_that_is_refused(
 
 
 def link_in(mail: Received) -> str:
-    """The link in a mail's text."""
+    """Returns the link in a mail's text."""
     (link,) = re.findall(r"^https?://\S+$", mail.text, re.MULTILINE)
     return str(link)
 
@@ -184,7 +186,7 @@ def test_ten_an_hour_of_an_account(db: Connection, deliver: Deliver, mail_server
 
 
 def test_an_address_once_an_hour(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """Whoever asks, and in whatever letters."""
+    """The limit applies to all callers and all letter cases."""
     ask(db, make_topic(db), "reader@example.com")
     ask(db, make_topic(db, OTHER), "Reader@Example.com")
     ask(db, make_topic(db), "reader@example.com", "email-json")
@@ -209,7 +211,7 @@ def test_the_link_is_good_for_two_days_from_when_it_goes_out(db: Connection, del
 
 
 def test_who_asks_one_address_too_often(db: Connection, deliver: Deliver) -> None:
-    """Ten mails of an account wait, so that other accounts can ask; nothing waits for over two days."""
+    """Ten mails of an account wait, so that other accounts can ask. Nothing waits for over two days."""
     for _ in range(13):
         ask(db, make_topic(db), "reader@example.com")
     for account in range(1, 9):
@@ -225,7 +227,7 @@ def test_who_asks_one_address_too_often(db: Connection, deliver: Deliver) -> Non
 def test_who_subscribes_again_is_not_asked_again(
     db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
-    """Within an hour; the first link stays good."""
+    """This applies within an hour. The first link stays valid."""
     topic = make_topic(db)
     arn = ask(db, topic, "reader@example.com")
     token = db.execute("select token from queue.subscription").fetchone()
@@ -242,7 +244,7 @@ def test_who_subscribes_again_is_not_asked_again(
 
 
 def test_two_workers_keep_the_rate(db: Connection, database: Database) -> None:
-    """One waits for the times that the other has taken."""
+    """One worker waits for the times that the other has taken."""
     topic = make_topic(db)
     for reader in range(20):
         ask(db, topic, f"reader{reader}@example.com")

@@ -1,8 +1,9 @@
-"""Messages sent by e-mail, and their outcomes, with a real mail server.
+"""Tests messages sent by e-mail, and their outcomes, with a real mail server.
 
-Sources: "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email notifications" (SNS Developer
-Guide); a mail of AWS in pull request 102 of librato/librato-services; RFC 2369 and RFC 8058 for the headers; RFC 5321
-for replies. The limit of refusals per address is ours, as are repeated answers (docs/topics.md, "E-mail").
+The sources are "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email notifications" (SNS
+Developer Guide), a mail of AWS in pull request 102 of librato/librato-services, RFC 2369 and RFC 8058 for the headers,
+and RFC 5321 for replies. The limit of refusals for an address and repeated answers are our choice (docs/topics.md,
+"E-mail").
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServe
 
 
 def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """`email-json`: the text is the envelope, and no subject is AWS's subject."""
+    """With `email-json` the text is the envelope, and the default subject is AWS's."""
     reader = subscribe(db, make_topic(db), "reader@example.com", "email-json")
     envelope = json.dumps({"Type": "Notification", "Message": "x" * 200_000})
     publish(db, reader, envelope)
@@ -56,7 +57,8 @@ def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) 
 
 
 def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """AuthenticateOnUnsubscribe (ConfirmSubscription, API reference); one click needs https (RFC 8058)."""
+    """AuthenticateOnUnsubscribe is the reason (ConfirmSubscription, API reference), and one click needs https (RFC
+    8058)."""
     topic = make_topic(db)
     signed, plain = (subscribe(db, topic, f"{name}@example.com") for name in ("signed", "plain"))
     db.execute("update queue.subscription set authenticates_unsubscribe = true where arn = %s", (signed,))
@@ -74,7 +76,7 @@ def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_
 def test_no_line_of_a_user_becomes_a_header(
     db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
-    """However it came into the database."""
+    """This holds for any way into the database."""
     texts = ["a\r\nBcc: x@example.com", "a\nBcc: x@example.com\n\nbody", "a\rBcc: x", "a\x0bb\x85c\u2028d"]
     for text in texts:
         reader = subscribe(db, make_topic(db, DisplayName=text), "reader@example.com")
@@ -103,7 +105,7 @@ def test_no_line_of_a_user_becomes_a_command(
 # --- refusals --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["greylisted", "busy", "away"])
 def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: MailServer, name: str) -> None:
-    """Tried again after 10 seconds twice, then after longer times up to 600: 50 times in over 6 hours."""
+    """It is tried again after 10 seconds twice, then after longer times up to 600: 50 times in over 6 hours."""
     publish(db, subscribe(db, make_topic(db), f"{name}@example.com"), "m")
     assert deliver()["retried"] == 1
     assert (states(db), round(due_in_seconds(db)[0])) == ([("waiting", None)], 10)
@@ -164,7 +166,8 @@ def test_an_address_that_is_refused_again_and_again(
 def test_a_mail_that_is_accepted_ends_the_count(
     db: Connection, deliver: Deliver, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also one that somebody tries again after the address was disabled (POST /v1/deliveries/{id}/retry)."""
+    """This also holds for a mail that an operator retries after the address was disabled (POST
+    /v1/deliveries/{id}/retry)."""
     reader = subscribe(db, make_topic(db), "refused@example.com")
     for _ in range(5):
         publish(db, reader, "m")
@@ -190,7 +193,7 @@ def test_who_has_unsubscribed_gets_nothing(db: Connection, deliver: Deliver, mai
 
 
 def test_without_a_mail_server(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """Mails are kept; one that a process with a server has begun waits for it, and uses up no attempt."""
+    """Mails are kept. A mail that a process with a server has begun waits for it, and uses no attempt."""
     reader = subscribe(db, make_topic(db), "busy@example.com")
     publish(db, reader, "m")
     assert sum(deliver(sns_smtp_url="").values()) == 0

@@ -1,6 +1,7 @@
-"""The way to the mail server: TLS, logins, servers that are slow, gone or lose answers, workers that are killed.
+"""Tests the way to the mail server: TLS, logins, slow or missing servers, lost answers, and killed workers.
 
-RFC 3207 (STARTTLS), RFC 4954 (AUTH), RFC 5321, 4.5.3.2 (waits) and 4.2.1; that a login needs TLS is ours.
+The sources are RFC 3207 (STARTTLS), RFC 4954 (AUTH), and RFC 5321, 4.5.3.2 (waits) and 4.2.1. That a login needs TLS is
+our choice.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SESSIONS_OF_OTHERS = """
 
 @pytest.fixture
 def certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """The context of a server at 127.0.0.1, whose authority this process trusts."""
+    """Returns the context of a server at 127.0.0.1, whose authority this process trusts."""
     authority = Authority()
     made = authority.server("127.0.0.1")
     trusted, own = tmp_path / "authority.pem", tmp_path / "server.pem"
@@ -61,7 +62,7 @@ def test_tls_and_a_login(db: Connection, deliver: Deliver, certified: ssl.SSLCon
 def test_no_password_without_tls(
     db: Connection, deliver: Deliver, mail_server: MailServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The account is told nothing about the server; the log names it, without the password."""
+    """The account learns nothing about the server. The log names it without the password."""
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     with caplog.at_level(logging.WARNING):
         assert deliver(sns_smtp_url=mail_server.url(LOGIN))["retried"] == 1
@@ -83,7 +84,7 @@ def test_a_certificate_of_somebody_else(
 
 
 def test_a_wrong_password(db: Connection, deliver: Deliver, certified: ssl.SSLContext) -> None:
-    """The operator's fault: the message is not given up, and the address is not blamed."""
+    """The operator is at fault: the message is not given up, and the address is not blamed."""
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     with running_mail_server(starttls=certified) as server:
         assert deliver(sns_smtp_url=server.url("user:wrong@"))["retried"] == 1
@@ -101,7 +102,7 @@ def test_a_sender_that_is_refused(db: Connection, deliver: Deliver, mail_server:
 
 
 def test_a_server_that_is_gone(db: Connection, deliver: Deliver) -> None:
-    """Nothing is lost; after 20 failures the account's mails wait together."""
+    """Nothing is lost. After 20 failures the account's mails wait together."""
     topic = make_topic(db)
     with running_mail_server() as server:
         url = server.url()
@@ -110,7 +111,7 @@ def test_a_server_that_is_gone(db: Connection, deliver: Deliver) -> None:
     assert deliver(sns_smtp_url=url)["retried"] == 20
     assert number(db, "select count(*) from queue.delivery_endpoint where paused_until is not null") == 1
     assert {state for state, _ in states(db)} == {"waiting"}
-    pass_time(db, 3 * 3600)  # as long as no URL is waited for
+    pass_time(db, 3 * 3600)  # A URL would wait this long.
     deliver(sns_smtp_url=url)
     assert {state for state, _ in states(db)} == {"waiting"}
     pass_time(db, 7 * 3600)
@@ -124,7 +125,8 @@ def test_a_name_without_address(db: Connection, deliver: Deliver) -> None:
 
 # --- answers that are late or lost -----------------------------------------------------------------------------------
 def test_an_answer_that_is_lost(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The server has the mail, but no reply arrived: it is sent again, ten minutes later, under the same Message-ID."""
+    """The server has the mail, but no reply arrived. The mail is sent again ten minutes later under the same
+    Message-ID."""
     publish(db, subscribe(db, make_topic(db), "lost@example.com"), "m")
     assert deliver()["retried"] == 1
     assert round(due_in_seconds(db)[0]) == 600
@@ -153,7 +155,7 @@ def test_a_server_that_never_answers_gets_five_copies(
 def test_a_slow_server_is_not_waited_for(
     db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The attempt ends, wherever it is."""
+    """The attempt ends in any state."""
     monkeypatch.setattr(carrier_module, "ATTEMPT_SECONDS", 0.2)
     publish(db, subscribe(db, make_topic(db), "slow@example.com"), "m")
     assert deliver()["retried"] == 1
@@ -161,7 +163,7 @@ def test_a_slow_server_is_not_waited_for(
 
 @pytest.fixture
 def workers(database: Database, mail_server: MailServer) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """A worker process; a killed one is replaced by `start`."""
+    """Runs a worker process. `start` replaces a killed one."""
     started: list[subprocess.Popen[bytes]] = []
     yield started
     for process in started:
@@ -172,7 +174,7 @@ def workers(database: Database, mail_server: MailServer) -> Iterator[list[subpro
 def test_nothing_is_lost_when_workers_are_killed(
     db: Connection, database: Database, mail_server: MailServer, workers: list[subprocess.Popen[bytes]]
 ) -> None:
-    """kill -9 while the server has mails and has not answered: those, and no others, come twice."""
+    """kill -9 comes while the server has mails and has not answered. Only those mails come twice."""
     topic = make_topic(db)
     for reader in range(5):
         publish(db, subscribe(db, topic, f"slow+{reader}@example.com"), "m")
@@ -186,7 +188,7 @@ def test_nothing_is_lost_when_workers_are_killed(
         wait_until(lambda kill=kill: slow_ones(mail_server) >= 5 * (kill + 1))  # type: ignore[misc]
         os.kill(workers[-1].pid, signal.SIGKILL)
         workers[-1].wait()
-        wait_until(lambda: not number(db, SESSIONS_OF_OTHERS))  # until then what it was doing holds its rows
+        wait_until(lambda: not number(db, SESSIONS_OF_OTHERS))  # Until then its work holds its rows.
         pass_time(db, LEASE_SECONDS + 1)
     mail_server.release.set()
     settings = Settings.read(env)

@@ -1,4 +1,4 @@
-"""queue.encoded_bytes and queue.answer_bytes measure what the encoders write.
+"""Tests that queue.encoded_bytes and queue.answer_bytes measure the output of the encoders.
 
 The encoders decide the right number: `penstock/aws/codec` for the body, and the JSON of the Lambda runtime around it.
 """
@@ -28,7 +28,7 @@ from tests.support.sql.calls import Connection, arn_of, value
 
 FORMATS = ("json", "xml", "function-json", "function-xml", "function-json-ascii", "function-xml-ascii")
 
-# Weighted towards characters that some encoder escapes.
+# The weights favour characters that some encoder escapes.
 BEYOND_ASCII = ["\x80", "é", "\u2028", "漢", "\ud7ff", "\ue000", "\ufffe", "\uffff"]
 SPECIAL = [*map(chr, range(1, 32)), *'"\\/&<>\x7f', *BEYOND_ASCII]
 # PostgreSQL stores neither NUL nor lone surrogates.
@@ -40,18 +40,18 @@ texts = st.text(characters, max_size=200)
 
 
 def in_function(text: str, *, ascii_only: bool) -> int:
-    """Bytes of a text in the result of a function. Where the runtime writes ASCII, it also escapes U+007F."""
+    """Returns the bytes of a text in the result of a function. A runtime that writes ASCII also escapes U+007F."""
     written = json.dumps(text, ensure_ascii=ascii_only)
     return len((written.replace("\x7f", "\\u007f") if ascii_only else written).encode())
 
 
 def encoded(text: str, kind: str) -> int:
-    """What the encoders make of a text that is the value of a member."""
+    """Returns the encoders' output for a text that is the value of a member."""
     inner = msgspec.json.encode(text).decode()
     if kind == "json":
         return len(inner.encode()) - 2
     if kind.startswith("function-json"):
-        # The length includes its own quotes and those of the member.
+        # The length includes its quotes and those of the member.
         return in_function(inner, ascii_only=kind.endswith("ascii")) - 2 - 4
     inner = xml.write_document(xml.escape_text(text)).decode()
     if kind == "xml":
@@ -79,7 +79,7 @@ def row(
 
 
 def answers(received: ReceivedRow) -> dict[str, list[str]]:
-    """The bodies of all answers that may have one message, by the language of the formats that measure them."""
+    """Returns the bodies of all answers that may have one message, by the language of the formats that measure them."""
     queue = ResolvedQueue(arn_of("q.fifo"))  # whose messages have the most attributes
     message = build_message(received, queue, "h" * 88, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     result = ReceiveMessageResult(messages=[message])
@@ -186,7 +186,7 @@ def test_no_accepted_message_grows_more_than_is_assumed_before_it_is_measured(
 
 
 def accepted(attributes: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """The attributes without characters that no interface accepts."""
+    """Returns the attributes without characters that no interface accepts."""
     return {
         name: {key: "".join(c for c in text if c >= " " or c in "\t\n\r") for key, text in attribute.items()}
         for name, attribute in attributes.items()

@@ -1,8 +1,9 @@
-"""queue.receive_answer: messages that do not fit into an answer are not received; one too long alone is skipped.
+"""Tests queue.receive_answer: messages that do not fit into an answer are not received, and one that is too long alone
+is skipped.
 
-The expected results follow from two rules of AWS: a receive "might return fewer" messages than it was asked for
-(ReceiveMessage, MaxNumberOfMessages), and the receive count says how often a message was received and not deleted
-(Message, ApproximateReceiveCount): no consumer has received a message that no answer carried.
+The expected results follow from two rules of AWS. A receive "might return fewer" messages than requested
+(ReceiveMessage, MaxNumberOfMessages). The receive count says how often a message was received and not deleted (Message,
+ApproximateReceiveCount), and no consumer has received a message that no answer carried.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ def answer(
     attempt: str | None = None,
     visibility: int | None = None,
 ) -> tuple[str | None, list[Delivery]]:
-    """The error of the header, and the messages."""
+    """Returns the error of the header, and the messages."""
     share = count if arn.endswith(".fifo") else 10
     header, *rows = call(db, RECEIVE_ANSWER, arn, count, share, visibility, None, False, attempt, limit, kind)
     return header.error, rows
 
 
 def send_each(db: Connection, arn: str, *texts: str) -> None:
-    """Each message in a different group, if the queue has groups."""
+    """Sends each message in a different group, if the queue has groups."""
     for number, text in enumerate(texts):
         send(db, arn, text, group=f"g{number}" if arn.endswith(".fifo") else None)
 
@@ -72,7 +73,7 @@ def send_each(db: Connection, arn: str, *texts: str) -> None:
     [("function-json", 100_000), ("function-xml-ascii", 80_000), ("json", 95_000), ("xml", 95_000)],
 )
 def test_as_many_as_fit_and_the_others_stay(db: Connection, name: str, kind: str, limit: int) -> None:
-    """Three of 30,000 bytes fit in each of these limits, or two with room to spare, and never four."""
+    """Three messages of 30,000 bytes fit in each of these limits, or two with room to spare, and never four."""
     dead = create(db, "dead.fifo" if name.endswith(".fifo") else "dead")
     arn = create(db, name, RedrivePolicy=redrive(dead, 1))
     texts = [f"{number}" * 30_000 for number in range(7)]
@@ -100,7 +101,7 @@ def test_short_messages_come_together(db: Connection, name: str) -> None:
     ("kind", "limit"), [("json", 4_200_000), ("xml", 4_200_000), ("function-json", LIMIT)]
 )
 def test_what_did_not_fit_left_no_trace(db: Connection, name: str, kind: str, limit: int) -> None:
-    """Of the messages that stay there is no lease, no count, no time: as if fewer had been asked for."""
+    """The remaining messages have no lease, no count and no time, as if fewer had been requested."""
     one, other = create(db, name), create(db, f"other-{name}")
     body = "x" * (10_000 if kind.startswith("function") else 500_000)
     for arn in (one, other):
@@ -130,7 +131,7 @@ def test_a_long_one_behind_short_ones_comes_alone(db: Connection, name: str) -> 
 
 @pytest.mark.parametrize(("length", "count"), [(350_000, 20), (450_000, 9)])
 def test_merged_requests_have_a_limit_each(db: Connection, length: int, count: int) -> None:
-    """Ten of one caller of the container, ten of another: no caller gets more than an answer may have."""
+    """Ten are for one caller of the container, and ten for another. No caller gets more than an answer may have."""
     arn = create(db)
     send_each(db, arn, *["x" * length] * 20)
     _, rows = answer(db, arn, 20, limit=4_200_000, kind="json")
@@ -148,7 +149,7 @@ def test_merged_requests_have_a_limit_each(db: Connection, length: int, count: i
 def test_just_below_the_limit_both_come_and_just_above_one(
     db: Connection, kind: str, character: str, growth: int
 ) -> None:
-    """Two messages, their escapes by the encoders' rules; 1,500 bytes for what stands around a message."""
+    """There are two messages with escapes by the encoders' rules. 1,500 bytes are for the text around a message."""
     arn = create(db)
     body = character * 30_000
     send_each(db, arn, body, body)
@@ -174,7 +175,7 @@ def never_received(db: Connection, arn: str) -> int:
 
 
 def received_before(db: Connection, arn: str) -> int:
-    """Its lease is over."""
+    """Makes its lease end."""
     send_each(db, arn, LONG)
     assert len(receive(db, arn, 1, visibility=0)) == 1
     return 1
@@ -191,7 +192,8 @@ def in_the_slow_path(db: Connection, arn: str) -> int:
 def test_a_message_that_is_too_long_is_passed_over(
     db: Connection, name: str, put: Callable[[Connection, str], int]
 ) -> None:
-    """Wherever it is, and however often one tries. Others come; the container then gets it as if nothing had been."""
+    """It may be anywhere, and any number of receives may try. Others come. The container then gets it as if nothing had
+    happened."""
     dead = create(db, "dead.fifo" if name.endswith(".fifo") else "dead")
     arn = create(db, name, RedrivePolicy=redrive(dead, 2))
     before = put(db, arn)
@@ -238,7 +240,7 @@ def test_a_message_of_a_noisy_tenant_is_passed_over(db: Connection) -> None:
 
 
 def test_it_is_measured_once(db: Connection) -> None:
-    """The next receives read what was measured. A way with a higher limit measures nothing either, and hands it out."""
+    """The next receives read the measured length. A way with a higher limit measures nothing either, and returns it."""
     arn = create(db)
     send_each(db, arn, LONG)
     answer(db, arn)
@@ -251,7 +253,7 @@ def test_it_is_measured_once(db: Connection) -> None:
 
 
 def test_each_format_is_measured_on_its_own(db: Connection) -> None:
-    """A body of angle brackets is four times as long in XML, and as long as it is in JSON."""
+    """A body of angle brackets is four times as long in XML, and has its length in JSON."""
     arn = create(db)
     send_each(db, arn, "<" * 30_000)
     assert answer(db, arn, kind="function-xml") == ("ResponseTooLarge", [])
@@ -281,7 +283,7 @@ def test_measuring_ends_long_before_the_calls_deadline(db: Connection, database:
 
 
 def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection) -> None:
-    """Where only functions receive: messages that are passed over stay in front until their retention period ends."""
+    """If only functions receive, messages that are passed over stay in front until their retention period ends."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send_each(db, arn, *[SHORT] * 120, LONG)
@@ -296,7 +298,7 @@ def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection)
 
 @BOTH
 def test_it_is_refused_only_when_all_have_been_measured(db: Connection, name: str) -> None:
-    """A receive of one measures 20 at most; then there may be others behind them, and the next receive finds them."""
+    """A receive of one measures 20 at most. There may be others behind them, and the next receive finds them."""
     arn = create(db, name)
     send_each(db, arn, *[LONG] * 25, SHORT)
     assert answer(db, arn, 1) == (None, [])
@@ -322,7 +324,7 @@ def test_its_group_waits_for_it(db: Connection) -> None:
 
 
 def test_many_groups_that_wait_are_not_locked(db: Connection, connect: Connect) -> None:
-    """However many there are: receives for longer answers take them meanwhile."""
+    """This holds for any number, because receives for longer answers take them during that time."""
     arn = create(db, "q.fifo")
     entries = [Entry(SHORT, group=f"g{number}", deduplication=f"{number}") for number in range(1_001)]
     send_entries(db, arn, entries)
@@ -360,7 +362,7 @@ def test_a_message_that_somebody_holds_is_not_waited_for(db: Connection, connect
 
 
 def undone(db: Connection, arn: str) -> str:
-    """The message as a receive got it that was undone, for `pass_over`."""
+    """Returns the message of the undone receive, for `pass_over`."""
     with db.transaction(force_rollback=True):
         received = "queue.receive_messages(%s, 1, 10, null, null, false, null)"
         return str(value(db, f"select r::queue.received_row::text from {received} r offset 1", arn))
@@ -373,12 +375,12 @@ def pass_over(db: Connection, arn: str, message: str) -> bool:
 
 
 def received(other: Connection, arn: str) -> None:
-    """Another consumer holds it."""
+    """Makes another consumer hold it."""
     assert len(receive(other, arn, 1, visibility=60)) == 1
 
 
 def hidden(other: Connection, arn: str) -> None:
-    """By an operator, or by a consumer whose visibility timeout is over."""
+    """Hides it, as an operator does, or a consumer whose visibility timeout is over."""
     with other.transaction(force_rollback=True):
         (row,) = receive(other, arn, 1)
     assert change_by_id(other, arn, row.public_id, 60)
@@ -394,7 +396,8 @@ def test_what_another_transaction_has_changed_meanwhile_is_not_passed_over(
     put: Callable[[Connection, str], int],
     happens: Callable[[Connection, str], None],
 ) -> None:
-    """Between the receive that is undone and `pass_over`: the message stays invisible, and its receive count."""
+    """The change is between the undone receive and `pass_over`. The message stays invisible and keeps its receive
+    count."""
     arn = create(db, name)
     before = put(db, arn)
     message = undone(db, arn)
@@ -423,7 +426,7 @@ def test_what_is_as_it_was_is_passed_over(
 
 @BOTH
 def test_it_is_not_refused_while_others_hold_short_ones(db: Connection, connect: Connect, name: str) -> None:
-    """A receive holds a shard, a send a message group: messages that wait there can be received in a moment."""
+    """A receive holds a shard, and a send a message group. Messages that wait there can be received in a moment."""
     arn = create(db, name)
     group = "short" if name.endswith(".fifo") else None
     send_each(db, arn, LONG)

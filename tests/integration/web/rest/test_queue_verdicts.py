@@ -16,7 +16,8 @@ import httpx
 import psycopg
 import pytest
 
-# Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
+# The import is here and not first in a thread of the server, because pydantic parses source, which Python 3.11 cannot
+# do in two threads.
 import penstock_web.rest.application  # noqa: F401
 from penstock.settings import DRIVERS
 from penstock.verdicts import Minute
