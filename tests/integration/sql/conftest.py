@@ -1,4 +1,4 @@
-"""Connections in the role of the service, with its planner settings."""
+"""Provides connections in the role of the service, with its planner settings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ Connect = Callable[[], Connection]
 
 @pytest.fixture
 def connect(database: Database) -> Iterator[Connect]:
-    """Makes further connections to the test's database, in autocommit."""
+    """Yields a function that makes further connections to the test's database, in autocommit."""
     with ExitStack() as stack:
 
         def make() -> Connection:
             connection: Connection = psycopg.connect(database.api_dsn, autocommit=True)
-            connection.execute("set lock_timeout = '20s'")  # a circle of waits becomes an error
-            connection.execute("set plpgsql.extra_errors = 'all'")  # e.g. a SELECT INTO that finds two rows
+            connection.execute("set lock_timeout = '20s'")  # A deadlock becomes an error.
+            connection.execute(
+                "set plpgsql.extra_errors = 'all'"
+            )  # An example is a SELECT INTO that finds two rows.
             stack.callback(connection.close)
             return connection
 
@@ -31,5 +33,5 @@ def connect(database: Database) -> Iterator[Connect]:
 
 @pytest.fixture
 def db(connect: Connect) -> Connection:
-    """A connection in autocommit."""
+    """Returns a connection in autocommit."""
     return connect()

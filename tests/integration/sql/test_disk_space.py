@@ -1,4 +1,5 @@
-"""The disk space of deleted rows: autovacuum comes for the last rows, indexes of empty tables are given back."""
+"""Tests the disk space of deleted rows: autovacuum also handles the last rows, and indexes of empty tables are
+released."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import Connection, bodies, call, create, queue_id, receive, rows_of, send, value
 from tests.support.wait import wait_until
 
-# Their rows come and go: however many there were, the last of them are enough for autovacuum.
+# Their rows are short-lived. The last of them are enough for autovacuum, however many there were.
 SHRINKING = (
     "log",
     "lease",
@@ -34,7 +35,7 @@ FILES = "pg_total_relation_size('queue.hole')"
 
 
 def vacuum(db: Connection, table: str) -> None:
-    """Vacuums while no other session here has a snapshot, such as autovacuum's ANALYZE: it would keep dead rows."""
+    """Vacuums while no other session here has a snapshot, such as autovacuum's ANALYZE, which would keep dead rows."""
 
     def is_alone() -> bool:
         return not value(
@@ -52,7 +53,7 @@ def vacuum(db: Connection, table: str) -> None:
 
 
 def fill_and_empty(db: Connection) -> None:
-    """A table that was large, whose rows are gone and not vacuumed yet."""
+    """Makes a table that was large, whose rows are gone and not vacuumed yet."""
     db.execute("alter table queue.hole set (autovacuum_enabled = off)")
     db.execute("insert into queue.hole select 1, 0, n from generate_series(1, 20000) n")
     db.execute("delete from queue.hole")
@@ -78,7 +79,7 @@ INSERT, VACUUM = "insert into queue.hole values (1, 0, 1)", "vacuum queue.hole"
 
 @pytest.mark.parametrize("steps", [(INSERT, VACUUM), (VACUUM, INSERT)], ids=["before", "after"])
 def test_a_row_that_came_before_or_after_the_vacuum_stays(db: Connection, steps: tuple[str, str]) -> None:
-    """After it the catalog says that the table is empty; the file tells."""
+    """After it the catalog says that the table is empty. The file shows the truth."""
     fill_and_empty(db)
     for step in steps:
         db.execute(step)
@@ -133,7 +134,7 @@ def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> N
 
 
 def test_a_file_that_is_empty_behind_its_rows_is_vacuumed_again(db: Connection) -> None:
-    """Vacuum looked when there was still a row at the end. Rows move, since autovacuum comes for dead ones."""
+    """Vacuum ran when there was still a row at the end. Rows move, because autovacuum handles dead ones."""
     create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
     db.execute(LEASES, (0,))
@@ -165,7 +166,8 @@ def test_autovacuum_comes_for_the_last_row(db: Connection, table: str) -> None:
 
 
 def test_a_few_dead_rows_do_not_keep_the_file(db: Connection) -> None:
-    """Fewer than a fiftieth of the pages: there vacuum leaves indexes alone if it may (VACUUM, INDEX_CLEANUP)."""
+    """They are on fewer than a fiftieth of the pages, where vacuum leaves indexes unchanged if it may (VACUUM,
+    INDEX_CLEANUP)."""
     db.execute("alter table queue.fifo_message set (autovacuum_enabled = off)")
     db.execute(MESSAGES.encode(), (secrets.token_hex(850),))  # a few to a page
     for gone in ("id < 400", "true"):

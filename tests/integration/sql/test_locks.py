@@ -1,4 +1,4 @@
-"""Calls side by side: which call waits for which, and that no calls deadlock.
+"""Tests concurrent calls: which call waits for which, and that no calls deadlock.
 
 Each deadlock here was a real one. PostgreSQL would find it after deadlock_timeout and fail one of the calls.
 """
@@ -51,7 +51,7 @@ def two_groups(db: Connection, arn: str) -> None:
 
 
 def collide(db: Connection, connect: Connect, first: Call[A], second: Call[B]) -> tuple[A, B]:
-    """Both calls, the second one begun when the first waits for group a; what they return."""
+    """Runs both calls. The second begins when the first waits for group a. Returns their results."""
     with connect() as blocker, blocker.transaction():
         lock_group(blocker, "a")
         one = BackgroundCall(connect(), first)
@@ -62,7 +62,8 @@ def collide(db: Connection, connect: Connect, first: Call[A], second: Call[B]) -
 
 
 def test_deletes_with_unlike_receive_counts_do_not_deadlock(db: Connection, connect: Connect) -> None:
-    """FIFO groups are locked in the order of their keys for the whole call, whatever the handles' receive counts."""
+    """FIFO groups are locked in the order of their keys for the whole call, whatever the handles' receive counts
+    are."""
     arn = create(db, "q.fifo")
     two_groups(db, arn)
     send(db, arn, "a1", group="a")
@@ -94,7 +95,7 @@ def lock_reader(connection: Connection, arn: str, shard: int) -> None:
 
 
 def send_to_both_shards(connect: Connect, arn: str) -> dict[int, int]:
-    """A message in each shard of a queue of two; their public ids by shard."""
+    """Sends a message to each shard of a queue of two. Returns their public ids by shard."""
     one, other = connect(), connect()
     with one.transaction(), other.transaction():  # a shard has one writer at a time
         sent = [*send(one, arn, "m"), *send(other, arn, "m")]
@@ -102,7 +103,7 @@ def send_to_both_shards(connect: Connect, arn: str) -> dict[int, int]:
 
 
 def test_a_receive_that_holds_messages_waits_for_no_reader(db: Connection, connect: Connect) -> None:
-    """The shard's reader may be waiting for one of these messages, behind somebody who deletes several."""
+    """The shard's reader may wait for one of these messages, behind a transaction that deletes several."""
     arn = create(db)
     send(db, arn, "again")
     change(db, receive(db, arn), 0)
@@ -184,7 +185,7 @@ def test_change_by_id_finds_a_message_that_is_being_received(db: Connection, con
 
 
 def test_two_receives_in_one_transaction_do_not_deadlock(db: Connection, connect: Connect) -> None:
-    """Whoever reads a shard already does not wait for another one."""
+    """A transaction that already reads a shard does not wait for another one."""
     arn = create(db, shards=2)
     one, other = connect(), connect()
     send_to_both_shards(connect, arn)
@@ -229,7 +230,7 @@ def test_new_groups_of_a_dead_letter_queue_are_not_waited_for(db: Connection, co
 
 
 def test_maintenance_waits_for_nobody(db: Connection, connect: Connect) -> None:
-    """Neither for a sender of a group, nor for a receiver, nor for somebody who deletes."""
+    """It waits neither for a sender of a group, nor for a receiver, nor for a delete."""
     fifo = create(db, "q.fifo", MessageRetentionPeriod="60")
     standard = create(db, MessageRetentionPeriod="60")
     send(db, fifo, "m", group="g")
@@ -247,7 +248,7 @@ def test_maintenance_waits_for_nobody(db: Connection, connect: Connect) -> None:
 
 
 def test_cleaning_does_not_wait_for_a_late_delete(db: Connection, connect: Connect) -> None:
-    """Deleting once more what is deleted leaves the done lease unlocked."""
+    """Deleting a deleted message again leaves the done lease unlocked."""
     arn = create(db)
     send(db, arn, "m")
     messages = receive(db, arn)
@@ -258,7 +259,7 @@ def test_cleaning_does_not_wait_for_a_late_delete(db: Connection, connect: Conne
 
 
 def test_a_call_over_two_fifo_queues_leaves_other_groups_alone(db: Connection, connect: Connect) -> None:
-    """Queue a's group g2 is nothing to a call that sends to g2 of queue b."""
+    """A call that sends to g2 of queue b ignores group g2 of queue a."""
     a, b = create(db, "a.fifo"), create(db, "b.fifo")
     send(db, a, "first", group="g2")
     delete(db, receive(db, a))
@@ -273,7 +274,8 @@ def test_a_call_over_two_fifo_queues_leaves_other_groups_alone(db: Connection, c
 
 
 def check(outcome: Outcome, plan: Plan) -> None:
-    """Nothing lost, invented, handed out twice or in disorder; nothing left behind; each message ends once."""
+    """Checks that nothing is lost, invented, handed out twice or reordered, that nothing is left, and that each message
+    ends once."""
     assert outcome.errors == []
     assert outcome.findings.violations == {}
     assert (outcome.findings.unknown_sends, outcome.findings.unknown_deletes) == (0, 0)

@@ -1,7 +1,7 @@
-"""Random calls in a row against a model of a queue that fits in one's head.
+"""Runs random calls in a row against a small model of a queue.
 
-A message is visible or hidden, and ends once. Time stands still: a hidden message is back in an hour, a shown one
-at once. After each call the counts must agree; before the end and at the end every message is in the views of the
+A message is visible or hidden, and ends once. Time stands still: a hidden message is back in an hour, and a shown one
+at once. After each call the counts must agree. Before the end and at the end every message is in the views of the
 metrics job exactly once, with its outcome and a time for each of its receives after the first.
 """
 
@@ -37,7 +37,7 @@ _numbers = count()
 
 @dataclass
 class Message:
-    """What the model knows of one message."""
+    """Holds the model's knowledge of one message."""
 
     public_id: int
     group: str
@@ -48,11 +48,11 @@ class Message:
 
     @property
     def state(self) -> str:
-        """While it is alive, as SQS counts it."""
+        """Returns its state while it is alive, as SQS counts it."""
         return "visible" if not self.hidden else "in_flight" if self.receive_count else "delayed"
 
     def seen(self) -> tuple[object, ...]:
-        """Its row of _EACH_ONCE."""
+        """Returns its row of _EACH_ONCE."""
         received, ended = self.receive_count > 0, self.outcome is not None
         again = max(self.receive_count - 1, 0)
         return (
@@ -62,7 +62,7 @@ class Message:
 
 @dataclass
 class Queue:
-    """The model and the queue under test, side by side."""
+    """Holds the model and the queue under test side by side."""
 
     db: Connection
     arn: str
@@ -83,7 +83,7 @@ class Queue:
         return self.maximum is not None and message.receive_count >= self.maximum
 
     def check(self) -> None:
-        """The counts of the queue are those of the model."""
+        """Checks that the counts of the queue are those of the model."""
         states = Counter(m.state for m in self.alive())
         expected = Counts(states["visible"], states["in_flight"], states["delayed"])
         assert calls.counts(self.db, self.arn) == expected
@@ -124,7 +124,8 @@ class Queue:
             self.check_order(ready, received)
 
     def ready(self) -> list[Message]:
-        """The messages that may be handed out now. FIFO: of each group, those before the first hidden one."""
+        """Returns the messages that may be handed out now. In FIFO queues these are those before the first hidden one
+        of each group."""
         alive = sorted(self.alive(), key=lambda m: m.public_id)
         if not self.fifo:
             return [m for m in alive if not m.hidden and not self.exhausted(m)]
@@ -133,13 +134,14 @@ class Queue:
         return [m for head in heads for m in head]
 
     def check_order(self, ready: list[Message], received: list[Message]) -> None:
-        """Of each group the first ones, in their order."""
+        """Checks that the first messages of each group came in order."""
         for group in {message.group for message in received}:
             mine = [m.public_id for m in received if m.group == group]
             assert mine == [m.public_id for m in ready if m.group == group][: len(mine)]
 
     def check_shares(self, number: int, share: int, ready: list[Message], received: list[Message]) -> None:
-        """No two receivers of one call get messages of a group; none is passed over while there is room."""
+        """Checks that no two receivers of one call get messages of a group, and that none is passed over while there is
+        room."""
         shares = [
             {m.group for m in received[start : start + share]} for start in range(0, len(received), share)
         ]
@@ -147,7 +149,7 @@ class Queue:
         assert len(received) == number or {m.group for m in received} == {m.group for m in ready}
 
     def bury(self, received: list[Message]) -> None:
-        """Messages that a receive has moved to the dead-letter queue, which is emptied here."""
+        """Notes messages that a receive has moved to the dead-letter queue, which is emptied here."""
         if self.maximum is None:
             return
         for moved in calls.receive(self.db, self.dead, 1000, HIDDEN, 1000):
@@ -171,7 +173,7 @@ class Queue:
         return "deleted"
 
     def refused(self, handle: Delivery) -> str | None:
-        """Why a handle does nothing; None when it is good."""
+        """Returns why a handle has no effect, or None if it is valid."""
         message = self.messages[handle.public_id]
         if message.outcome is not None:
             return "gone"
@@ -190,7 +192,7 @@ class Queue:
         assert calls.change(self.db, chosen, seconds) == expected
 
     def pick(self, number: int, choice: int) -> list[Delivery]:
-        """Some of the handles that ever were, without repetition: the newest more often."""
+        """Returns some of all handles without repetition, the newest more often."""
         newest = list(dict.fromkeys(reversed(self.handles)))
         return newest[choice % 4 : choice % 4 + number]
 
@@ -216,13 +218,13 @@ class Queue:
         calls.maintain(self.db, self.arn)
 
     def check_views(self) -> None:
-        """Live and finished messages together: each exactly once."""
+        """Checks that live and finished messages together have each message exactly once."""
         seen = self.db.execute(_EACH_ONCE, (calls.queue_id(self.db, self.arn),)).fetchall()
         expected = Counter(message.seen() for message in self.messages.values())
         assert Counter(seen) == expected
 
     def finish(self) -> None:
-        """Delete what is left; then everything was recorded once, and nothing is left behind."""
+        """Deletes the rest. Then everything was recorded once, and nothing is left."""
         self.check_views()
         self.delete_by_id(len(self.messages), 0)
         assert calls.counts(self.db, self.arn) == Counts(0, 0, 0)
@@ -235,7 +237,7 @@ class Queue:
             assert calls.rows_of(self.db, table, self.arn) == 0, table
 
 
-# Twice what happens often.
+# Frequent calls are listed twice.
 OPERATIONS: list[Callable[[Queue, int, int], None]] = [
     Queue.send, Queue.send, Queue.receive, Queue.receive, Queue.delete, Queue.delete, Queue.change, Queue.change,
     Queue.delete_by_id, Queue.change_by_id, Queue.send_and_roll_back, Queue.maintain, Queue.purge,

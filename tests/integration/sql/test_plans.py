@@ -1,7 +1,7 @@
-"""Hot calls read about as many rows as they are about, whatever the statistics say.
+"""Tests that hot calls read about as many rows as they return, whatever the statistics say.
 
-The worst statistics are the usual ones: a queue was full, was emptied, and was vacuumed then. A table of two rows in
-many pages makes every way through an index look alike; plans made then stay in use when the queue fills again.
+The worst statistics are the usual ones: a queue was full, was emptied, and was then vacuumed. For a table of two rows
+in many pages, every way through an index looks alike. Plans made then stay in use when the queue fills again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.support.sql.calls import (
 )
 
 MESSAGES = 3000
-# Rows fetched by a call about ten messages; measured 2 to 204. A scan of the queue reads 3,000.
+# A call about ten messages fetches this many rows. Measured values are 2 to 204. A scan of the queue reads 3,000.
 MOST = 300
 
 
@@ -43,12 +43,12 @@ def fill(db: Connection, arn: str) -> None:
 
 
 def group_of(arn: str, number: int) -> str | None:
-    """FIFO queues alone have groups here: a standard queue with tenants looks ahead when it is full."""
+    """Only FIFO queues have groups here, because a standard queue with tenants looks ahead when it is full."""
     return f"g{number}" if arn.endswith(".fifo") else None
 
 
 def fetched(db: Connection, call: Callable[[], object]) -> int:
-    """Rows of tables that a call fetches, by an index or not."""
+    """Returns the rows of tables that a call fetches, by an index or not."""
     query = """
         select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int
         from pg_stat_xact_user_tables where schemaname = 'queue'"""
@@ -63,7 +63,7 @@ def fetched(db: Connection, call: Callable[[], object]) -> int:
 
 @pytest.fixture(params=["q", "q.fifo"])
 def arn(db: Connection, database: Database, request: pytest.FixtureRequest) -> str:
-    """A full queue with the statistics of an almost empty one."""
+    """Creates a full queue with the statistics of an almost empty one."""
     arn = create(db, request.param)
     fill(db, arn)
     held = receive(db, arn, 100)
@@ -130,7 +130,7 @@ CALLS = {
 
 @pytest.fixture
 def session(database: Database) -> Iterator[Connection]:
-    """A session of an application, with the planner settings that PostgreSQL begins with."""
+    """Yields a session of an application with PostgreSQL's default planner settings."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         for name in ("jit", "enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin"):
             connection.execute(f"set {name} = on".encode())
@@ -139,7 +139,7 @@ def session(database: Database) -> Iterator[Connection]:
 
 
 def pages(session: Connection, selected: str) -> int:
-    """The pages that a query looks at."""
+    """Returns the pages that a query reads."""
     explained = session.execute(
         f"explain (analyze, buffers, format json) select {selected}".encode()
     ).fetchone()
@@ -148,7 +148,7 @@ def pages(session: Connection, selected: str) -> int:
 
 
 def costs(session: Connection) -> dict[str, int]:
-    """The pages of each call: the fewest of some, since a page that fills up costs one call more."""
+    """Returns the pages of each call, the fewest of several tries, because a page that fills up costs one call more."""
     rounds = [
         {name: pages(session, selected) for name, selected in CALLS.items()} for _ in range(WARM_UP + 4)
     ]
@@ -156,7 +156,7 @@ def costs(session: Connection) -> dict[str, int]:
 
 
 def fill_queue(session: Connection, messages: int) -> None:
-    """Adds so many messages to others' queues, and reads the statistics anew."""
+    """Adds this many messages to others' queues, and reads the statistics again."""
     for _ in range(messages // 1000):
         send_entries(
             session, "arn:aws:sqs:us-east-1:000000000000:others", [Entry("m")] * 1000, async_commit=True
@@ -173,5 +173,5 @@ def test_calls_cost_the_same_beside_many_messages_of_others(session: Connection)
     before = costs(session)
     fill_queue(session, MANY)
     after = costs(session)
-    # A level of an index more is a page more for each search; a call makes a dozen.
+    # A further level of an index is a further page for each search. A call makes about a dozen.
     assert {name: (before[name], after[name]) for name in CALLS if after[name] > before[name] * 1.5} == {}

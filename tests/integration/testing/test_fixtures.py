@@ -1,6 +1,6 @@
-"""The fixtures in a project of a user's: one server for all processes of a run, an account for each test.
+"""Tests the fixtures in a user's project: one server for all processes of a run, and an account for each test.
 
-The example project of examples/pytest_project, as a user runs it.
+It uses the example project of examples/pytest_project, as a user runs it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ UNUSED = "def test_nothing(): pass\n"
 
 
 def test_processes_of_a_run_share_a_server_and_no_account(tmp_path: Path) -> None:
-    """Whatever database and settings the environment names; nothing is left of it afterwards."""
+    """The database and the settings in the environment have no effect, and nothing is left afterwards."""
     (tmp_path / "test_it.py").write_text(TESTS)
     with temporary_files() as temporary:
         done = run_tests(tmp_path, temporary, "-n", "2")
@@ -110,7 +110,7 @@ input()
 
 @pytest.fixture
 def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of temporary files, which is empty."""
+    """Yields the folder of temporary files, which is empty."""
     with temporary_files() as folder:
         monkeypatch.setattr("tempfile.tempdir", str(folder))
         monkeypatch.setenv("TMPDIR", str(folder))

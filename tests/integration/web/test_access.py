@@ -40,7 +40,7 @@ class CommandLine:
         return output.out.splitlines()
 
     def refused(self, *arguments: str) -> str:
-        """The one line on standard error."""
+        """Returns the one line on standard error."""
         assert main(["keys", *arguments]) == 1
         (line,) = self._capsys.readouterr().err.splitlines()
         return line
@@ -62,7 +62,7 @@ def service(database: Database, keys: CommandLine) -> Iterator[Service]:
 
 
 def bearer(keys: CommandLine, *arguments: str) -> str:
-    """The header's value."""
+    """Returns the header's value."""
     return keys("create", "--bearer", *arguments)[0].partition(": ")[2]
 
 

@@ -106,7 +106,7 @@ def until_rest(database: Database, others_call: str = "due_work") -> None:
 
 @contextmanager
 def somebody_else(database: Database) -> Iterator[Connection]:
-    """An application. PostgreSQL counts all changes of a session at its end."""
+    """Runs an application. PostgreSQL counts all changes of a session at its end."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         yield connection
 

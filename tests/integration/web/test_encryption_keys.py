@@ -43,7 +43,7 @@ class Commands:
             environment.setenv(name, value)
 
     def __call__(self, encryption_key: str, *arguments: str) -> tuple[int, str]:
-        """The exit code, and what it wrote."""
+        """Returns the exit code and the output."""
         self._environment.setenv("QUEUE_ENCRYPTION_KEY", encryption_key)
         code = main(arguments)
         return code, "".join(self._capsys.readouterr())

@@ -1,7 +1,7 @@
-"""What a database role of an application can reach: its own account, by the documented functions, and nothing else.
+"""Tests what a database role of an application can reach: only its account, by the documented functions.
 
-Each attempt on the other account is made as a login that has only `penstock_app`, and is followed by a look at all that
-the other account has. The same call on the caller's own queue works.
+Each attempt on the other account uses a login that has only `penstock_app`. The test then checks everything of the
+other account. The same call on the caller's queue works.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ PASSWORD = "long enough"
 
 
 class Setup(NamedTuple):
-    """Superuser's address, and those of two applications; ids of messages of the first one's queues."""
+    """Holds the superuser's address, those of two applications, and ids of messages of the first application's
+    queues."""
 
     dsn: str
     victim: str
@@ -37,7 +38,7 @@ class Setup(NamedTuple):
 
 
 def login(database: Database, account: str, *groups: str) -> str:
-    """A login role that stands for the account; its address."""
+    """Creates a login role that has the account. Returns its address."""
     name = f"app_{account}_{database.name}"
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(
@@ -83,7 +84,7 @@ def setup(postgres: TestServer) -> Iterator[Setup]:
 
 
 def test_through_a_pooler_each_login_has_its_own_account(postgres: TestServer) -> None:
-    """PgBouncer shares server connections between clients of one role, never between roles."""
+    """PgBouncer shares server connections between clients of one role, and never between roles."""
     with postgres.database() as database:
         install_lookup(postgres.server, database.name)
         accounts = {account: login(database, account, "penstock_app") for account in (VICTIM, ATTACKER)}
@@ -120,7 +121,7 @@ BELONGINGS = (
     """select proname, proowner, proacl, prosrc, prosecdef, proconfig from pg_proc
         where pronamespace = 'queue'::regnamespace order by oid""",
 )
-"""What the victim has, and the keys, roles and functions of the installation."""
+"""Lists what the victim has, and the keys, roles and functions of the installation."""
 
 
 def belongings(setup: Setup) -> list[Any]:
@@ -203,7 +204,7 @@ def filled(text: str, setup: Setup, *, foreign: bool) -> str:
 
 
 def attempt(address: str, statement: str, *before: str) -> tuple[str | None, list[Any]]:
-    """SQLSTATE and rows."""
+    """Returns SQLSTATE and rows."""
     with psycopg.connect(address, autocommit=True) as connection:
         for each in before:
             connection.execute(each.encode())
@@ -254,7 +255,7 @@ def test_an_attempt_on_another_account(setup: Setup, what: str, trick: str) -> N
 
 @pytest.mark.parametrize("what", CALLS)
 def test_the_same_on_ones_own(postgres: TestServer, what: str) -> None:
-    """Else an attempt that fails would show nothing."""
+    """Otherwise an attempt that fails would prove nothing."""
     with postgres.database() as database:
         address = login(database, VICTIM, "penstock_app")
         with psycopg.connect(address, autocommit=True) as connection:

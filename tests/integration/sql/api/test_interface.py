@@ -1,4 +1,4 @@
-"""The SQL interface of applications: queue.send, receive, delete, pop, archive and the others."""
+"""Tests the SQL interface of applications: queue.send, receive, delete, pop, archive and the others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_any_json_is_a_message(db: Connection, message: object) -> None:
 
 @pytest.mark.parametrize("body", ["plain", "{broken", "[" * 200_000, "1e999999999", '"\\u0000"', ""])
 def test_a_body_that_is_no_json_arrives_as_a_string(db: Connection, body: str) -> None:
-    """Sent through SQS, where a body is any text."""
+    """It was sent through SQS, where a body is any text."""
     db.execute("select queue.create('q')")
     send(db, arn_of("q"), body)
     assert value(db, "select message from queue.receive('q')") == body
@@ -136,7 +136,7 @@ def test_a_queue_that_archives_keeps_what_is_deleted_in_any_way(db: Connection, 
     db.execute("select queue.delete(%s, (select msg_id from queue.receive(%s)))", (name, name))
     db.execute("select queue.purge_queue(%s)", (name,))
     rows = call(db, READ_ARCHIVE, arn_of(name), None, 10, None)
-    assert [row.body for row in rows] == ["1", "2"]  # a purge deletes for good
+    assert [row.body for row in rows] == ["1", "2"]  # A purge deletes for good.
     assert [row.body for row in call(db, READ_ARCHIVE, arn_of(name), rows[0].archive_id, 10, None)] == ["2"]
 
 
@@ -148,7 +148,7 @@ def test_visibility_and_metrics(db: Connection) -> None:
     )
     assert value(db, "select queue.change_visibility('q', 1, 60)") is None
     columns = "queue_name, queue_length, visible, in_flight, delayed, total_messages"
-    # Delayed, not in flight: no consumer has received it.
+    # It is delayed and not in flight, because no consumer has received it.
     assert ask(db, f"select {columns} from queue.metrics('q')") == [("q", 1, 0, 0, 1, 1)]
     assert value(db, "select queue.purge_queue('q')") == 1
     assert ask(db, "select name, fifo from queue.list_queues()") == [("q", False)]

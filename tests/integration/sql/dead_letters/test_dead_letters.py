@@ -1,4 +1,5 @@
-"""Dead-letter queues: when messages move, what they keep, and queues that are missing, equal or of the other type."""
+"""Tests dead-letter queues: when messages move, what they keep, and queues that are missing, equal or of the other
+type."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ def test_a_dead_letter_queue_of_the_other_type_gets_nothing(db: Connection, name
 
 @BOTH
 def test_a_queue_that_is_its_own_dead_letter_queue(db: Connection, suffix: str) -> None:
-    """The message goes round: it is neither lost nor does the receive turn in circles."""
+    """The message moves back to the same queue. It is not lost, and the receive does not loop."""
     arn = create(db, "q" + suffix, RedrivePolicy=redrive(arn_of("q" + suffix), 1))
     send(db, arn, "m", group=group(suffix))
     received = [d.receive_count for _ in range(6) for d in receive(db, arn, visibility=0)]
@@ -113,7 +114,7 @@ def test_what_was_acknowledged_does_not_move(db: Connection) -> None:
 
 
 def test_a_standard_message_keeps_its_time_of_sending_and_a_fifo_one_does_not(db: Connection) -> None:
-    """Amazon SQS Developer Guide, dead-letter queues and message retention."""
+    """The source is the Amazon SQS Developer Guide, dead-letter queues and message retention."""
     for suffix, kept in (("", True), (".fifo", False)):
         dead = create(db, "dead" + suffix)
         arn = create(db, "q" + suffix, RedrivePolicy=redrive(dead, 1))

@@ -1,4 +1,4 @@
-"""Fair queues: tenants that keep the consumers busy are passed over while others wait, and lose nothing by it.
+"""Tests fair queues: tenants that keep the consumers busy are passed over while others wait, and lose nothing.
 
 The expected results are in the SQS Developer Guide, "How Amazon SQS fair queues work"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
@@ -46,7 +46,7 @@ from tests.support.sql.calls import (
 
 
 def send_as(db: Connection, arn: str, tenant: str | None, count: int, start: int = 0) -> list[int]:
-    """Messages of one tenant, named `tenant number`; their public ids."""
+    """Sends messages of one tenant, named `tenant number`. Returns their public ids."""
     sent = send(db, arn, *(f"{tenant} {start + i}" for i in range(count)), group=tenant)
     return [row.id for row in sent if row.id is not None]
 
@@ -56,13 +56,14 @@ def tenants(deliveries: list[Delivery]) -> list[str]:
 
 
 def crowd(db: Connection, arn: str, messages: int = 200, in_flight: int = 40) -> list[Delivery]:
-    """A tenant that has sent many messages, of which some are in flight. Two receives: the first only notices."""
+    """Creates a tenant that has sent many messages, some of which are in flight. Of two receives the first only
+    notices."""
     send_as(db, arn, "noisy", messages)
     return [*receive(db, arn, 10), *receive(db, arn, in_flight - 10)]
 
 
 def drain(db: Connection, arn: str) -> list[Delivery]:
-    """Everything that can be received."""
+    """Receives all messages that can be received."""
     taken: list[Delivery] = []
     while deliveries := receive(db, arn, 100):
         taken += deliveries
@@ -100,7 +101,9 @@ def test_of_noisy_tenants_the_one_with_the_fewest_in_flight_comes_first(db: Conn
     send_as(db, arn, "loud", 100)
     receive(db, arn, 60)
     send_as(db, arn, "louder", 100)
-    assert tenants(receive(db, arn, 1)) == ["louder"]  # not noisy yet, so before "loud", which is
+    assert tenants(receive(db, arn, 1)) == [
+        "louder"
+    ]  # It is not noisy yet, so this comes before "loud", which is.
 
 
 @pytest.mark.parametrize(("in_flight", "first"), [(1, "many"), (40, "quiet")])
@@ -122,7 +125,7 @@ def test_tenants_without_a_backlog_keep_their_order(db: Connection) -> None:
 
 
 def test_a_tenth_and_thirty(db: Connection) -> None:
-    """35 of 380 in flight is less than a tenth; 45 of 390 is more."""
+    """35 of 380 in flight is less than a tenth, and 45 of 390 is more."""
     arn = create(db)
     for tenant in range(69):
         send_as(db, arn, f"t{tenant}", 5)
@@ -177,13 +180,13 @@ def test_everything_is_cleaned_and_recorded_once(db: Connection) -> None:
 
 
 def mixed(db: Connection, arn: str, dice: random.Random, count: int, start: int = 0) -> None:
-    """A sixth of the messages are a noisy tenant's, among those of a hundred others."""
+    """A sixth of the messages belong to a noisy tenant, among those of a hundred others."""
     for number in range(start, start + count):
         send_as(db, arn, "noisy" if dice.random() < 1 / 6 else f"t{dice.randrange(100)}", 1, number)
 
 
 def test_who_is_no_noise_is_leased_together(db: Connection) -> None:
-    """Messages in between are skipped; nothing is written a second time for them."""
+    """Messages in between are skipped, and nothing is written a second time for them."""
     arn, dice = create(db), random.Random(1)
     crowd(db, arn, messages=41)
     slow = rows_of(db, "side", arn)
@@ -233,7 +236,7 @@ def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) 
     assert rows_of(db, "log", arn) == rows_of(db, "side", arn) == rows_of(db, "deferred", arn) == 0
 
 
-# What sweep_shard does with a shard of which thousands are done, up to the cursor.
+# sweep_shard does this with a shard of which thousands are done, up to the cursor.
 SWEEP = """
 select queue.clear_range(x.queue_id, 0, x.low, queue.lease_boundary(x.queue_id, 0, x.low, x.pos), x.pos)
 from (select * from queue.lease where queue_id = %(queue)s order by pos desc limit 1) x
@@ -282,11 +285,11 @@ def test_far_behind_the_cursor_it_stays_in_the_log(db: Connection) -> None:
     assert rows_of(db, "side", arn) == 0
     received_seconds_ago(db, 10)
     maintain(db, arn)
-    assert rows_of(db, "side", arn) == 43  # those in flight far behind the cursor, and for long
+    assert rows_of(db, "side", arn) == 43  # Those in flight are far behind the cursor, and for a long time.
 
 
 def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> None:
-    """Quiet tenants' messages behind it are cleaned as they are done, though it stays where it is."""
+    """Quiet tenants' messages behind it are cleaned when they are done, though it stays."""
     arn = create(db)
     crowd(db, arn, messages=300)
     for number in range(6):
@@ -327,12 +330,12 @@ def test_a_noisy_tenant_is_not_starved(db: Connection) -> None:
     db.execute("update queue.deferred set deferred_at = deferred_at - interval '11 seconds'")
     send_as(db, arn, "quiet", 400)
     served = tenants([d for _ in range(200) for d in receive(db, arn, 1)])
-    # Each receive has a chance of a tenth: none in 200 is 1 in a billion.
+    # Each receive has a chance of a tenth, so none in 200 has a probability of 1 in a billion.
     assert set(served) == {"noisy", "quiet"}
 
 
 def test_what_a_receive_hands_out_it_does_not_take_again(db: Connection) -> None:
-    """With a timeout of 0 it is visible at once; it may be received again, or moved, by the next receive only."""
+    """With a timeout of 0 it is visible at once. Only the next receive may receive it again, or move it."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead))
     crowd(db, arn, messages=60)
@@ -348,7 +351,7 @@ def test_what_a_receive_hands_out_it_does_not_take_again(db: Connection) -> None
 
 
 def starved_first(db: Connection) -> None:
-    """The next receive is one of the tenth that serves tenants first who were passed over for long."""
+    """Makes the next receive one of the tenth that first serves tenants that were passed over for long."""
     for number in range(1000):
         db.execute("select setseed(%s)", (number / 1000,))
         if value(db, "select random()") < 0.1:
@@ -358,7 +361,7 @@ def starved_first(db: Connection) -> None:
 
 
 def test_receivers_side_by_side_share_what_was_passed_over(db: Connection, connect: Connect) -> None:
-    """Of one shard one after the other, as everything in the log: the second one waits for the first."""
+    """Receivers of one shard work one after the other, as for everything in the log: the second waits for the first."""
     arn = create(db)
     crowd(db, arn, messages=1000)
     send_as(db, arn, "quiet", 1)

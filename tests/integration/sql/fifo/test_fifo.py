@@ -1,4 +1,4 @@
-"""FIFO queues: order in a group, deduplication, groups side by side."""
+"""Tests FIFO queues: order in a group, deduplication, and groups side by side."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def test_what_comes_again_comes_first(db: Connection) -> None:
     send(db, arn, "1", "2", "3", group="g")
     first, second = receive(db, arn, 2)
     change(db, [second], 0)
-    assert receive(db, arn) == []  # the first is still in flight
+    assert receive(db, arn) == []  # The first is still in flight.
     change(db, [first], 0)
     assert bodies(receive(db, arn)) == ["1", "2", "3"]
 
 
 def test_an_expired_handle_is_refused(db: Connection) -> None:
-    """Amazon SQS API reference, DeleteMessage: after the visibility timeout a FIFO handle does not work."""
+    """After the visibility timeout a FIFO handle does not work (Amazon SQS API reference, DeleteMessage)."""
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
     old = receive(db, arn, visibility=0)
@@ -80,7 +80,7 @@ def test_sequence_numbers_rise_and_are_delivered(db: Connection) -> None:
 
 
 def test_a_duplicate_is_accepted_and_not_stored(db: Connection) -> None:
-    """It answers with the id and the sequence number of the original, also after that was deleted."""
+    """The answer has the id and the sequence number of the original, even after the original was deleted."""
     arn = create(db, "q.fifo")
     original = one(db, arn, "m", deduplication="1")
     stored = receive(db, arn)
@@ -125,7 +125,7 @@ def test_the_scope_of_deduplication(db: Connection, scope: str, stored: list[str
 
 
 def test_content_based_deduplication(db: Connection) -> None:
-    """SHA-256 of the body; attributes do not count; an explicit id wins."""
+    """It uses the SHA-256 of the body. Attributes do not count, and an explicit id wins."""
     arn = create(db, "q.fifo", ContentBasedDeduplication="true")
     for entry in (
         Entry("same", group="g"),
@@ -183,7 +183,8 @@ def test_a_group_of_which_everything_was_a_duplicate_is_no_obstacle(db: Connecti
 
 
 def test_receivers_of_one_call_share_no_group(db: Connection) -> None:
-    """Rows 1 to 3 are for one receiver, the next three for another: the rest of a group stays behind its first ones."""
+    """Rows 1 to 3 are for one receiver, and the next three for another. The rest of a group stays behind its first
+    messages."""
     arn = create(db, "q.fifo")
     send(db, arn, "a1", "a2", "a3", "a4", group="a")
     send(db, arn, "b1", "b2", group="b")
@@ -201,7 +202,7 @@ def test_many_groups_of_one_message_fill_one_receive(db: Connection) -> None:
 
 
 def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) -> None:
-    """Message and deduplication id of a transaction that is still open stay; committed ones are forgotten."""
+    """Message and deduplication id of a transaction that is still open stay. Committed ones are forgotten."""
     arn = create(db, "q.fifo")
     one(db, arn, "committed", "a", deduplication="1")
     with connect() as sender:
@@ -224,14 +225,14 @@ ROUNDS = 40
 
 
 def pages_read(db: Connection) -> int:
-    """What a message costs: the pages that its send, receive and delete look at."""
+    """Returns the cost of a message: the pages that its send, receive and delete read."""
     return pages_of(db, "queue.send_fifo('q.fifo', '1', 'group')") + pages_of(
         db, "queue.delete('q.fifo', r.msg_id) from queue.receive('q.fifo', 60, 1) r"
     )
 
 
 def pages_of(db: Connection, selected: str) -> int:
-    """The pages that a query of one row looks at."""
+    """Returns the pages that a query of one row reads."""
     explained = db.execute(f"explain (analyze, buffers, format json) select {selected}".encode()).fetchone()
     top: dict[str, Any] = explained[0][0]["Plan"]  # type: ignore[index]
     assert top["Actual Rows"] == 1
@@ -249,7 +250,7 @@ def test_a_message_costs_the_same_after_many(db: Connection, old: Connection) ->
 
 @pytest.fixture
 def old(connect: Connect) -> Connection:
-    """Somebody's transaction, which stays open once it has begun."""
+    """Runs a transaction that stays open once it has begun."""
     return connect()
 
 

@@ -1,4 +1,4 @@
-"""queue.policy_matches: against AWS's examples, and against an evaluator that was written from AWS's pages."""
+"""Tests queue.policy_matches against AWS's examples, and against an evaluator that was written from AWS's pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Message = Mapping[str, tuple[str, str]] | str
 
 
 def facts(message: Message) -> str | None:
-    """The facts as the service sends them."""
+    """Returns the facts as the service sends them."""
     if isinstance(message, str):
         found = find_body_facts(message)
         return None if found is None else msgspec.json.encode(found).decode()
@@ -46,14 +46,14 @@ def facts(message: Message) -> str | None:
 
 
 def matches(db: Connection, policies: list[str | None], messages: list[Message]) -> list[list[bool]]:
-    """For each compiled policy, whether it accepts each message: one statement for all."""
+    """Returns for each compiled policy whether it accepts each message, with one statement for all."""
     row = db.execute(MATCHES, (policies, [facts(message) for message in messages])).fetchone()
     assert row is not None
     return [row[0][at : at + len(messages)] for at in range(0, len(row[0]), len(messages))]
 
 
 def accepts(db: Connection, policy: Any, message: Message, scope: str = "MessageBody") -> bool:
-    """Whether one policy accepts one message; the evaluator of the tests must say the same."""
+    """Returns whether one policy accepts one message. The tests' evaluator must agree."""
     text = json.dumps(policy)
     accepted = matches(db, [compile_policy(text, scope)], [message])[0][0]
     assert accepted == filter_oracle.accepts(text, scope, message)
@@ -66,7 +66,7 @@ def body(**members: Any) -> str:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases()])
 def test_examples_of_aws(case: Case) -> None:
-    """The evaluator first: it must agree with the pages before others are compared with it."""
+    """The evaluator must agree with the pages before others are compared with it."""
     assert filter_oracle.accepts(case.policy, case.scope, case.message) == case.accepted
 
 
@@ -81,7 +81,7 @@ def test_examples_of_aws_in_sql(db: Connection) -> None:
 
 # --- compared with the evaluator -------------------------------------------------------------------------------------
 def test_every_operator_with_every_value(db: Connection) -> None:
-    """One key, one operator, one value or two: bodies of both, compared in one statement."""
+    """There is one key, one operator, and one value or two. One statement compares the bodies of both."""
     policies = [json.dumps({"k": [operator]}) for operator in strategies.operators()]
     values = strategies.VALUES
     messages: list[Message] = [body(k=value) for value in values]
@@ -102,7 +102,7 @@ LIMITS = ("Filter policy is too complex", "Filter policy can not have more than 
 
 
 def valid(policies: list[dict[str, Any]], scope: str) -> Iterator[tuple[str, str | None]]:
-    """Those that are within AWS's limits, as text and compiled. Nothing else is wrong with any of them."""
+    """Yields the policies within AWS's limits, as text and compiled. They have no other fault."""
     for policy in policies:
         text = json.dumps(policy)
         try:
@@ -126,10 +126,10 @@ def test_random_policies_and_messages(
     policies: st.SearchStrategy[dict[str, Any]],
     messages: st.SearchStrategy[Attributes | str],
 ) -> None:
-    """SQL says of every policy and message what the evaluator says; both answers are common."""
+    """SQL and the evaluator agree about every policy and message. Both answers are common."""
     answers: Counter[bool] = Counter()
 
-    # The examples come from the text of `compare` (derandomize): another name in it makes others.
+    # The examples come from the text of `compare` (derandomize), so another name in it makes others.
     @settings(
         max_examples=150,
         derandomize=True,
@@ -156,7 +156,7 @@ def test_random_policies_and_messages(
 )
 @given(strategies.bodies)
 def test_sql_makes_the_same_facts(db: Connection, text: str) -> None:
-    """queue.body_facts is for events that SQL publishes; values of a path have no order."""
+    """queue.body_facts is for events that SQL publishes. Values of a path have no order."""
 
     def sorted_facts(found: Any) -> Any:
         return found and {
@@ -230,7 +230,8 @@ DOTTED = [{"name.first": "Anna", "work.place.town": "Rome"}, {"name.first": "Pet
     ],
 )
 def test_names_with_dots_are_paths(db: Connection, policy: dict[str, Any], accepted: bool) -> None:
-    """In policies and in messages, as in AWS's rule engine; also where keys match in one element of an array."""
+    """This holds in policies and in messages, as in AWS's rule engine, and where keys match in one element of an
+    array."""
     text = body(people=DOTTED)
     assert accepts(db, policy, text) is accepted
 
@@ -248,7 +249,7 @@ def test_no_facts_match_nothing(db: Connection) -> None:
 
 @pytest.mark.parametrize("text", ["\0", "a\0b", "\x1f", "a\x1fb"])
 def test_text_that_postgresql_cannot_store(db: Connection, text: str) -> None:
-    """And the separator of names: a path cannot be made up."""
+    """The same applies to the separator of names, so a path cannot be forged."""
     policy = compile_policy(json.dumps({"a": [text], "b": [{"exists": False}]}), "MessageBody")
     found = matches(db, [policy], [body(a=text), body(a="b"), json.dumps({text: 1}), body(a=text, b=[{}, 1])])
     assert found == [[True, False, False, False]]
@@ -259,7 +260,7 @@ def test_text_that_postgresql_cannot_store(db: Connection, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["123456789012", "-1000000000.5", "1e300", "1" * 300])
 def test_numbers_out_of_range(db: Connection, text: str) -> None:
-    """Account ids and the like equal themselves; numeric matching does not know them."""
+    """Account ids and similar numbers equal themselves. Numeric matching does not know them."""
     policies = [f'{{"a":[{text}]}}', '{"a":[{"numeric":[">",0]}]}', '{"a":[{"numeric":["<",0]}]}']
     found = matches(
         db, [compile_policy(one, "MessageBody") for one in policies], [f'{{"a":{text}}}', '{"a":1}']
@@ -268,7 +269,7 @@ def test_numbers_out_of_range(db: Connection, text: str) -> None:
 
 
 def test_the_deepest_arrays_that_have_facts(db: Connection) -> None:
-    """The recursion in SQL is as deep as the arrays: the limit in Python keeps it far from PostgreSQL's."""
+    """The recursion in SQL is as deep as the arrays. The limit in Python keeps it far below PostgreSQL's limit."""
     policy = compile_policy('{"a":{"a":["x"],"b":["y"]}}', "MessageBody")
 
     def deep(levels: int) -> str:
@@ -281,9 +282,9 @@ def test_the_deepest_arrays_that_have_facts(db: Connection) -> None:
 
 
 def test_every_character_has_one_lower_case(db: Connection) -> None:
-    """In Python and in SQL, whatever the collation; each for itself, and none changes a text's length.
+    """This holds in Python and in SQL, for any collation and each character alone. None changes a text's length.
 
-    Letters and symbols of Unicode 3.2: which ones later versions added depends on Python.
+    The test uses letters and symbols of Unicode 3.2, because later additions depend on Python's version.
     """
     cased = ("Lu", "Ll", "Lt", "Lm", "Nl", "So")
     every = "".join(c for c in map(chr, range(0x110000)) if ucd_3_2_0.category(c) in cased)
@@ -292,6 +293,6 @@ def test_every_character_has_one_lower_case(db: Connection) -> None:
 
 
 def test_a_pattern_with_stars_takes_no_time(db: Connection) -> None:
-    """A megabyte against three stars: a regular expression would not finish, the test would hang."""
+    """A megabyte is matched against three stars. A regular expression would not finish, and the test would hang."""
     policy = compile_policy(json.dumps({"a": [{"wildcard": "*aab*aab*c"}]}), "MessageBody")
     assert matches(db, [policy], [body(a="a" * 1_000_000)]) == [[False]]

@@ -1,4 +1,4 @@
-"""Waiting for messages: which process is notified, when, and which queues are ready; and looking without receiving."""
+"""Tests waiting for messages: the notified process, the time, and the ready queues; and looking without receiving."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def watch(db: Connection, *arns: str) -> list[str]:
 
 @pytest.fixture
 def heard(connect: Connect) -> Callable[[], list[str]]:
-    """The notifications since the last call."""
+    """Returns the notifications since the last call."""
     listener, payloads = connect(), list[str]()
     listener.add_notify_handler(lambda notice: payloads.append(notice.payload))
     listener.execute("listen penstock")
 
     def ask() -> list[str]:
-        listener.execute("select 1")  # the signals of earlier commits are seen to before its answer ends
+        listener.execute("select 1")  # The signals of earlier commits are handled before its answer ends.
         said = payloads[:]
         payloads.clear()
         return said
@@ -128,7 +128,7 @@ def test_a_watcher_may_be_good_for_longer(db: Connection, heard: Callable[[], li
 def test_a_sender_does_not_notify_its_own_process(
     db: Connection, heard: Callable[[], list[str]], name: str
 ) -> None:
-    """Which is named by a setting, and wakes by itself those who wait in it."""
+    """A setting names the process, and it wakes its waiting requests by itself."""
     arn, own = create(db, name), uuid.uuid4()
     call(db, WATCH_QUEUES, [arn], own, None)
     db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
@@ -139,7 +139,7 @@ def test_a_sender_does_not_notify_its_own_process(
     send(db, arn, "2", group=group(name))
     assert heard() == [arn]
     assert db.execute("select watcher from queue.watcher").fetchall() == [(own,)]
-    change(db, receive(db, arn), 0)  # that process does not know of messages that come back
+    change(db, receive(db, arn), 0)  # That process does not know of messages that come back.
     assert heard() == [arn]
 
 
@@ -187,7 +187,8 @@ def test_an_old_snapshot_may_notify_too(
 
 
 def test_a_search_that_took_long_is_asked_for_once(db: Connection) -> None:
-    """Otherwise whoever waits for an empty queue would look, find nothing, be told that it is ready, look …"""
+    """Otherwise a request that waits for an empty queue would look, find nothing, be told that it is ready, and look
+    again."""
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
     delete(db, receive(db, arn))
@@ -220,7 +221,7 @@ def test_queues_that_are_ready(db: Connection) -> None:
 
 
 def look(db: Connection, arns: list[str], seen: str | None = None) -> Look:
-    """The ready queues, and the last row's snapshot and time."""
+    """Returns the ready queues, and the last row's snapshot and time."""
     rows = call(db, POLL_QUEUES, arns, seen)
     return {str(row.arn) for row in rows[:-1]}, *(
         (rows[-1].snapshot, rows[-1].wait_ms) if rows else (None, None)
@@ -228,7 +229,7 @@ def look(db: Connection, arns: list[str], seen: str | None = None) -> Look:
 
 
 def look_twice(db: Connection, arns: list[str]) -> tuple[Look, Look]:
-    """Two looks with one snapshot: between two of autocommit a vacuum of the same server may commit at any time."""
+    """Looks twice with one snapshot, because a vacuum of the same server may commit between two looks in autocommit."""
     with db.transaction():
         db.execute("set transaction isolation level repeatable read")
         first = look(db, arns)
@@ -236,7 +237,7 @@ def look_twice(db: Connection, arns: list[str]) -> tuple[Look, Look]:
 
 
 def test_a_look_says_for_how_long_it_holds(db: Connection) -> None:
-    """The end of a lease, of a delay, of a group's wait: whichever is the first of all queues."""
+    """It holds until the first end of a lease, of a delay or of a group's wait in all queues."""
     standard, fifo, empty = create(db, "q", shards=3), create(db, "q.fifo"), create(db, "empty")
     everything = [standard, fifo, empty]
     (ready, snapshot, wait_ms), again = look_twice(db, everything)
@@ -339,7 +340,7 @@ def test_a_holder_that_is_gone_loses_its_slot_after_its_time(db: Connection) -> 
     assert take(db, other, 1) == []
     db.execute("update queue.poll_slot set ends_at = ends_at - interval '0.5 s'")
     assert take(db, other, 1) == [1]
-    assert release(db, gone) == []  # it thaws, and the slot is no longer its own
+    assert release(db, gone) == []  # It continues, and the slot belongs to another one.
     assert take(db, uuid4(), 1) == []
 
 

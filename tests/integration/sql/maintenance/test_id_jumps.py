@@ -1,10 +1,11 @@
-"""After a failover or a restore, ids go on far above those that may have been given out and lost.
+"""Tests that after a failover or a restore, ids continue far above those that may have been given out and lost.
 
-Otherwise an application that kept the id of a lost message would delete another one by it.
+Otherwise an application that kept the id of a lost message would delete another message with it.
 
-The database's clock goes back, by NTP or to a host whose clock is behind: times that were stored lie in the future.
+Also tests a clock of the database that goes back, by NTP or to a host whose clock is behind. Stored times are then in
+the future.
 
-Rule: workers and limits go on by the clock as it is. Messages stay invisible until the time that was promised.
+Workers and limits use the present clock. Messages stay invisible until the promised time.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ JUMP = 2**32
 
 
 def sent_id(db: Connection, arn: str, **options: Any) -> int:
-    """The id that SQL and REST show of a new message."""
+    """Returns the id that SQL and REST show for a new message."""
     (row,) = send(db, arn, "m", **options)
     assert row.id is not None
     return row.id
@@ -63,7 +64,7 @@ def check(db: Connection, after_restore: bool = False) -> bool:
 
 
 def jump(db: Connection) -> None:
-    """As after a failover: the server has another timeline than the one that is stored."""
+    """Imitates a failover: the server has another timeline than the stored one."""
     check(db)
     db.execute("update queue.server set timeline = timeline - 1")
     assert check(db)
@@ -88,7 +89,7 @@ def test_another_server_lets_ids_jump_once(db: Connection, column: str) -> None:
     assert [check(db), check(db)] == [True, False]
     assert [call(db, JUMP_IDS, 2)[0].changed for _ in range(5)] == [2, 2, 1, 0, 0]
     for arn, old in zip(arns, before, strict=True):
-        for _ in range(2):  # whichever shard it takes
+        for _ in range(2):  # It may take any shard.
             new = sent_id(db, arn)
             assert (new >> 8) >= JUMP
             assert old < new < 2**53
@@ -111,7 +112,7 @@ def test_ids_of_fifo_queues_and_of_the_slow_path_jump(db: Connection) -> None:
 
 
 def test_an_old_id_deletes_nothing(db: Connection) -> None:
-    """The id of a message that was sent and lost: what the next message would have had."""
+    """It is the id of a message that was sent and lost, which the next message would have had."""
     arn = create(db)
     kept = sent_id(db, arn)
     jump(db)
@@ -121,7 +122,7 @@ def test_an_old_id_deletes_nothing(db: Connection) -> None:
 
 
 def test_counts_stay_exact(db: Connection) -> None:
-    """Before and after the first message above the gap, received or not, and after a second jump."""
+    """They are exact before and after the first message above the gap, received or not, and after a second jump."""
     arn = create(db)
     send(db, arn, *"123")
     delete(db, receive(db, arn, 1))
@@ -231,7 +232,7 @@ def test_a_move_task_goes_on(db: Connection) -> None:
     assert receive(db, source) == []
     (started,) = call(db, START_MOVE_TASK, dead, source, 500, None, None, None)
     db.execute("update queue.move_task set paced_at = paced_at + interval '1 hour'")
-    for _ in range(1000):  # the rate counts from now on: 2 ms a message
+    for _ in range(1000):  # The rate counts from now on: 2 ms for each message.
         if call(db, RUN_MOVE_TASK, started.task_id, 100)[0].moved:
             break
     assert bodies(receive(db, source)) == ["m"]

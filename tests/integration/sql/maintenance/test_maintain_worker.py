@@ -1,4 +1,4 @@
-"""The worker `maintain`: bounded runs that go on where the last one stopped, side by side."""
+"""Tests the worker `maintain`: bounded runs that continue where the last one stopped, side by side."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ WINDOWS = (
 
 @pytest.fixture
 def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that says after one look that the run has lasted long enough."""
+    """Imitates a clock that says after one check that the run has lasted long enough."""
     seconds = count(0.0, maintain.LONGEST_RUN_SECONDS * 0.4)
     monkeypatch.setattr(maintain, "monotonic", lambda: next(seconds))
 
 
 def make_queues(db: Connection, number: int) -> list[str]:
-    """Queues that have one deleted message each, not cleaned yet."""
+    """Creates queues that have one deleted message each, not cleaned yet."""
     arns = [create(db, f"q{n}") for n in range(number)]
     for arn in arns:
         send(db, arn, "m")
@@ -70,7 +70,7 @@ def test_what_belongs_to_no_queue_is_cleaned_without_any_queue(db: Connection) -
 def test_a_process_cleans_what_belongs_to_no_queue_now_and_then(
     db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In each round while there is something to remove, else after a pause."""
+    """It does so in each round while there are rows to remove, and otherwise after a pause."""
     seconds = 0.0
     monkeypatch.setattr(maintain, "monotonic", lambda: seconds)
     worker = maintain.Maintainer()
@@ -84,7 +84,7 @@ def test_a_process_cleans_what_belongs_to_no_queue_now_and_then(
 
 
 def test_old_windows_of_metrics_are_cleaned(db: Connection) -> None:
-    """QUEUE_METRICS_DAYS is 30: minutes for 30 days, hours for 360, days for ever."""
+    """With QUEUE_METRICS_DAYS of 30, minutes are kept for 30 days, hours for 360, and days for ever."""
     ages = [(60, 29), (60, 31), (3600, 359), (3600, 361), (86400, 31), (86400, 9999)]
     for table, columns, values in WINDOWS:
         query = f"""insert into queue.{table} (window_seconds, queue_id, starts_at, ends_at, {columns})
@@ -118,7 +118,7 @@ def test_workers_side_by_side_clean_and_count_once(
 
 
 def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> None:
-    """Whatever a queue holds, acknowledged messages and empty groups included; not what it held and was cleaned."""
+    """This includes acknowledged messages and empty groups, and excludes cleaned rows."""
     arns = [
         create(db, name)
         for name in ("new", "waits", "late", "taken", "done", "waits.fifo", "done.fifo", "old")

@@ -1,4 +1,4 @@
-"""Cleaning, retention, history, deleted queues, partitions."""
+"""Tests cleaning, retention, history, deleted queues and partitions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.support.sql.calls import (
 )
 from tests.support.sql.metric_rows import add_window
 
-# Messages done behind an open lease for which no sweep begins.
+# No sweep begins for this number of messages that are done behind an open lease.
 UNSWEPT = 4_000
 TABLES = ("log", "lease", "side", "hole", "fifo_group", "fifo_ready", "deduplication", "archive", "watcher")
 
@@ -45,7 +45,7 @@ def send_many(db: Connection, arn: str, number: int) -> list[int]:
 
 
 def age(db: Connection, text: str = "1 day") -> None:
-    """Everything was sent that much earlier."""
+    """Makes everything sent this much earlier."""
     for table in ("log", "side", "fifo_message"):
         db.execute(f"update queue.{table} set sent_at = sent_at - %s::interval".encode(), (text,))
 
@@ -56,7 +56,7 @@ def installation(db: Connection, limit: int = 1000) -> int:
 
 
 def test_a_large_purge_is_cleaned_in_pieces(db: Connection) -> None:
-    """It covers more ids than one cleaning looks at."""
+    """It covers more ids than one cleaning reads."""
     arn = create(db)
     send_many(db, arn, 25_000)
     assert purge(db, arn) == 25_000
@@ -67,7 +67,7 @@ def test_a_large_purge_is_cleaned_in_pieces(db: Connection) -> None:
 
 
 def test_a_wide_hole_does_not_end_the_cleaning(db: Connection) -> None:
-    """A lease may cover more ids than one cleaning looks at when those between were deleted by id."""
+    """A lease may cover more ids than one cleaning reads if those between were deleted by id."""
     arn = create(db)
     first, *others = send_many(db, arn, 20_100)
     delete_by_id(db, arn, *others[:-1])
@@ -92,7 +92,7 @@ def test_receives_clean_now_and_then(db: Connection) -> None:
 
 
 def straggle(db: Connection, arn: str) -> list[Delivery]:
-    """One message stays in flight, 10,100 later ones are received and deleted."""
+    """Keeps one message in flight, while 10,100 later ones are received and deleted."""
     send(db, arn, "straggler")
     straggler = receive(db, arn)
     send_many(db, arn, 10_100)
@@ -113,7 +113,7 @@ def test_a_straggler_does_not_hold_up_the_cleaning(db: Connection) -> None:
 
 
 def test_what_is_done_behind_an_open_lease_is_swept(db: Connection) -> None:
-    """Without copying the message that is open, which is soon done too."""
+    """The sweep does not copy the open message, which is soon done too."""
     arn = create(db)
     straggler = straggle(db, arn)
     received_seconds_ago(db, 0)
@@ -129,7 +129,7 @@ def test_what_is_done_behind_an_open_lease_is_swept(db: Connection) -> None:
 
 
 def test_a_later_sweep_takes_what_was_open_at_the_first(db: Connection) -> None:
-    """While the oldest message is still open."""
+    """It does so while the oldest message is still open."""
     arn = create(db)
     send(db, arn, "straggler")
     receive(db, arn)
@@ -169,7 +169,7 @@ def test_retention_ends_a_message_whatever_its_state(db: Connection, state: str)
 
 
 def test_retention_ends_a_message_behind_many_others(db: Connection) -> None:
-    """Whenever it will be visible: the others would be received before it for a long time."""
+    """It may become visible at any time. The others would be received before it for a long time."""
     arn = create(db, MessageRetentionPeriod="60")
     send(db, arn, "old", delay=900)
     age(db)
@@ -254,7 +254,7 @@ def test_a_deleted_queue_is_cleaned_in_pieces(db: Connection, name: str) -> None
 
 
 def test_the_name_of_a_deleted_queue_stays_with_its_metrics(db: Connection) -> None:
-    """For as long as there are any; it is cleaned once, and does not keep another queue of this name out."""
+    """It stays while there are metrics. It is cleaned once, and does not prevent another queue with this name."""
     arn = create(db, "q")
     add_window(db, queue_id(db, arn), datetime(2026, 1, 1, tzinfo=UTC), seconds=3_600)
     call(db, DROP_QUEUE, arn)
@@ -316,7 +316,7 @@ def test_a_day_with_rows_in_the_default_partition_stays_there(db: Connection) ->
 def test_an_open_writer_of_history_does_not_stop_maintenance(
     db: Connection, connect: Connect, end: str
 ) -> None:
-    """Making a partition needs a lock that no writer shares: it is left to the next run, soon."""
+    """Creating a partition needs a lock that no writer shares, so it is left to the next run."""
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
     writer = connect()
@@ -362,7 +362,7 @@ def test_all_shards_are_cleaned_whichever_comes_first(db: Connection) -> None:
 
 
 def test_deleted_queues_are_cleaned_a_piece_a_call(db: Connection) -> None:
-    """However many there are: a call ends once it has removed as many rows as it may."""
+    """A call ends when it has removed as many rows as it may, however many queues there are."""
     for name in "abcde":
         arn = create(db, name)
         send_many(db, arn, 20)

@@ -1,4 +1,4 @@
-"""queue.find_problems: what it says of a healthy database, and of each kind of damage."""
+"""Tests what queue.find_problems reports for a healthy database, and for each kind of damage."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def problems(db: Connection) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def queues(db: Connection) -> tuple[str, str]:
-    """A standard and a FIFO queue with messages in every state, some cleaned away."""
+    """Creates a standard and a FIFO queue with messages in every state, some cleaned."""
     dead = create(db, "dead")
     standard = create(db, "standard", shards=2, RedrivePolicy=redrive(dead, 1))
     fifo = create(db, "orders.fifo")
@@ -146,7 +146,7 @@ def test_a_day_of_history_that_is_not_part_of_it(db: Connection) -> None:
     ],
 )
 def test_rights_that_are_missing(database: Database, damage: str, words: str | None) -> None:
-    """In a transaction that is not committed: roles belong to all databases of the tests' server."""
+    """The transaction is not committed, because roles belong to all databases of the tests' server."""
     with psycopg.connect(database.dsn) as administrator:
         administrator.execute((find_sql_directory() / "grants.sql").read_bytes())
         administrator.execute(damage.encode())
@@ -191,7 +191,7 @@ def rows(db: Connection, table: str) -> int:
 
 
 def test_ids_of_messages_are_forgotten_after_their_time(db: Connection, topic: int) -> None:
-    """At most so many a call."""
+    """A call forgets at most a limited number."""
     db.execute(DEDUPLICATION, (topic, "1 second", 1))
     db.execute(DEDUPLICATION.replace("n::text", "'old' || n"), (topic, "-1 second", 25))
     assert [maintain_topics(db, 10) for _ in range(4)] == [10, 10, 5, 0]
@@ -217,12 +217,12 @@ def test_ended_subscriptions_that_nobody_took_back(db: Connection, topic: int) -
 
 
 def test_notices_without_webhooks(db: Connection) -> None:
-    """Every call looks at some, from anywhere on: after a few, none is left."""
+    """Every call checks some from a random position. After a few calls none is left."""
     db.execute(DELIVERY, (value(db, NOTICE),))
     for _ in range(5):
         value(db, NOTICE)
     removed = 0
-    # A call that begins behind the last one finds nothing. That is a matter of luck, and of the next call.
+    # A call that begins behind the last one finds nothing by chance. The next call finds it.
     while removed < 5:
         removed += maintain_topics(db, 2)
     assert rows(db, "notice") == 1

@@ -1,4 +1,4 @@
-"""Which process polls for a mapping: queue.claim_mappings."""
+"""Tests which process polls for a mapping (queue.claim_mappings)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROCESSES, MAPPINGS, ROUNDS = 4, 50, 60
 
 
 def test_processes_that_begin_together_share_no_mapping(database: Database) -> None:
-    """Else it would have twice as many invocations at once, until the next claim."""
+    """Otherwise it would have twice as many concurrent invocations until the next claim."""
     began = Barrier(PROCESSES)
 
     def claim(connection: psycopg.Connection) -> list[object]:

@@ -1,4 +1,4 @@
-"""The measurements for /metrics: each queue once a round, moves to dead-letter queues once each."""
+"""Tests the measurements for /metrics: each queue once in a round, and each move to a dead-letter queue once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAUSE_IS_OVER = (
 
 
 def measured(db: Connection) -> int:
-    """The number of queues that a new round measures."""
+    """Returns the number of queues that a new round measures."""
     for statement in PAUSE_IS_OVER:
         db.execute(statement.encode())
     return measure.run_once(SETTINGS, TransactionExecutor(db))["queues"]
@@ -35,7 +35,7 @@ def reading(db: Connection, name: str) -> dict[str, float]:
 
 
 def rows(db: Connection, limit: int = 100) -> dict[str | None, tuple[Any, ...]]:
-    """Visible, in flight, delayed; and moved to the dead-letter queue."""
+    """Returns visible, in flight, delayed, and moved to the dead-letter queue."""
     return {
         row.arn: (row.visible, row.in_flight, row.delayed, row.dead_lettered)
         for row in call(db, READ_MEASUREMENTS, limit)
@@ -141,7 +141,7 @@ def test_an_open_transaction_is_seen(db: Connection, connect: Connect) -> None:
 def test_the_oldest_snapshot_is_of_this_database(
     db: Connection, connect: Connect, empty_database: Database
 ) -> None:
-    """As vacuum sees it (ComputeXidHorizons): a snapshot of another database keeps no row of this one."""
+    """Vacuum sees it this way (ComputeXidHorizons): a snapshot of another database keeps no row of this one."""
     burn = "do $$ begin for i in 1..2000 loop perform pg_current_xact_id(); commit; end loop; end $$"
 
     def held_for() -> float:
@@ -152,7 +152,7 @@ def test_the_oldest_snapshot_is_of_this_database(
     with psycopg.connect(empty_database.dsn) as stranger, connect() as holder:
         stranger.execute("set transaction isolation level repeatable read")
         stranger.execute("select 1")
-        wait_until(lambda: held_for() < 2000)  # an autovacuum of this database may hold a snapshot, too
+        wait_until(lambda: held_for() < 2000)  # An autovacuum of this database may hold a snapshot too.
         holder.execute("begin isolation level repeatable read")
         holder.execute("select 1")
         assert held_for() >= 2000
@@ -166,7 +166,7 @@ def test_an_overdue_schedule_is_seen(db: Connection) -> None:
 
 
 def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
-    """Where only functions run; nothing is lost by it, and queues that are gone are forgotten."""
+    """This happens if only functions run. Nothing is lost by it, and deleted queues are forgotten."""
     arn = create(db, "a")
     number = queue_id(db, arn)
     query = "insert into queue.dead_letter_count select %s, 2 from generate_series(1, 1200)"

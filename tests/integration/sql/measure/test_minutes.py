@@ -1,6 +1,6 @@
-"""queue.minute: the calls to a queue in each minute, and the messages it held.
+"""Tests queue.minute: the calls to a queue in each minute, and its messages.
 
-The input of verdicts: minutes of a page of queues in one call, and other facts about the queues.
+Also tests the input of verdicts: minutes of a page of queues in one call, and other facts about the queues.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ COUNTS = "sum(sent), sum(received), sum(redelivered), sum(deleted), sum(dead_let
 
 
 def store(db: Connection, most: int = 100) -> int:
-    """How many queues had activity since the last time."""
+    """Returns how many queues had activity since the last call."""
     return sum(row.queues for row in call(db, STORE_MINUTES, 1000, most, 0))
 
 
 def counts(db: Connection, arn: str) -> tuple[int, ...]:
-    """Sent, received, redelivered, deleted, dead-lettered in all minutes of the queue."""
+    """Returns sent, received, redelivered, deleted and dead-lettered in all minutes of the queue."""
     query = f"select {COUNTS} from queue.minute where queue_id = %s"
     row = db.execute(query.encode(), (queue_id(db, arn),)).fetchone()
     assert row is not None
@@ -46,7 +46,7 @@ def counts(db: Connection, arn: str) -> tuple[int, ...]:
 
 
 def held(db: Connection, arn: str) -> tuple[int, ...]:
-    """Visible, in flight and delayed in the queue's last minute."""
+    """Returns visible, in flight and delayed in the queue's last minute."""
     query = "select visible, in_flight, delayed from queue.minute where queue_id = %s order by starts_at desc limit 1"
     row = db.execute(query, (queue_id(db, arn),)).fetchone()
     assert row is not None
@@ -118,7 +118,7 @@ def test_minutes_without_a_change_have_no_row(db: Connection) -> None:
     db.execute("update queue.minute set starts_at = starts_at - interval '5 minutes'")
     call(db, STORE_MEASUREMENTS, 100, 0)
     assert value(db, "select count(*) from queue.minute") == 1
-    # The visibility timeout ends: the queue changes without a call.
+    # The visibility timeout ends, so the queue changes without a call.
     db.execute(
         "update queue.lease set visible_at = clock_timestamp() - interval '1 second' where ids <> '{}'"
     )
@@ -265,7 +265,7 @@ def test_paused_endpoints_are_those_whose_deliveries_end_in_the_queue(db: Connec
 
 
 def test_mappings_that_stand(db: Connection) -> None:
-    """The reason of one that was stopped, not by a person; and the one that has failed longest of those that work."""
+    """It shows the reason of one that was stopped, not by a person, and the enabled one that has failed longest."""
     for name in ("fine", "stands"):
         create(db, name)
     for name, function, enabled, reason, hours in (

@@ -1,7 +1,7 @@
-"""When a message entered the queue that it is in, and how; when it was received again.
+"""Tests when and how a message entered its queue, and when it was received again.
 
-A message is in one queue at a time, from entering it to its end there (our choice: queue.history and queue.live_message
-have a row for each stay). Retention goes by when it was sent, the age in a dead-letter queue by when it moved there
+A message is in one queue at a time, from entering it to its end there. queue.history and queue.live_message have a row
+for each stay (our choice). Retention counts from the sending, and the age in a dead-letter queue from the move there
 (Developer Guide, "Setting-up dead-letter queue retention in Amazon SQS").
 """
 
@@ -52,13 +52,13 @@ def stays(db: Connection, arn: str) -> list[tuple[Any, ...]]:
 
 
 def how(db: Connection, arn: str) -> list[tuple[str, str | None]]:
-    """entered_by and outcome of each stay in a queue."""
+    """Returns entered_by and outcome of each stay in a queue."""
     return [(stay[2], stay[3]) for stay in stays(db, arn)]
 
 
 @dataclass
 class Marks:
-    """Moments between the steps of a test, and what two queues held then."""
+    """Holds moments between the steps of a test, and the messages of two queues then."""
 
     db: Connection
     arns: tuple[str, ...]
@@ -69,7 +69,7 @@ class Marks:
         return self.at[-1]
 
     def depths(self) -> list[tuple[int, ...]]:
-        """Of each moment, how many messages each queue had."""
+        """Returns for each moment how many messages each queue had."""
         lives = [stays(self.db, arn) for arn in self.arns]
         return [
             tuple(sum(e < at and (f is None or f > at) for e, f, *_ in stay) for stay in lives)
@@ -79,7 +79,7 @@ class Marks:
 
 @pytest.mark.parametrize("lane", ["log", "slow path", ".fifo"])
 def test_a_message_is_in_one_queue_at_a_time(db: Connection, lane: str) -> None:
-    """Sent, dead-lettered, moved back and purged; what the views say is the same before and after cleaning."""
+    """They are sent, dead-lettered, moved back and purged. The views show the same before and after cleaning."""
     suffix = lane if lane == ".fifo" else ""
     group = "g" if suffix else None
     dead = create(db, "dead" + suffix)
@@ -108,7 +108,7 @@ def test_a_message_is_in_one_queue_at_a_time(db: Connection, lane: str) -> None:
 
 
 def test_a_dead_letter_ends_and_enters_at_one_moment(db: Connection) -> None:
-    """And is sent when it was sent. One of the log, one of the slow path."""
+    """Its time of sending stays. One message is in the log, and one in the slow path."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "1", "2")
@@ -160,7 +160,7 @@ def test_how_a_message_came_is_known_however_it_ends(db: Connection, suffix: str
 
 
 def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -> None:
-    """In one lease with others, in the slow path, deleted unreceived, and dead-lettered once more."""
+    """They are in one lease with others, in the slow path, deleted unreceived, and dead-lettered once more."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, *"123")
@@ -185,7 +185,7 @@ def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -
 
 @BOTH
 def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
-    """Of a message that a move task sent: received, looked at, and moved to the dead-letter queue again."""
+    """A move task sent the message. It is received, looked at, and moved to the dead-letter queue again."""
     dead = create(db, "dead" + suffix)
     arn = create(db, "q" + suffix, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "m", group="g")
@@ -204,7 +204,8 @@ def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
 
 @pytest.mark.parametrize("lane", ["log", "slow path", "q.fifo"])
 def test_when_a_message_was_received_again(db: Connection, lane: str) -> None:
-    """Between the moments before and after each receive; kept when it has ended and is cleaned."""
+    """The time is between the moments before and after each receive. It is kept after the message has ended and is
+    cleaned."""
     arn = create(db, "q.fifo" if lane == "q.fifo" else "q")
     marks, messages = Marks(db, ()), list[Delivery]()
     send(db, arn, "m", group="g")
@@ -226,7 +227,7 @@ def test_when_a_message_was_received_again(db: Connection, lane: str) -> None:
 
 
 def test_each_message_of_a_lease_has_its_own_redeliveries(db: Connection) -> None:
-    """Acknowledged at once; received again with some of the others; with all of the others."""
+    """Messages are acknowledged at once, received again with some of the others, or with all of the others."""
     arn = create(db)
     send(db, arn, *"12345")
     delete(db, receive(db, arn, 5, visibility=0)[:1])
@@ -269,7 +270,7 @@ def test_only_the_first_hundred_redeliveries_are_kept(db: Connection, suffix: st
 
 @BOTH
 def test_an_ordinary_message_stores_nothing_of_this(db: Connection, suffix: str) -> None:
-    """Its row and that of the history are as they were before these columns."""
+    """Its row and that of the history are as before these columns."""
     arn = create(db, "q" + suffix)
     send(db, arn, "1", "2", group="g")
     send(db, arn, "later", group="h", delay=None if suffix else 900)
@@ -291,7 +292,7 @@ def test_an_ordinary_message_stores_nothing_of_this(db: Connection, suffix: str)
 
 
 def test_rows_of_the_previous_release_read_as_before(db: Connection) -> None:
-    """Dead letters and history without the new columns: entered when sent, no known redelivery."""
+    """Dead letters and history without the new columns were entered when sent, and have no known redelivery."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "m")

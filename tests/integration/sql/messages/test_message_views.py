@@ -1,6 +1,6 @@
-"""queue.live_message and queue.finished_message together: each message once, with all known facts.
+"""Tests queue.live_message and queue.finished_message together: each message once, with all known facts.
 
-Random calls are compared in test_model.py; here is what its model does not have.
+test_model.py compares random calls. This module tests what its model lacks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 
 
 class Seen(NamedTuple):
-    """A message in the views, without its times."""
+    """Represents a message in the views, without its times."""
 
     view: str
     became: str | None
@@ -173,7 +173,7 @@ def test_expired_messages(db: Connection, name: str, received: bool) -> None:
 
 @BOTH
 def test_messages_on_their_way_to_a_dead_letter_queue_and_back(db: Connection, name: str) -> None:
-    """Each queue has its own message: it ended in the one and began in the other."""
+    """Each queue has a separate message: it ended in the one and began in the other."""
     dead = create(db, name.replace("q", "dead"))
     arn = create(db, name, RedrivePolicy=redrive(dead))
     send(db, arn, "m", group="g")
@@ -213,7 +213,7 @@ def test_a_deleted_queue_leaves_its_history_alone(db: Connection, name: str) -> 
 
 
 def times(db: Connection, view: str) -> tuple[Any, ...]:
-    """When a queue's only message was sent, first received and finished."""
+    """Returns when a queue's only message was sent, first received and finished."""
     query = f"select sent_at, first_received_at, finished_at from queue.{view}"
     (row,) = db.execute(query.encode()).fetchall()
     return tuple(row)
@@ -221,7 +221,7 @@ def times(db: Connection, view: str) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("lane", ["log", "slow path", "q.fifo"])
 def test_the_times_of_a_message(db: Connection, lane: str) -> None:
-    """They stay what they were while the message goes from table to table."""
+    """They stay the same while the message goes from table to table."""
     arn = create(db, "q.fifo" if lane == "q.fifo" else "q")
     before = value(db, "select clock_timestamp()")
     send(db, arn, "m", group="g")
@@ -244,7 +244,7 @@ def test_the_times_of_a_message(db: Connection, lane: str) -> None:
 
 
 def test_cleaning_does_not_show_in_a_snapshot(db: Connection, connect: Connect) -> None:
-    """Whoever reads both views in one snapshot sees each message once, whatever is cleaned meanwhile."""
+    """A reader of both views in one snapshot sees each message once, whatever is cleaned in between."""
     arn = create(db)
     send(db, arn, "1", "2")
     delete(db, receive(db, arn, 1))
@@ -261,7 +261,8 @@ def test_cleaning_does_not_show_in_a_snapshot(db: Connection, connect: Connect) 
 def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(
     db: Connection, connect: Connect
 ) -> None:
-    """Recorded before, committed after: whoever reads below pg_snapshot_xmin finds the row next time."""
+    """It is recorded before the snapshot and committed after it. A reader below pg_snapshot_xmin finds the row next
+    time."""
     one, other = create(db, "one.fifo"), create(db, "other.fifo")
     for arn in (one, other):
         send(db, arn, "m", group="g")
@@ -286,7 +287,7 @@ BOTH_KINDS = pytest.mark.parametrize("suffix", ["", ".fifo"])
 
 @pytest.fixture
 def extended_db(db: Connection, database: Database) -> Connection:
-    """The tables of messages have one column more, which no function names."""
+    """Makes the tables of messages have one column more, which no function names."""
     with psycopg.connect(database.dsn, autocommit=True) as owner:
         for table in ("log", "side", "fifo_message", "archive"):
             owner.execute(f"alter table queue.{table} add column hint text")
@@ -294,7 +295,7 @@ def extended_db(db: Connection, database: Database) -> Connection:
 
 
 def send_hint(db: Connection, arn: str) -> int:
-    """Send a message with the column; its public id."""
+    """Sends a message with the column. Returns its public id."""
     (sent,) = send(db, arn, "m", group="g" if arn.endswith(".fifo") else None)
     db.execute(f"update queue.{'fifo_message' if arn.endswith('.fifo') else 'log'} set hint = 'h'")
     assert sent.id is not None
@@ -314,7 +315,7 @@ def test_it_stays_when_a_message_that_waits_is_delayed(extended_db: Connection) 
 
 @BOTH_KINDS
 def test_it_goes_to_dead_letter_queues(extended_db: Connection, suffix: str) -> None:
-    """From the log to the slow path, and there from queue to queue."""
+    """It goes from the log to the slow path, and from there from queue to queue."""
     last = create(extended_db, "last" + suffix)
     dead = create(extended_db, "dead" + suffix, RedrivePolicy=redrive(last))
     arn = create(extended_db, "q" + suffix, RedrivePolicy=redrive(dead))

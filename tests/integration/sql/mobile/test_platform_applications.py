@@ -1,7 +1,7 @@
-"""Platform applications and their endpoints as SQL keeps them, where requests at the same time matter.
+"""Tests platform applications and their endpoints in SQL under concurrent requests.
 
-Sources: CreatePlatformApplication, CreatePlatformEndpoint, DeletePlatformApplication (API reference): the first two are
-idempotent.
+CreatePlatformApplication, CreatePlatformEndpoint and DeletePlatformApplication are the sources (API reference). The
+first two are idempotent.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ create trigger meanwhile after insert on queue.{table} for each statement
 def test_what_is_deleted_while_it_is_made_is_made_again(
     db: Connection, database: Database, table: str
 ) -> None:
-    """The answer has an ARN in any case. The trigger is another session that deletes what the insertion has found."""
+    """The answer always has an ARN. The trigger is another session that deletes the row that the insertion has
+    found."""
     assert create_application(db) == APPLICATION
     create_endpoint(db, "token")
     with psycopg.connect(database.dsn) as owner:
@@ -63,14 +64,14 @@ def test_what_is_deleted_while_it_is_made_is_made_again(
 
 # --- deleted applications --------------------------------------------------------------------------------------------
 def endpoints(db: Connection) -> int:
-    """Rows that are left."""
+    """Returns the remaining rows."""
     found = db.execute("select count(*) from queue.platform_endpoint").fetchone()
     assert found is not None
     return int(found[0])
 
 
 def counted(db: Connection) -> int:
-    """What the quota goes by."""
+    """Returns the number that the quota uses."""
     found = db.execute("select sum(endpoints)::int from queue.platform_endpoint_count").fetchone()
     assert found is not None
     return int(found[0])

@@ -1,4 +1,4 @@
-"""Message move tasks: which messages move where, which cannot move, and how tasks end."""
+"""Tests message move tasks: which messages move where, which cannot move, and how tasks end."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def test_each_message_returns_to_its_own_queue(db: Connection, suffix: str) -> N
 
 @BOTH
 def test_a_moved_message_is_a_new_one(db: Connection, suffix: str) -> None:
-    """Developer Guide, dead-letter queue redrive: a new message id and enqueue time; the receive count starts anew."""
+    """It has a new message id and enqueue time, and its receive count starts again (Developer Guide, dead-letter queue
+    redrive)."""
     dead, arn = dead_queue(db, suffix, "q")
     poison(db, arn, dead, "a1")
     db.execute("update queue.side set sent_at = sent_at - interval '1 hour'")
@@ -77,7 +78,8 @@ def test_a_moved_message_is_a_new_one(db: Connection, suffix: str) -> None:
 
 @BOTH
 def test_a_destination_takes_messages_of_every_kind(db: Connection, suffix: str) -> None:
-    """Arrivals, fresh ones, ones whose receive is over, ones made visible; not those in flight."""
+    """These are arrivals, new messages, messages whose receive is over, and messages made visible, but not those in
+    flight."""
     dead, arn = dead_queue(db, suffix, "q")
     other = create(db, "other" + suffix)
     poison(db, arn, dead, "a1")
@@ -101,7 +103,7 @@ def test_a_destination_takes_messages_of_every_kind(db: Connection, suffix: str)
 
 
 def test_messages_of_the_log_are_recorded_as_they_were(db: Connection) -> None:
-    """A move is no receive: the history has the consumers' receives alone."""
+    """A move is no receive: the history has only the consumers' receives."""
     dead, _ = dead_queue(db, "", "q")
     send(db, dead, "twice")
     receive(db, dead, visibility=0)
@@ -144,7 +146,7 @@ def test_a_start_wakes_the_workers(db: Connection) -> None:
 
 
 def test_groups_keep_their_order_and_deduplication_is_not_applied(db: Connection) -> None:
-    """AWS says nothing of the deduplication ids: they stay what the dead-letter queue made them, the message ids."""
+    """AWS does not document the deduplication ids. They stay those of the dead-letter queue, the message ids."""
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "a2", "a3", "b1")  # their deduplication ids are still remembered
     old_ids = {row[0] for row in db.execute("select message_id::text from queue.fifo_message").fetchall()}
@@ -192,7 +194,7 @@ def test_a_destination_that_goes_fails_the_task(db: Connection, suffix: str) -> 
 
 @BOTH
 def test_a_queue_that_is_its_own_dead_letter_queue(db: Connection, suffix: str) -> None:
-    """There is no other queue to return to, and no end of moving within one."""
+    """It has no other queue to return to, and a move within one queue would not end."""
     arn = create(db, "q" + suffix)
     policy = json.dumps({"RedrivePolicy": redrive(arn)})
     assert call(db, SET_QUEUE_ATTRIBUTES, arn, policy, None, None) == [(None,)]

@@ -1,4 +1,5 @@
-"""Message move tasks at work: each message moves once or not at all, whatever happens meanwhile; rate and worker."""
+"""Tests message move tasks at work: each message moves once or not at all, under any concurrent work, with rate and
+worker."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ def test_a_worker_that_is_killed_moves_nothing_and_another_goes_on(
 
 @BOTH
 def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Connect, suffix: str) -> None:
-    """What the consumer does not take arrives once; everything is in the history or still there."""
+    """Messages that the consumer does not take arrive once. Everything is in the history or still there."""
     dead, _ = dead_queue(db, suffix, "q")
     other = create(db, "other" + suffix, shards=2)
     sent = [f"{number:04}" for number in range(5000)]
@@ -84,7 +85,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
         )
     if not suffix:
         half = [m for _ in range(5) for m in receive(db, dead, 500, visibility=900, lease_size=7)]
-        change(db, half[::2], 0)  # some through the slow path, some as leases that are over
+        change(db, half[::2], 0)  # Some go through the slow path, and some as leases that are over.
         db.execute("update queue.lease set visible_at = clock_timestamp() where ids <> '{}'")
     task = start(db, dead, other)
     workers = [BackgroundCall(connect(), lambda c: work(c, task)) for _ in range(2)]
@@ -110,7 +111,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
 def test_messages_that_go_round_and_round_are_neither_lost_nor_doubled(
     db: Connection, connect: Connect, suffix: str
 ) -> None:
-    """A consumer that fails, the tasks that bring its messages back, and the cleaning, all at once; no deadlock."""
+    """A consumer fails, the tasks bring its messages back, and the cleaning runs, all at once and without deadlock."""
     dead, arn = dead_queue(db, suffix, "q")
     sent = [f"{number:03}" for number in range(200)]
     send_entries(db, arn, [Entry(n, None, n[-1] if suffix else None, n) for n in sent])
@@ -154,7 +155,7 @@ def test_a_step_waits_for_nobody(db: Connection, connect: Connect, suffix: str) 
 
 
 def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> None:
-    """Also when the rate allows a single message: the next group has its turn."""
+    """This also holds if the rate allows a single message: the next group has its turn."""
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "b1")
     task = start(db, dead)
@@ -168,7 +169,7 @@ def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> Non
 
 
 def test_a_task_ends_also_when_a_search_of_the_queue_is_due(db: Connection) -> None:
-    """It is due because a consumer once received from the queue; none does any more."""
+    """It is due because a consumer once received from the queue. No consumer does so any more."""
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "b1")
     delete(db, receive(db, dead, 1))
@@ -178,7 +179,7 @@ def test_a_task_ends_also_when_a_search_of_the_queue_is_due(db: Connection) -> N
 
 # --- the rate --------------------------------------------------------------------------------------------------------
 def pace(db: Connection, task: str, by: str) -> None:
-    """Puts the moment up to which the rate is used up."""
+    """Sets the moment up to which the rate is used."""
     db.execute(
         "update queue.move_task set paced_at = clock_timestamp() + %s::interval where task_id = %s",
         (by, task),
@@ -203,7 +204,7 @@ def test_the_rate_allows_a_seconds_worth_at_once(db: Connection, suffix: str) ->
     pace(db, task, "-1 day")
     assert step(db, task, 5) == (5, "RUNNING")
     since = value(db, "select clock_timestamp() - %s > interval '0.5 s'", used(db, task))
-    assert since  # half of the second is left for the next step
+    assert since  # Half of the second is left for the next step.
     assert tasks(db, dead)[0].moved == 15
 
 
@@ -222,7 +223,7 @@ def test_workers_keep_the_rate_together(db: Connection, connect: Connect) -> Non
 
 # --- the worker ------------------------------------------------------------------------------------------------------
 class Time:
-    """Replaces the worker's clock: only pauses take time."""
+    """Replaces the worker's clock, so that only pauses take time."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -260,7 +261,7 @@ def full_dead_letter_queue(db: Connection, name: str) -> str:
 
 
 def test_accounts_take_turns(db: Connection, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One with many tasks, slow ones among them, leaves another's single task half of the steps."""
+    """An account with many tasks, slow ones among them, leaves half of the steps to another's single task."""
     others = [full_dead_letter_queue(db, f"other{n}") for n in range(6)]
     mine = full_dead_letter_queue(db, "mine")
     target = create(db, "target")
@@ -285,7 +286,7 @@ def test_accounts_take_turns(db: Connection, time: Time, monkeypatch: pytest.Mon
 
 
 def test_a_task_that_another_worker_has_is_left_to_it(db: Connection, connect: Connect) -> None:
-    """A second worker goes on with the account's next task; without one it stays near, in case the other dies."""
+    """A second worker continues with the account's next task. Without one it stays ready in case the other dies."""
     target = create(db, "target")
     first, second = (start(db, full_dead_letter_queue(db, name), target) for name in ("first", "second"))
     with connect() as other, other.transaction():

@@ -1,4 +1,4 @@
-"""Moves of selected messages: those and no others move, once, in order; a move waits, goes on and ends."""
+"""Tests moves of selected messages: only those move, once and in order. A move waits, continues and ends."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def test_the_selected_return_to_where_they_came_from(db: Connection, suffix: str
 @BOTH
 @pytest.mark.parametrize("by_ids", [True, False])
 def test_what_cannot_be_received_stays_and_is_counted(db: Connection, suffix: str, by_ids: bool) -> None:
-    """From any queue: fresh ones, made visible again, received before; not those in flight or delayed."""
+    """It tests new messages, messages made visible again, and messages received before, but not those in flight or
+    delayed, from any queue."""
     source, other = create(db, "orders" + suffix, shards=2), create(db, "other" + suffix)
     for name in ("flying", "returned"):
         send(db, source, name, group=name)
@@ -127,7 +128,7 @@ def test_messages_without_an_origin_are_skipped_and_the_reason_is_told(db: Conne
 
 @BOTH
 def test_messages_that_come_after_the_start_stay(db: Connection, suffix: str) -> None:
-    """Those that fail again at once would go round for ever."""
+    """Messages that fail again at once would otherwise move for ever."""
     dead, one = dead_queue(db, suffix, "one")
     poison(db, one, dead, "a1", "b1", "c1")
     task = start(db, dead)

@@ -1,4 +1,5 @@
-"""Publications without envelopes: only where no subscription wants one, whatever a publisher believes."""
+"""Tests publications without envelopes, which are possible only if no subscription needs one, whatever a publisher
+assumes."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def subscribe(
 
 
 def publish(db: Connection, topic: str, version: str, *texts: str) -> list[tuple[str | None, str | None]]:
-    """Error and detail of each message."""
+    """Returns error and detail of each message."""
     entries = [
         PublishEntry(
             msgspec.json.encode(
@@ -60,7 +61,7 @@ def test_who_signs_in_vain_is_told(db: Connection, topic: str) -> None:
     ("attributes", "protocol"), [("{}", "sqs"), (RAW, "https")], ids=["a queue", "a URL"]
 )
 def test_who_wants_an_envelope_gets_one(db: Connection, topic: str, attributes: str, protocol: str) -> None:
-    """Raw delivery to URLs is no exception: a failed delivery may go to a dead-letter queue."""
+    """Raw delivery to URLs is no exception, because a failed delivery may go to a dead-letter queue."""
     arn = create(db)
     subscribe(db, topic, arn)
     subscribe(
@@ -77,7 +78,7 @@ def test_an_unconfirmed_subscription_wants_nothing(db: Connection, topic: str) -
 
 
 def test_a_subscription_that_changes_meanwhile_undoes_the_publication(db: Connection, topic: str) -> None:
-    """Between the look at the subscriptions and the second one, which hands messages out."""
+    """The change is between the read of the subscriptions and the second read, which hands messages out."""
     subscribe(db, topic, create(db), "{}")
     with pytest.raises(psycopg.errors.SerializationFailure):
         db.execute("select queue.fan_out(t, array['{}'::jsonb], false) from queue.topic t")

@@ -1,4 +1,4 @@
-"""Queues themselves: made, found, described, listed, changed and deleted."""
+"""Tests queues themselves: created, found, described, listed, changed and deleted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_defaults_in_sql_are_those_of_the_service(db: Connection, fifo: bool
 
 
 def test_a_queue_is_made_once(db: Connection) -> None:
-    """CreateQueue, API reference: equal attributes find the queue, others are an error; absent ones are equal."""
+    """Equal attributes find the queue, and others are an error (CreateQueue, API reference). Absent ones are equal."""
     arn = arn_of("q")
     assert make(db, "q", {"DelaySeconds": "5"}) == (arn, True, None, None)
     assert make(db, "q", {"DelaySeconds": "5"}) == (arn, False, None, None)
@@ -84,7 +84,7 @@ def test_attributes_are_replaced_and_removed(db: Connection) -> None:
 
 
 def test_lists_are_in_the_order_of_names(db: Connection) -> None:
-    """By bytes: capital letters first, and `_` is no wildcard of the prefix."""
+    """The order is by bytes: capital letters come first, and `_` is no wildcard of the prefix."""
     for name in ("b", "a_1", "ab1", "B", "a_2.fifo"):
         create(db, name)
 
@@ -115,7 +115,7 @@ def test_a_round_without_queues_ends_too(db: Connection) -> None:
 
 
 def test_workers_share_a_round_and_the_pause_after_it(db: Connection, connect: Connect) -> None:
-    """Two workers get different queues; until the pause is over, neither begins anew."""
+    """Two workers get different queues. Neither begins again until the pause is over."""
     for name in "abc":
         create(db, name)
     other = connect()

@@ -1,4 +1,5 @@
-"""The limit of messages in flight. Sources: Developer Guide, "standard queue quotas" and "FIFO queue quotas"."""
+"""Tests the limit of messages in flight. The sources are the Developer Guide, "standard queue quotas" and "FIFO queue
+quotas"."""
 
 from __future__ import annotations
 
@@ -31,14 +32,14 @@ from tests.support.sql.calls import (
 BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 LIMIT = 5
 FULL = "OverLimit"
-# From this limit on a count is good for a while (queue.in_flight_capacity).
+# From this limit on a count is valid for a while (queue.in_flight_capacity).
 LARGE = 100_000
 
 
 def receive(
     db: Connection, arn: str, count: int, visibility: int | None = None, limit: int | None = LIMIT
 ) -> list[Delivery] | str:
-    """Messages, or the error in the header."""
+    """Returns messages, or the error in the header."""
     header, *rows = call(
         db, RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit, False, None, None
     )
@@ -46,20 +47,20 @@ def receive(
 
 
 def taken(db: Connection, arn: str, count: int, visibility: int | None = None) -> list[Delivery]:
-    """Messages, when nothing is in the way."""
+    """Returns messages if no limit prevents it."""
     found = receive(db, arn, count, visibility)
     assert isinstance(found, list)
     return found
 
 
 def send_some(db: Connection, arn: str, number: int) -> None:
-    """Every message of a FIFO queue into a different group."""
+    """Sends every message of a FIFO queue into a different group."""
     for n in range(number):
         send(db, arn, str(n), group=f"g{n}" if arn.endswith(".fifo") else None)
 
 
 def end_leases(db: Connection) -> None:
-    """Every visibility timeout is over."""
+    """Ends every visibility timeout."""
     for table in ("lease", "side", "fifo_message", "fifo_ready"):
         db.execute(f"update queue.{table} set visible_at = visible_at - interval '1 hour'".encode())
     db.execute("update queue.lease set watermark = watermark - interval '1 hour'")
@@ -101,7 +102,7 @@ def test_what_is_visible_again_makes_room(db: Connection, name: str) -> None:
 
 @BOTH
 def test_a_changed_timeout_does_not_make_room(db: Connection, name: str) -> None:
-    """In the slow path they are in flight as well."""
+    """They are in flight in the slow path too."""
     arn = create(db, name)
     send_some(db, arn, 9)
     change(db, taken(db, arn, 5), 600)
@@ -142,7 +143,7 @@ def test_other_queues_do_not_count(db: Connection) -> None:
 
 @BOTH
 def test_without_a_limit(db: Connection, name: str) -> None:
-    """The SQL interface has none."""
+    """The SQL interface has no limit."""
     arn = create(db, name)
     send_some(db, arn, 9)
     taken(db, arn, 5)
@@ -156,7 +157,7 @@ def test_an_unknown_queue(db: Connection) -> None:
 
 # --- large limits: counted now and then ------------------------------------------------------------------------------
 def fill(db: Connection, arn: str, number: int, body: str = "x") -> None:
-    """Messages, 10,000 in a call; of a FIFO queue each in a different group."""
+    """Sends messages, 10,000 in a call, and into a FIFO queue each in a different group."""
     fifo = arn.endswith(".fifo")
     for start in range(0, number, 10_000):
         size = min(10_000, number - start)
@@ -165,7 +166,7 @@ def fill(db: Connection, arn: str, number: int, body: str = "x") -> None:
 
 
 def is_counted(db: Connection, arn: str) -> bool:
-    """Whether receives count the queue's messages in flight."""
+    """Returns whether receives count the queue's messages in flight."""
     return bool(value(db, "select counts_in_flight from queue.queues where arn = %s", arn))
 
 
@@ -174,7 +175,7 @@ def last_count(db: Connection, arn: str) -> Any:
 
 
 def remember(db: Connection, arn: str, messages: int, seconds: int) -> None:
-    """As if the queue had been counted, with a result that is good for so long."""
+    """Imitates a count of the queue whose result is valid for this time."""
     db.execute("update queue.queues set counts_in_flight = true where arn = %s", (arn,))
     db.execute(
         "insert into queue.in_flight values (%s, %s, clock_timestamp() + %s * interval '1 second')"
@@ -184,7 +185,7 @@ def remember(db: Connection, arn: str, messages: int, seconds: int) -> None:
 
 
 def test_the_log_is_counted_when_much_is_in_flight(db: Connection) -> None:
-    """By the cleaning that receives do now and then, long before the limit."""
+    """The cleaning that receives do at intervals counts it, long before the limit."""
     arn = create(db)
     fill(db, arn, 60_000)
     for _ in range(20):
@@ -213,7 +214,8 @@ def test_the_worker_looks_at_the_slow_lane(db: Connection) -> None:
 
 
 def test_the_worker_looks_at_fifo_queues(db: Connection) -> None:
-    """When their table is larger than 2 MB: in less, there are not enough rows. 20,001 groups, written here."""
+    """It does so if their table is larger than 2 MB, because a smaller one does not have enough rows. 20,001 groups are
+    written here."""
     arn = create(db, "q.fifo")
     fill(db, arn, 1_500, "x" * 1_900)
     maintain(db, arn)
@@ -258,7 +260,7 @@ def test_a_count_is_good_for_a_while(db: Connection, name: str) -> None:
 
 
 def test_the_limit_of_aws(db: Connection) -> None:
-    """About 120,000: exactly so many, when no count is used twice."""
+    """The limit is about 120,000, and exact if no count is used twice."""
     arn = create(db, shards=4)
     fill(db, arn, 121_000)
     handed_out = 0
@@ -269,7 +271,7 @@ def test_the_limit_of_aws(db: Connection) -> None:
 
 
 def test_who_cannot_remember_the_count_does_not_wait(db: Connection, connect: Connect) -> None:
-    """Somebody keeps the queue's count to the end of a transaction: others count for themselves."""
+    """Another transaction holds the queue's count to its end, so others count for themselves."""
     arn = create(db)
     send_some(db, arn, 9)
     remember(db, arn, LARGE, -1)
@@ -282,7 +284,7 @@ def test_who_cannot_remember_the_count_does_not_wait(db: Connection, connect: Co
 
 
 def test_the_worker_does_not_wait_for_the_queue(db: Connection, connect: Connect) -> None:
-    """Somebody changes its attributes: another round will say whether to count."""
+    """Another transaction changes its attributes. Another round will decide whether to count."""
     arn = create(db)
     remember(db, arn, 0, -1)
     with connect() as other, other.transaction():

@@ -1,12 +1,13 @@
-"""Receives that a crash of the server has undone: their consumers have the messages, and acknowledge them.
+"""Tests receives that a crash of the server has undone. Their consumers have the messages, and acknowledge them.
 
 A receive of a standard queue does not wait for the disk (docs/decisions/0011-the-hot-path.md). Here it is rolled back.
-Rule: a duplicate is explained by an expired lease or an unknown outcome, so what was acknowledged does not come again.
+An expired lease or an unknown outcome explains a duplicate, so an acknowledged message must not come again.
 
-Handles whose message is lost: a failover to an asynchronous standby, or a restore, gave its id to another message.
+Also tests handles of lost messages, whose ids a failover to an asynchronous standby, or a restore, gave to other
+messages.
 
-Rule: a handle deletes and hides the message that it was made for, or nothing. What the server lost is taken away here
-as the standby would lack it: the rows, and what sequences had given out.
+A handle deletes and hides only the message that it was made for. The tests remove what a standby would lack: the rows,
+and the numbers that sequences had given out.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from tests.support.sql.calls import (
 def lost_receive(
     connection: Connection, arn: str, count: int = 10, visibility: int | None = None
 ) -> list[Delivery]:
-    """What a consumer got, of which the database knows nothing any more."""
+    """Returns what a consumer got and the database no longer knows."""
     with connection.transaction() as transaction:
         delivered = receive(connection, arn, count, visibility)
         raise psycopg.Rollback(transaction)
@@ -58,7 +59,7 @@ def test_they_acknowledge_what_waits_again(db: Connection) -> None:
 
 
 def test_they_acknowledge_what_others_have_received_since(db: Connection) -> None:
-    """In leases with other ends, and the same one."""
+    """The leases have other ends, or the same one."""
     arn = create(db)
     send(db, arn, *"12345678")
     lost = lost_receive(db, arn, 6)
@@ -74,7 +75,7 @@ def test_they_acknowledge_what_others_have_received_since(db: Connection) -> Non
 
 
 def test_they_acknowledge_what_was_received_before(db: Connection) -> None:
-    """Of a lease that was over, and of the slow path."""
+    """They belong to a lease that was over, and to the slow path."""
     arn = create(db)
     send(db, arn, *"1234")
     first = receive(db, arn, 4, visibility=0)
@@ -87,7 +88,7 @@ def test_they_acknowledge_what_was_received_before(db: Connection) -> None:
 
 
 def test_they_acknowledge_what_was_received_twice_since(db: Connection) -> None:
-    """As any handle of a standard queue after newer receives."""
+    """This holds for any handle of a standard queue after newer receives."""
     arn = create(db)
     send(db, arn, *"123")
     lost = lost_receive(db, arn)
@@ -117,7 +118,7 @@ SEQUENCES = ("side_id", "fifo_id", "fifo_group_group_key_seq", "fifo_ready_versi
 
 
 def fall_back(db: Connection, lose: Callable[[], list[Delivery]]) -> list[Delivery]:
-    """What `lose` returns; the database is as it was before."""
+    """Returns the result of `lose`. The database is in its earlier state."""
     for table in TABLES:
         db.execute(f"create temp table kept_{table} as table queue.{table}".encode())
     kept = {
@@ -166,7 +167,7 @@ Since = Callable[[Connection, str, int], list[Delivery]]
 def lost_and_new(
     db: Connection, arn: str, since: Since, attempts: int = 1
 ) -> tuple[list[Delivery], list[Delivery]]:
-    """Deliveries of lost messages, and of those that have their ids now, as far as they were received."""
+    """Returns deliveries of lost messages, and of the received messages that have their ids now."""
     fifo = "g" if arn.endswith(".fifo") else None
     send(db, arn, "before", group=fifo)
     delete(db, receive(db, arn))

@@ -1,4 +1,4 @@
-"""queue.receive_messages: visibility, leases, counts, redelivery, isolation, deleted queues."""
+"""Tests queue.receive_messages: visibility, leases, counts, redelivery, isolation and deleted queues."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_an_unknown_queue_is_an_error_in_the_header(db: Connection) -> None:
 def test_only_a_standard_queue_may_be_received_from_without_waiting_for_the_disk(
     db: Connection, name: str, asked: bool, commit: str
 ) -> None:
-    """And for this transaction alone: what else a session does is not its affair."""
+    """It does so only for this transaction, and does not affect the rest of a session."""
     arn = create(db, name)
     send(db, arn, "m", group=group(name))
     db.execute("set synchronous_commit = on")
@@ -114,7 +114,7 @@ def received_again_whole(db: Connection, arn: str) -> list[Delivery]:
 
 
 def received_again_in_parts(db: Connection, arn: str) -> list[Delivery]:
-    """The messages get other leases."""
+    """Gives the messages other leases."""
     return [*receive(db, arn, 1), *receive(db, arn, 2), *receive(db, arn, 1)]
 
 
@@ -130,7 +130,7 @@ def received_again_from_the_slow_path(db: Connection, arn: str) -> list[Delivery
 def test_an_old_handle_of_a_standard_queue_is_good_after_the_next_receive(
     db: Connection, receive_again: Callable[[Connection, str], list[Delivery]]
 ) -> None:
-    """Recorded at AWS. Each message is deleted once, by whichever handle comes first."""
+    """This was recorded at AWS. Each message is deleted once, by the first of its handles."""
     arn = create(db)
     send(db, arn, *"1234")
     old = receive(db, arn, visibility=0)
@@ -158,7 +158,7 @@ def test_the_archive_counts_the_last_receive(db: Connection) -> None:
 
 
 def test_a_standard_handle_stays_good_after_its_timeout(db: Connection) -> None:
-    """As on AWS."""
+    """AWS does the same."""
     arn = create(db)
     send(db, arn, "m")
     assert delete(db, receive(db, arn, visibility=0)) == ["deleted"]
@@ -215,7 +215,7 @@ def test_more_than_there_is_and_nothing(db: Connection) -> None:
 
 @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
 def test_receiving_needs_read_committed(db: Connection, connect: Connect, isolation: str) -> None:
-    """A snapshot older than the reader's lock would hand out again what others have in flight."""
+    """A snapshot older than the reader's lock would hand out messages again that others have in flight."""
     arn = create(db)
     send(db, arn, *map(str, range(10)))
     with connect() as old:
@@ -230,7 +230,7 @@ def test_receiving_needs_read_committed(db: Connection, connect: Connect, isolat
 def test_a_message_that_expired_while_its_delete_is_open_is_passed_over(
     db: Connection, connect: Connect
 ) -> None:
-    """And it is found again when that delete is rolled back: the watermark waits for it."""
+    """It is found again when that delete is rolled back, because the watermark waits for it."""
     arn = create(db)
     send(db, arn, "1")
     held = receive(db, arn, visibility=0)
@@ -245,7 +245,7 @@ def test_a_message_that_expired_while_its_delete_is_open_is_passed_over(
 
 
 def test_a_clock_that_goes_back_stops_nothing(db: Connection) -> None:
-    """The watermark of a shard lies in the future, as after a step of the clock."""
+    """The watermark of a shard is in the future, as after a step of the clock."""
     arn = create(db)
     send(db, arn, "1")
     receive(db, arn)
@@ -291,7 +291,7 @@ def attempt(db: Connection, arn: str, attempt_id: str, count: int = 10) -> list[
 
 
 def fifo(db: Connection, *groups: str) -> str:
-    """A queue with two messages in each group."""
+    """Creates a queue with two messages in each group."""
     arn = create(db, "q.fifo")
     for group in groups:
         send(db, arn, f"{group}1", f"{group}2", group=group)
@@ -299,7 +299,7 @@ def fifo(db: Connection, *groups: str) -> str:
 
 
 def test_the_order_of_the_answer_stays(db: Connection) -> None:
-    """Groups too come in the same order, though group c was ready before a."""
+    """Groups come in the same order too, though group c was ready before a."""
     arn = fifo(db, "c", "b", "a")
     first = attempt(db, arn, "x", 5)
     assert bodies(first) == ["c1", "c2", "b1", "b2", "a1"]
@@ -309,7 +309,7 @@ def test_the_order_of_the_answer_stays(db: Connection) -> None:
 
 
 def test_one_at_a_time(db: Connection, connect: Connect) -> None:
-    """The retry may come while the first request is still under way: it waits and gets the same."""
+    """The retry may come while the first request is under way. It waits and gets the same messages."""
     arn = fifo(db, "a", "b")
     with connect() as other, other.transaction():
         first = attempt(other, arn, "x", 2)
@@ -329,7 +329,7 @@ def test_of_a_receive_that_is_rolled_back_nothing_is_known(db: Connection, conne
 
 
 def test_other_ids_do_not_wait(db: Connection, connect: Connect) -> None:
-    """As long as they are not in one of the 256 sets with it, as these two."""
+    """This holds if they are not in one of the 256 sets with it, as these two are not."""
     arn = fifo(db, "a")
     assert value(db, "select (hashtext('x') & 255) <> (hashtext('y') & 255)")
     with connect() as other, other.transaction():

@@ -1,4 +1,5 @@
-"""The functions that read what the metrics job stored. Rows as in docs/metrics.md; percentiles are nearest ranks."""
+"""Tests the functions that read what the metrics job stored. Rows are as in docs/metrics.md, and percentiles are
+nearest ranks."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ PLACE = (ACCOUNT, REGION)
 
 @pytest.fixture
 def db(shared_database: Database) -> Iterator[Connection]:
-    """In a transaction that is undone; its time zone is not UTC."""
+    """Yields a connection in a transaction that is undone. Its time zone is not UTC."""
     with psycopg.connect(shared_database.api_dsn) as connection:
         connection.execute("set time zone 'Asia/Kolkata'")
         yield connection
@@ -97,7 +98,7 @@ def test_no_percentile_exceeds_the_maximum(db: Connection) -> None:
 
 
 def test_slots_and_the_ends_of_time(db: Connection) -> None:
-    """[from, to): the window that begins at `to` is not in it."""
+    """The range is [from, to), so the window that begins at `to` is not in it."""
     for minute in (0, 1, 2, 3, 4):
         add_latency(db, 7, START + minute * MINUTE, [1000 * (minute + 1)])
     rows = merged(db, 7, step=120, end=START + 4 * MINUTE)
@@ -156,7 +157,7 @@ def test_without_windows_there_is_a_row_and_without_a_queue_none(db: Connection)
 
 
 def test_days_are_those_of_the_zone(db: Connection) -> None:
-    """Two zones whose days begin at the same moment, and a day without a zone."""
+    """There are two zones whose days begin at the same moment, and a day without a zone."""
     queue = new_queue(db, "orders")
     for zone, arrivals in (("Africa/Abidjan", 5), ("Europe/London", 7), ("", 9)):
         add_window(db, queue, START, seconds=86400, zone=zone, arrivals=arrivals)

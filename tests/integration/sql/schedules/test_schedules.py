@@ -1,4 +1,4 @@
-"""Schedules as they are written: docs/schedules.md; groups as EventBridge Scheduler has them."""
+"""Tests the storage of schedules (docs/schedules.md), and groups as in EventBridge Scheduler."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DAILY = {"canonical": "0 0 * * *", "expression": "0 0 * * *"}
 
 
 def names(db: Connection, **wanted: Any) -> list[str]:
-    """A page of the list, by the parameters of list_schedule_page."""
+    """Returns a page of the list by the parameters of list_schedule_page."""
     order = ("group", "name_prefix", "status", "target_kind", "api", "after_group", "after_name")
     values = [wanted.get(name) for name in order]
     rows = call(db, LIST_SCHEDULES, ACCOUNT, REGION, *values, wanted.get("limit", 100))
@@ -122,7 +122,8 @@ def test_a_patch_changes_only_what_is_given(db: Connection, hour: Hour) -> None:
 
 
 def test_a_pause_that_ends_does_not_fire_what_passed(db: Connection, hour: Hour) -> None:
-    """Recurring or not, a caller gives the next time from now; it counts when the stored one has passed."""
+    """A caller gives the next time from now, for recurring schedules and others. It counts if the stored time has
+    passed."""
     for name, stored, expected in (("old", hour(-3), hour(3)), ("new", hour(2), hour(2))):
         put(db, name, stored, status="paused")
         db.execute(
@@ -237,7 +238,7 @@ def test_a_schedule_needs_its_group(db: Connection, hour: Hour) -> None:
 
 
 def place(name: str) -> tuple[str, str, str, str, None]:
-    """What deletes it, without a ClientToken."""
+    """Returns the statement that deletes it, without a ClientToken."""
     return ACCOUNT, REGION, name, "", None
 
 
@@ -308,7 +309,7 @@ def test_only_what_is_due_first_wakes_the_workers(connect: Connect, hour: Hour) 
 
 # --- the SQL interface -----------------------------------------------------------------------------------------------
 def create(db: Connection, **arguments: Any) -> datetime:
-    """queue.create_schedule, its arguments by name."""
+    """Calls queue.create_schedule with its arguments by name."""
     given = ", ".join(f"{name} => %({name})s" for name in arguments)
     found: datetime = value_of(db, f"select queue.create_schedule({given})", arguments)
     return found

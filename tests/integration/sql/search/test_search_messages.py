@@ -1,6 +1,7 @@
-"""A search looks at messages of every state, finds those that pass the filter, says how far it came.
+"""Tests that a search looks at messages of every state, finds those that pass the filter, and reports its progress.
 
-Dead letters in groups: similar letters are counted together, and the answer covers exactly those that were read.
+Also tests dead letters in groups: similar ones are counted together, and the answer covers exactly the messages that
+were read.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.support.sql.move_tasks import BOTH, dead_queue, poison
 
 
 class Page(NamedTuple):
-    """The bodies of a search, and its last row."""
+    """Holds the bodies of a search, and its last row."""
 
     bodies: list[str]
     end: FoundRow
@@ -44,7 +45,7 @@ def search(
 
 
 def in_every_state(db: Connection, suffix: str) -> str:
-    """A queue with a message of each kind: in flight, made visible again, received before, delayed, fresh."""
+    """Creates a queue with a message of each kind: in flight, made visible again, received before, delayed, and new."""
     arn = create(db, "orders" + suffix, shards=2)
     for name in ("flying", "returned"):
         send(db, arn, name, group=name)
@@ -177,7 +178,7 @@ def test_a_page_ends_with_the_bytes_that_fill_it(db: Connection) -> None:
 def groups(
     db: Connection, arn: str, *by: str, attribute: str | None = None, scan: int = 1_000, most: int = 50
 ) -> tuple[list[list[FailureRow]], FailureRow]:
-    """The samples of each group, and the last row."""
+    """Returns the samples of each group, and the last row."""
     *rows, end = call(db, GROUP_FAILURES, arn, list(by), attribute, "{}", None, scan, most, 3)
     numbers = sorted({row.group_number for row in rows})
     assert numbers == list(range(1, len(numbers) + 1))

@@ -1,4 +1,4 @@
-"""queue.send_messages: order, ids, delays, sizes, unknown queues, transactions."""
+"""Tests queue.send_messages: order, ids, delays, sizes, unknown queues and transactions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_messages_come_in_the_order_of_one_sender(db: Connection) -> None:
 
 
 def test_rows_say_which_entry_they_are_about(db: Connection) -> None:
-    """Entries of several queues in one call; the second one does not exist, the fourth is too long."""
+    """Entries of several queues are in one call. The second queue does not exist, and the fourth entry is too long."""
     one, two = create(db, "one", MaximumMessageSize="1024"), create(db, "two.fifo")
     rows = send_entries(
         db,
@@ -112,7 +112,7 @@ def test_sending_is_a_part_of_the_callers_transaction(
 
 
 def test_ids_of_messages_rolled_back_are_used_again_and_no_others(db: Connection) -> None:
-    """No gap and no reuse: a cursor may rely on it."""
+    """There is no gap and no reuse, so a cursor may rely on it."""
     arn = create(db)
     with db.transaction():
         send(db, arn, "never")
@@ -136,7 +136,7 @@ def test_ids_go_on_after_everything_was_received_purged_or_deleted(db: Connectio
 
 
 def test_a_sender_never_waits_for_another_one(db: Connection, connect: Connect) -> None:
-    """More open transactions than shards: the slow path takes what is left, and all arrive."""
+    """There are more open transactions than shards. The slow path takes the rest, and all arrive."""
     arn = create(db, shards=2)
     senders = [connect() for _ in range(4)]
     for number, sender in enumerate(senders):

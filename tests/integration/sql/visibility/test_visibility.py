@@ -1,4 +1,4 @@
-"""queue.change_visibilities and by id: zero, longer, shorter, too long, gone; the slow path."""
+"""Tests queue.change_visibilities and by id: zero, longer, shorter, too long and gone; and the slow path."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_handle_stays_good_after_a_change(db: Connection, name: str) -> None
 
 @BOTH
 def test_twelve_hours_from_the_first_receive_are_the_limit(db: Connection, name: str) -> None:
-    """Amazon SQS Developer Guide, visibility timeout: counted from the first receive, also after later ones."""
+    """It counts from the first receive, also after later ones (Amazon SQS Developer Guide, visibility timeout)."""
     arn = create(db, name)
     send(db, arn, "m", group=group(name))
     receive(db, arn, visibility=0)

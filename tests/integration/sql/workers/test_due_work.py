@@ -1,4 +1,4 @@
-"""What a process at rest asks the database: which work is due, and whether something has changed."""
+"""Tests what an idle process asks the database: which work is due, and whether something has changed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_move_task_runs(db: Connection) -> None:
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_the_retention_of_a_message_is_over(db: Connection, suffix: str) -> None:
-    """Once it was measured, which follows each change."""
+    """It is due after it was measured, which follows each change."""
     arn = create(db, "orders" + suffix, MessageRetentionPeriod="60")
     send(db, arn, "m", group="g" if suffix else None)
     measure.run_once(SETTINGS, TransactionExecutor(db))
@@ -87,13 +87,13 @@ def test_ids_have_yet_to_jump(db: Connection) -> None:
 
 # --- whether something has changed -----------------------------------------------------------------------------------
 def changes(database: Database) -> int:
-    """As a session sees it that begins now: a session that has ended has counted all it did."""
+    """Returns the changes for a session that begins now. A session that has ended has counted all of its changes."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         number: int = call(connection, COUNT_CHANGES)[0][0]
         return number
 
 
-# Else the server counts changes when the session's process ends, some time after the client has left.
+# Otherwise the server counts changes when the session's process ends, some time after the client has left.
 COUNT_AT_ONCE = b"select pg_stat_force_next_flush()"
 
 
@@ -118,7 +118,7 @@ def test_each_change_changes_the_number(database: Database) -> None:
 
 
 def test_what_workers_do_at_rest_does_not(database: Database) -> None:
-    """Else each of their rounds would be followed by another one."""
+    """Otherwise each of their rounds would cause another one."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         arn = create(connection)
         send(connection, arn, "waits")
@@ -147,13 +147,13 @@ def test_a_round_that_cleaned_something_is_not_the_last(db: Connection) -> None:
     maintainer = maintain.Maintainer()
     maintainer.run_once(SETTINGS, TransactionExecutor(db))
     assert not maintainer.idle
-    maintainer.run_once(SETTINGS, TransactionExecutor(db))  # the pause after a round is not over
+    maintainer.run_once(SETTINGS, TransactionExecutor(db))  # The pause after a round is not over.
     assert not maintainer.idle
 
 
 # --- registered for a notification of webhooks -----------------------------------------------------------------------
 def registered_seconds(db: Connection, watcher: UUID = WATCHER) -> int:
-    """How long the longest registration holds, after a call."""
+    """Returns how long the longest registration holds, after a call."""
     call(db, NEXT_DELIVERY, watcher)
     seconds: int = value(
         db, "select round(extract(epoch from max(registered_at) - now()))::int + 5 from queue.watcher"

@@ -123,7 +123,7 @@ def work(http: httpx.Client, count: int) -> list[dict[str, Any]]:
 
 
 def waiting(http: httpx.Client, name: str) -> list[Any]:
-    """What the messages say."""
+    """Returns the bodies of the messages."""
     return sorted(message["message"] for message in receive(http, name, max=100, vt=0))
 
 

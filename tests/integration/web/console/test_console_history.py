@@ -180,7 +180,7 @@ def calendar(postgres: TestServer) -> Iterator[Calendar]:
 
 
 def days(page: str) -> list[str]:
-    """The days of the calendar, as HTML."""
+    """Returns the days of the calendar as HTML."""
     return page.partition('<ol class="days">')[2].partition("</ol>")[0].split("<h3>")[1:]
 
 
@@ -245,7 +245,7 @@ def test_what_is_late_and_what_was_missed_is_said(calendar: Calendar) -> None:
 
 
 class System:
-    """The page, and its database."""
+    """Holds the page and its database."""
 
     def __init__(self, database: Database, browser: ConsoleClient) -> None:
         self.database = database

@@ -362,7 +362,7 @@ def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -
 
 
 def visible(console: Console, url: str) -> int:
-    """Messages of a queue that can be received."""
+    """Returns messages of a queue that can be received."""
     found = console.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return int(found["ApproximateNumberOfMessages"])
 

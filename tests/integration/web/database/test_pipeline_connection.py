@@ -202,7 +202,7 @@ async def pool_with_a_connection(database: Database) -> Pool:
 
 
 def ended(database: Database) -> None:
-    """The server closes every connection of the service."""
+    """Lets the server close every connection of the service."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         end_sessions(connection)
 
@@ -298,7 +298,7 @@ def test_every_merged_call_has_a_binary_form(statement: Statement[Row]) -> None:
     ("kind", "value"), [("text", "ä"), ("int2", -2), ("int4", 7), ("int8", 2**40), ("bool", True)]
 )
 async def test_binary_forms(database: Database, kind: str, value: Any) -> None:
-    """As PostgreSQL reads them."""
+    """The values have the forms that PostgreSQL reads."""
     async with a_pipeline(database.api_dsn) as pipeline:
         same = Statement("coalesce", (kind, kind), Value)
         assert await pipeline.call(same, [None, value]) == [(value,)]

@@ -347,7 +347,7 @@ def test_the_file_of_a_killed_server_goes_when_another_program_has_its_id(
 
 @pytest.fixture
 def parent() -> Iterator[Path]:
-    """A folder that PostgreSQL's user can enter."""
+    """Yields a folder that PostgreSQL's user can enter."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name)
         path.chmod(0o755)

@@ -43,7 +43,7 @@ class LossyPool:
 
 
 async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
-    """How the wait ended."""
+    """Returns how the wait ended."""
 
     async def execute(statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
         return []

@@ -195,7 +195,7 @@ def check(invocation: Invocation) -> None:
 
 
 def check_session(invocation: Invocation) -> None:
-    """The same for credentials with a token, which Penstock's verifier refuses: botocore's signer signs again."""
+    """Does the same for credentials with a token, which Penstock's verifier refuses. botocore's signer signs again."""
     headers = invocation.headers
     signed = headers["authorization"].split("SignedHeaders=")[1].split(",")[0].split(";")
     url = f"http://{headers['host']}{invocation.target}"
@@ -236,7 +236,7 @@ def test_credentials_of_the_environment(database: Database) -> None:
 
 @contextmanager
 def container_role() -> Iterator[str]:
-    """The address at which a container gets the credentials of its role."""
+    """Yields the address at which a container gets the credentials of its role."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -46,7 +46,7 @@ def attempts(http: httpx.Client, url: str) -> list[dict[str, Any]]:
 
 
 def arrived(receiver: Receiver, kind: str) -> Request:
-    """The first request whose body is of this type."""
+    """Returns the first request whose body has this type."""
 
     def found() -> Request | None:
         return next((one for one in receiver.requests if json.loads(one.body).get("type") == kind), None)

@@ -63,7 +63,7 @@ def database(postgres: TestServer) -> Iterator[Database]:
 
 @pytest.fixture(scope="module", params=["container", *DRIVERS])
 def http(database: Database, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
-    """The container's deployment, and that of the functions with either driver."""
+    """Yields the container's deployment, and that of the functions with either driver."""
     if request.param == "container":
         with running_service(database.api_dsn, QUEUE_METRICS_DAYS="36500") as service, service.http() as http:
             yield http

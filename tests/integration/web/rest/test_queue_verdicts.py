@@ -119,7 +119,7 @@ def queues(postgres: TestServer) -> Iterator[Queues]:
 
 @pytest.fixture(scope="module", params=["container", *DRIVERS])
 def http(queues: Queues, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
-    """The container's deployment, and that of the functions with either driver."""
+    """Yields the container's deployment, and that of the functions with either driver."""
     if request.param == "container":
         with running_service(queues.database.api_dsn) as service, service.http() as http:
             yield http

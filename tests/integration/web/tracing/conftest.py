@@ -55,7 +55,7 @@ PARENT = "00f067aa0ba902b7"
 
 
 def traceparent(trace_id: str, flags: str = "01") -> str:
-    """Of a caller's span."""
+    """Returns the traceparent of a caller's span."""
     return f"00-{trace_id}-{PARENT}-{flags}"
 
 

@@ -26,13 +26,13 @@ def send(http: httpx.Client, url: str, trace: str, body: str = "hello") -> None:
 
 
 def header_of(span: Span) -> str:
-    """A span as X-Ray names it ("Tracing header")."""
+    """Returns a span in X-Ray's notation ("Tracing header")."""
     trace = span.trace_id.hex()
     return f"Root=1-{trace[:8]}-{trace[8:]};Parent={span.span_id.hex()};Sampled=1"
 
 
 def received_header(http: httpx.Client, url: str) -> str | None:
-    """AWSTraceHeader of the next message."""
+    """Returns AWSTraceHeader of the next message."""
     got = call(http, "ReceiveMessage", QueueUrl=url, MessageSystemAttributeNames=["AWSTraceHeader"])
     found: str | None = got["Messages"][0].get("Attributes", {}).get("AWSTraceHeader")
     return found
@@ -402,7 +402,7 @@ def post(service: Service, body: bytes, header: str, is_whole: bool) -> int:
 
 
 def write_request(service: Service, body: bytes, header: str) -> bytes:
-    """A SendMessage with this traceparent."""
+    """Returns a SendMessage with this traceparent."""
     url = httpx.URL(service.url)
     head = (
         f"POST / HTTP/1.1\r\nhost: {url.host}:{url.port}\r\ncontent-type: application/x-amz-json-1.0\r\n"
@@ -412,6 +412,6 @@ def write_request(service: Service, body: bytes, header: str) -> bytes:
 
 
 def connect(service: Service) -> socket.socket:
-    """A connection to the service."""
+    """Returns a connection to the service."""
     url = httpx.URL(service.url)
     return socket.create_connection((url.host, url.port or 80))
