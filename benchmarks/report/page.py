@@ -97,7 +97,7 @@ def table_rows(document: Results) -> Iterable[Row]:
 
 
 def measured(figure: float) -> float | None:
-    """Returns the figure, or None for 0: every call takes some time, so 0 means that it was not measured."""
+    """Returns the figure, or None for 0: every call takes some time, and 0 is an unmeasured one."""
     return figure or None
 
 

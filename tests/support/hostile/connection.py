@@ -35,7 +35,7 @@ class Connection:
         self._socket: socket.socket | None = None
 
     def send(self, attack: Attack) -> Outcome:
-        """Returns the service's answer. Raises TimeoutError if there is none for 20 s."""
+        """Returns the service's answer. Raises TimeoutError after 20 s without one."""
         if self._socket is None:
             self._socket = socket.create_connection(self._address, PATIENCE_SECONDS)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
