@@ -1,6 +1,7 @@
-"""The fixture `sqs`: every scenario runs over {container, Lambda} x {JSON, Query}, on one installation a process.
+"""The fixture `sqs` runs every scenario over {container, Lambda} x {JSON, Query}, with one installation for each
+process.
 
-Tests share the installation and never a queue: `sqs.create()` makes a new one.
+Tests share the installation and never a queue: `sqs.create()` creates a new one.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ PROTOCOLS = ("json", "query")
 
 @pytest.fixture(scope="session")
 def installation(postgres: TestServer) -> Iterator[Database]:
-    """The database that both deployments work on.
+    """Returns the database of both deployments.
 
-    Its key for SNS messages is not encrypted, so that deployments with and without QUEUE_ENCRYPTION_KEY can use it.
+    The key for SNS messages is not encrypted, so that deployments with and without QUEUE_ENCRYPTION_KEY can use it.
     """
     with postgres.database() as database:
         with KeyRing.open(Settings.read({"DATABASE_URL": database.api_dsn})) as ring:
@@ -52,42 +53,42 @@ def deployments(installation: Database) -> Iterator[Deployments]:
 
 @pytest.fixture(scope="module")
 def functions(deployments: Deployments) -> Iterator[Functions]:
-    """The Lambda functions, to be invoked with events."""
+    """Returns the Lambda functions, which tests invoke with events."""
     with Functions(deployments.database.pooled_dsn) as functions:
         yield functions
 
 
-# The test clock locks whole tables to move time; autovacuum, which is at one of them then, steps aside and says so.
+# The test clock locks whole tables to move time. autovacuum then cancels its work on such a table and logs that.
 CLOCK_AT_WORK = "ERROR:  canceling autovacuum task"
-# A process meets the first long message of a queue (QU010, docs/how_it_works.md): nothing failed.
+# A process logs QU010 when it meets the first long message of a queue (docs/how_it_works.md). That is not an error.
 LONG_MESSAGE = "ERROR:  a message is so long that the answer has to be measured"
-# A service that is told to stop cancels the query that a worker has under way.
+# A service that stops cancels the running query of a worker.
 CANCELLED = "ERROR:  canceling statement due to user request"
 HARMLESS = (CLOCK_AT_WORK, LONG_MESSAGE, CANCELLED)
 
 
 @pytest.fixture(params=[f"{deployment}-{protocol}" for deployment in DEPLOYMENTS for protocol in PROTOCOLS])
 def sqs(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Sqs:
-    """One deployment in one protocol."""
+    """Returns one deployment in one protocol."""
     deployment, _, protocol = request.param.partition("-")
     return Sqs(deployments, clock, deployment, protocol)
 
 
 @pytest.fixture
 def sns(sqs: Sqs) -> Sns:
-    """SNS in the same deployment, in the same protocol, for the same caller."""
+    """Returns SNS in the same deployment and protocol, for the same caller."""
     return Sns(sqs)
 
 
 @pytest.fixture(params=DEPLOYMENTS)
 def scheduler(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Scheduler:
-    """EventBridge Scheduler in each deployment; it has one protocol."""
+    """Returns EventBridge Scheduler in each deployment; it has one protocol."""
     return Scheduler(Sqs(deployments, clock, request.param, "json"))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _clean_log(postgres: TestServer) -> Iterator[None]:
-    """Whatever a client sends, PostgreSQL has no error to write down: bad input is refused before or is data."""
+    """Asserts that PostgreSQL logs no error: the service refuses invalid input before the database gets it."""
     log = postgres.server.data.parent / "log"
     start = log.stat().st_size
     yield
@@ -98,14 +99,14 @@ def _clean_log(postgres: TestServer) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def keys(installation: Database) -> dict[str, tuple[str, str]]:
-    """A key of each account."""
+    """Returns a key of each account."""
     return {account: new_key(installation, account) for account in (OWNER, PARTNER)}
 
 
 @pytest.fixture(params=DEPLOYMENTS)
 def raw(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Iterator[Raw]:
-    """One deployment, for bytes."""
-    # Nothing is verified, because the connection is plain. Loading the certificate authorities takes 20 ms for each
-    # client.
+    """Returns one deployment, to which tests send bytes."""
+    # The connection is plain, so the client verifies no certificate. Loading the certificate authorities takes 20 ms
+    # for each client.
     with httpx.Client(timeout=40, verify=False) as http:
         yield Raw(Sqs(deployments, clock, request.param, "json"), http)

@@ -1,7 +1,7 @@
-"""The table of cases (tests/support/cases): each request has the answer that AWS gives.
+"""Runs the table of cases (tests/support/cases) and compares each answer with AWS's answer.
 
-A case runs at one endpoint for each protocol that it exists in; every twentieth runs at all endpoints. A test is an
-action, and tells all differences of it. `make cases` shows the table.
+A case runs at one endpoint for each of its protocols; every twentieth case runs at all endpoints. Each test covers one
+action and reports all its differences. `make cases` prints the table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEPLOYMENTS = ("container", "lambda")
 
 
 class Endpoints(NamedTuple):
-    """`usual`: access is off. `signed`: only signed requests are answered."""
+    """The endpoints. `usual` does not check access; `signed` answers only signed requests."""
 
     usual: dict[tuple[str, str], Endpoint]
     signed: dict[str, Endpoint]
@@ -53,7 +53,9 @@ def endpoints(deployments: Deployments) -> Iterator[Endpoints]:
 
 
 def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
-    """Deployments and protocols of a case: the first protocol in the container, the second on Lambda; or all."""
+    """Returns the deployments and protocols of a case: the first protocol in the container and the second on Lambda,
+    or all.
+    """
     protocols = [one for one in PROTOCOLS[case.service] if case.only in ("", one)]
     if everywhere:
         return [(deployment, protocol) for protocol in protocols for deployment in DEPLOYMENTS]
@@ -61,7 +63,7 @@ def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
 
 
 def difference(case: Case, expected_text: str | None, answer: Received) -> str:
-    """The difference from the expected answer; empty without one."""
+    """Returns the difference from the expected answer, or an empty text."""
     code = case.expected.code
     if (answer.status, answer.code) != (status_of(case), code):
         return f"{status_of(case)} {code or 'OK'} expected, {answer.status} {answer.code} {answer.text[:300]}"
@@ -71,7 +73,7 @@ def difference(case: Case, expected_text: str | None, answer: Received) -> str:
 
 
 def parts(text: str) -> list[str]:
-    """The text, or its violations in any order; the values of an enumeration have no order either."""
+    """Returns the text or its violations, with the values of enumerations sorted; neither has a defined order."""
     head, found, rest = text.partition(" detected: Value ")
     return [head, *sorted(map(_ordered, rest.split("; Value ")))] if found else [text]
 
@@ -82,7 +84,7 @@ def _ordered(violation: str) -> str:
 
 
 def ran(case: Case, endpoint: Endpoint, resources: Resources) -> str:
-    """The difference of one case at one endpoint."""
+    """Returns the difference of one case at one endpoint."""
     members = changed(USUAL[case.service][case.action], case.given)
     document = resources.filled_in({"members": members, "form": list(case.form), "text": case.expected.text})
     form = tuple((name, value) for name, value in document["form"])
@@ -95,7 +97,7 @@ def ran(case: Case, endpoint: Endpoint, resources: Resources) -> str:
 
 
 def test_every_action_and_each_of_its_members_has_cases() -> None:
-    """Members of structures, too; only targets of schedules that Penstock does not invoke have one case for all."""
+    """Members of structures have cases, too. All targets of schedules that Penstock does not invoke share one case."""
     assert BY_ACTION.keys() == {(one.service, one.name) for one in ACTIONS if one.service != "sts"}
     for (service, action), cases in BY_ACTION.items():
         known = {case.parameter for case in cases}

@@ -1,4 +1,4 @@
-"""Services with many settings, each of which several modules here ask for."""
+"""Fixtures: services with settings that several modules of this folder need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process runs these tests, and so starts a service with the same settings once."""
+    """All these tests run in one process, which starts a service with the same settings only once."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.xdist_group("access"))

@@ -1,6 +1,8 @@
-"""QUEUE_ACCESS, in both deployments in both protocols. Sources: SQS API reference, "Common Errors"; SQS Developer
-Guide, "Overview of managing access" and "Basic examples of Amazon SQS policies"; presence is the specification's
-rule."""
+"""Tests of QUEUE_ACCESS in both deployments and both protocols.
+
+Sources: SQS API reference, "Common Errors"; SQS Developer Guide, "Overview of managing access" and "Basic examples of
+Amazon SQS policies". The mode `presence` comes from the specification.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ def test_a_revoked_key(sqs: Sqs, installation: Database) -> None:
 
 @pytest.mark.parametrize("sqs", ["container-query", "lambda-query"], indirect=True)
 def test_a_presigned_address(owner: Sqs) -> None:
-    """Only the Query protocol has these: the whole request is an address. AWS JSON needs a header."""
+    """Only the Query protocol has presigned URLs, because a URL holds the whole request. AWS JSON needs a header."""
     url = owner.create()
     parameters = {"QueueUrl": url, "MessageBody": "by address ü+ &"}
     client = owner.client
@@ -89,7 +91,7 @@ def test_a_presigned_address(owner: Sqs) -> None:
 
 @pytest.mark.parametrize("settings", [SIGV4, PRESENCE], ids=["sigv4", "presence"])
 def test_without_credentials(raw: Raw, settings: dict[str, str]) -> None:
-    """A caller without credentials does not learn what else is wrong."""
+    """The answer tells a caller without credentials nothing about other errors in the request."""
     deployment = raw._replace(sqs=raw.sqs.with_settings(settings))
     missing = refused("MissingAuthenticationToken", 403)
     assert error(deployment.json("ListQueues", {})) == missing
@@ -166,7 +168,7 @@ def test_a_queue_that_is_not_there_is_denied_alike(owner: Sqs, partner: Sqs) -> 
     ],
 )
 def test_what_is_the_owners_alone(owner: Sqs, partner: Sqs, method: str, parameters: dict[str, Any]) -> None:
-    """Cross-account permissions don't apply to these actions (Developer Guide)."""
+    """Cross-account permissions do not apply to these actions (Developer Guide)."""
     url = owner.create()
     allow(owner, url, "sqs:*", principal="*")
     partner.send(url)

@@ -1,9 +1,7 @@
-"""Signed requests that were changed on the way, or signed by somebody else, or for something else, over the wire in
-both
-deployments: none is accepted, and none is read.
+"""The service refuses signed requests that were altered, replayed or signed for another purpose.
 
-The list of them, and the valid forms: `tests/support/hostile/signatures`. A refusal must be one of the errors of
-credentials, and the queue must hold what it held before.
+Both deployments get the requests over the network. `tests/support/hostile/signatures` lists the altered requests and
+the valid forms. The service must answer with a credential error, and the queue must keep its messages.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ CODES = {
 
 
 class Deployment(NamedTuple):
-    """A connection to one deployment, where signatures are verified, and a queue of the owner of the signer's key."""
+    """A connection to one deployment that verifies signatures, and a queue of the account that owns the key."""
 
     connection: HTTPConnection
     owner: Sqs
@@ -47,7 +45,9 @@ class Deployment(NamedTuple):
     signer: Signer
 
     def send(self, request: Request) -> tuple[int, str]:
-        """Status and error code, empty for none. Headers go out as they are, repeated ones too."""
+        """Returns the status and the error code; the code is empty if the answer has no error. Repeated headers are
+        sent, too.
+        """
         self.connection.putrequest(request.method, request.target, skip_host=True, skip_accept_encoding=True)
         for name, value in request.headers:
             self.connection.putheader(name, value.encode("latin-1"))
@@ -61,7 +61,7 @@ class Deployment(NamedTuple):
         # SQS has no such path or method.
         if request.method == "HEAD" or headers["content-type"] == "application/json":
             return answer.status, "MissingAuthenticationToken"
-        # This is no request at all: it has two Host headers (RFC 9112, 3.2).
+        # A request with two Host headers is invalid (RFC 9112, 3.2).
         if headers["content-type"].startswith("text/plain"):
             return answer.status, NOT_HTTP
         protocol = "json" if "x-amzn-query-error" in headers else "query"
@@ -100,13 +100,13 @@ FORMS: dict[str, Callable[[Signer], Request]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_unaltered_it_is_accepted(deployment: Deployment, form: str) -> None:
-    """Else the tests below would show nothing."""
+    """The service accepts the unaltered form. Without this test, the refusals below would prove nothing."""
     assert deployment.send(FORMS[form](deployment.signer)) == (200, "")
     assert deployment.owner.counts(deployment.url) == (1, 0, 0)
 
 
 def test_the_signer_signs_as_botocore_does(deployment: Deployment) -> None:
-    """Signed with botocore's signers, of which one is AWS's own implementation."""
+    """The test compares with botocore's signers; one of them is AWS's implementation."""
     signer = deployment.signer
     for request, kind in (
         (signer.unsigned_json(), SigV4Auth), (signer.unsigned_form(), SigV4Auth),
@@ -137,12 +137,14 @@ def test_none_is_accepted(deployment: Deployment, kind: str) -> None:
 @pytest.mark.parametrize("deployment", ["container"], indirect=True)
 @pytest.mark.parametrize("kind", WIRE_KINDS)
 def test_none_is_accepted_as_it_was_sent(deployment: Deployment, kind: str) -> None:
-    """A function does not get these: API Gateway knows no such route, and unfolds headers, or refuses them."""
+    """A function never gets these requests, because API Gateway has no such route, unfolds the headers or refuses
+    them.
+    """
     assert_none_is_accepted(deployment, WIRE_KINDS[kind](deployment.signer))
 
 
 def assert_none_is_accepted(deployment: Deployment, forged: Forgeries) -> None:
-    """Every one is refused, and the queue stays empty."""
+    """Asserts that the service refuses every request and that the queue stays empty."""
     answers = [(name, *deployment.send(request)) for name, request in forged]
     assert answers
     assert [answer for answer in answers if answer[1] not in {400, 403, 404, 405}] == []

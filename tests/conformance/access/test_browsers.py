@@ -1,5 +1,7 @@
-"""What web pages of other sites may do, in both deployments: nothing. Sources: Fetch Metadata Request Headers (W3C),
-RFC 6454 (Origin); ConfirmSubscription and Unsubscribe, which take no credentials (SNS API reference).
+"""Web pages of other sites can do nothing in either deployment.
+
+Sources: Fetch Metadata Request Headers (W3C); RFC 6454 (Origin); ConfirmSubscription and Unsubscribe, which take no
+credentials (SNS API reference).
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ def check_page(answer: httpx.Response, button: str, arn: str) -> None:
 
 @pytest.fixture(params=[{}, SIGV4], ids=["off", "sigv4"])
 def topics(request: pytest.FixtureRequest, sns: Sns, keys: dict[str, tuple[str, str]]) -> Sns:
-    """SNS for the owner, with and without signatures."""
+    """Returns SNS for the owner, with and without signatures."""
     return Sns(sns.sqs.with_settings(request.param).with_key(*keys[OWNER]) if request.param else sns.sqs)
 
 
@@ -136,7 +138,7 @@ def test_the_page_shows_text_as_text(raw: Raw) -> None:
 
 
 def test_another_action_does_not_hide_behind_the_link(raw: Raw) -> None:
-    """What a browser asks for twice is done as if it were no link, and no page says that it was one."""
+    """If the URL names two actions, the service treats the request as no link and answers without a page."""
     query = "Action=Unsubscribe&SubscriptionArn=a&Action=ListQueues"
     answer = raw.http.get(f"{raw.sqs.endpoint_url}/?{query}", headers=CHROME)
     assert "<ListQueuesResponse" in answer.text

@@ -1,5 +1,8 @@
-"""What reaches a queue of another account through a topic, with QUEUE_ACCESS=sigv4. Sources: "Subscribing a queue to a
-topic" and "Sending Amazon SNS messages to an Amazon SQS queue in a different account" (SNS Developer Guide)."""
+"""Tests which messages a topic delivers to another account's queue with QUEUE_ACCESS=sigv4.
+
+Sources: "Subscribing a queue to a topic" and "Sending Amazon SNS messages to an Amazon SQS queue in a different
+account" (SNS Developer Guide).
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ REFUSED = ("AuthorizationError", 403)
 
 @pytest.fixture
 def owner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sns:
-    """Has the queues."""
+    """Returns the account that owns the queues."""
     return Sns(sqs.with_settings(SETTINGS).with_key(*keys[OWNER]))
 
 
 @pytest.fixture
 def partner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sns:
-    """Has the topics."""
+    """Returns the account that owns the topics."""
     return Sns(sqs.with_settings(SETTINGS).with_key(*keys[PARTNER]))
 
 
@@ -47,7 +50,7 @@ def dead_letters(owner: Sns, url: str) -> str:
 
 
 def bodies(owner: Sns, url: str, number: int) -> list[str]:
-    """The messages that were published, sorted."""
+    """Returns the bodies of the published messages, sorted."""
     return sorted(json.loads(one["Body"])["Message"] for one in owner.sqs.receive(url, number))
 
 
@@ -70,7 +73,7 @@ def test_a_queue_of_another_account_has_to_allow_the_topic(owner: Sns, partner: 
             {
                 "Principal": {"AWS": PARTNER},
                 "Condition": {},
-            },  # may send by itself: that is no consent to a topic
+            },  # the partner may send, but the policy does not allow a topic to send
             {"Action": "sqs:ReceiveMessage"},
             {"effect": "Deny"},
         ):
@@ -101,7 +104,7 @@ def test_a_policy_that_changes_holds_for_the_next_message(owner: Sns, partner: S
 
 
 def test_a_subscription_that_is_not_allowed_has_a_dead_letter_queue(owner: Sns, partner: Sns) -> None:
-    """As on AWS, where such a delivery fails for good at once (SNS Developer Guide, "Message delivery retries")."""
+    """AWS also fails such a delivery at once and for good (SNS Developer Guide, "Message delivery retries")."""
     url, topic, dead = owner.sqs.create(), partner.create(), partner.sqs.create()
     let_in(owner, url, topic)
     arn = partner.subscribe(topic, owner.sqs.arn(url), RedrivePolicy=dead_letters(partner, dead))
@@ -109,7 +112,7 @@ def test_a_subscription_that_is_not_allowed_has_a_dead_letter_queue(owner: Sns, 
     partner.publish(topic, "not wanted")
     assert partner.notification(dead)["Message"] == "not wanted"
     assert owner.sqs.poll(url) == []
-    # A dead-letter queue has to allow the topic, too.
+    # The policy of the dead-letter queue must also allow the topic.
     mine = owner.sqs.create()
     change = {
         "SubscriptionArn": arn,
@@ -174,7 +177,7 @@ def test_who_receives_from_a_topic_can_list_and_end_it(owner: Sns, partner: Sns)
 
 
 def test_a_move_task_sends_to_its_destination(owner: Sns, partner: Sns) -> None:
-    """ "Required permissions" of StartMessageMoveTask: SendMessage on the destination."""
+    """ "Required permissions" of StartMessageMoveTask names SendMessage on the destination."""
     dead, theirs = partner.sqs.create(), owner.sqs.create()
     redrive = json.dumps({"deadLetterTargetArn": partner.sqs.arn(dead), "maxReceiveCount": 1})
     partner.sqs.create(RedrivePolicy=redrive)
@@ -187,7 +190,7 @@ def test_a_move_task_sends_to_its_destination(owner: Sns, partner: Sns) -> None:
 
 
 def test_a_policy_for_callers(owner: Sns, partner: Sns) -> None:
-    """Conditions hold for calls, too: "AWS global condition context keys" (IAM User Guide)."""
+    """Conditions also apply to calls: "AWS global condition context keys" (IAM User Guide)."""
     url = owner.sqs.create()
     send = {"QueueUrl": url, "MessageBody": "hello"}
     for condition, allowed in (
@@ -209,7 +212,7 @@ def test_a_policy_for_callers(owner: Sns, partner: Sns) -> None:
 
 
 def test_a_mobile_app_of_another_account_subscribes_to_nothing(owner: Sns, partner: Sns) -> None:
-    """An endpoint has no policy: its account alone may publish to it, and so subscribe it (our choice)."""
+    """An endpoint has no policy, so only its account may publish to it or subscribe it (our choice)."""
     made = owner.client.create_platform_application(
         Name=owner.sqs.name(), Platform="GCM", Attributes={"PlatformCredential": "secret"}
     )

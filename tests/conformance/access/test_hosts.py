@@ -1,7 +1,9 @@
-"""Whose name a request has in Host, in both deployments and in each API's form of errors. 421: RFC 9110, 15.5.20.
+"""Tests which Host names a request may use, in both deployments and in the error format of each API.
 
-QUEUE_REGIONS: an installation that serves some regions only. An endpoint of AWS answers a request that was signed
-for another region with SignatureDoesNotMatch ("Troubleshoot Signature Version 4 signing for AWS API requests", IAM User
+The status 421 is defined in RFC 9110, 15.5.20. QUEUE_REGIONS limits an installation to some regions. An endpoint of
+AWS answers a request that was signed for another region with SignatureDoesNotMatch ("Troubleshoot Signature Version 4
+signing for AWS API requests", IAM User Guide, "Credential scope"). It is our choice that the service refuses the
+target of a schedule when a client sets it.
 Guide, "Credential scope"); that a schedule's target is refused when it is set is our choice.
 """
 
@@ -31,7 +33,7 @@ CREDENTIALS = {
 
 
 def told(document: Any, name: str) -> str:
-    """The sentence in an error."""
+    """Returns the message of an error."""
     text = str(document[name])
     assert "rebind.evil.example" in text
     return text
@@ -61,7 +63,7 @@ def test_another_name_is_refused(raw: Raw, settings: Mapping[str, str]) -> None:
         told(native.json()["error"], "message"), transaction.text,
     )  # fmt: skip
     assert all("QUEUE_ALLOWED_HOSTS" in sentence for sentence in sentences)
-    assert raw.http.get(f"{url}/v1/cert", headers=EVIL).status_code in {200, 404}  # public, whatever the name
+    assert raw.http.get(f"{url}/v1/cert", headers=EVIL).status_code in {200, 404}  # the certificate is public
 
 
 def test_names_that_need_no_setting(raw: Raw) -> None:
@@ -122,10 +124,10 @@ def test_requests(sqs: Sqs) -> None:
     ):
         assert (refusal.code, refusal.status) == ("SignatureDoesNotMatch", 403)
         assert refusal.message == "Credential should be scoped to a valid region, not 'us-east-1'."
-    gone = "AWS.SimpleQueueService.NonExistentQueue"  # a URL of a region that is not served is of no queue
+    gone = "AWS.SimpleQueueService.NonExistentQueue"  # a URL of a region that is not served names no queue
     assert served[0].code("purge_queue", QueueUrl=f"http://h/us-east-1/000000000000/{name}") == gone
     assert Sns(stranger).refusal("create_topic", Name=name)[:2] == ("SignatureDoesNotMatch", 403)
-    # Nothing was made.
+    # The request creates no queue.
     assert sqs.code("get_queue_url", QueueName=name) == "AWS.SimpleQueueService.NonExistentQueue"
 
 
@@ -136,7 +138,7 @@ def test_signed_requests(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
 
 
 def test_who_names_no_region(raw: Raw) -> None:
-    """A request without a scope belongs to QUEUE_REGION."""
+    """A request without a credential scope belongs to QUEUE_REGION."""
     here = Raw(raw.sqs.with_settings(SERVED), raw.http)
     assert here.json("ListQueues", BODY).status_code == 200
     assert here.json("ListQueues", BODY, authorization=scope("eu-west-1")).status_code == 200
@@ -152,7 +154,7 @@ def test_the_peek_endpoint(raw: Raw) -> None:
         raw.http.get(f"{here.endpoint_url}/_aws/sqs/messages/{region}/000000000000/none").status_code
         for region in ("eu-west-1", "us-east-1")
     ]
-    assert answers == [400, 403]  # no such queue; no such region
+    assert answers == [400, 403]  # the queue does not exist; the region does not exist
 
 
 def test_arns_of_other_regions(sqs: Sqs) -> None:

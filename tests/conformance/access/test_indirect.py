@@ -1,6 +1,8 @@
-"""Every way in which one account's request reaches another account's queue or topic, against policies that do not quite
-allow it: nothing happens. Each way has a twin that works once the policy allows it. Sources: "Policy evaluation logic"
-and "IAM JSON policy element reference" (IAM User Guide); docs/access.md."""
+"""One account cannot reach another account's queue or topic if a policy almost allows it.
+
+Each test also shows that the request works after the policy allows it. Sources: "Policy evaluation logic" and "IAM
+JSON policy element reference" (IAM User Guide); docs/access.md.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ SOURCES = {
 
 
 class Setup(NamedTuple):
-    """The partner, who has a topic, a standard queue with dead letters and a schedule; the owner's queue and topic."""
+    """The resources of two accounts. The partner has a topic, a standard queue with dead letters and a schedule; the
+    owner has a queue and a topic.
+    """
 
     owner: Sns
     partner: Sns
@@ -39,7 +43,9 @@ class Setup(NamedTuple):
 
 
 class Way(NamedTuple):
-    """`principal`: the caller to allow; a service acts for the partner's `name`. `reach`: what the partner does."""
+    """`principal` is the caller that the policy allows; a service acts for the partner's resource `name`. `reach` is
+    the partner's request.
+    """
 
     principal: str
     action: str
@@ -79,7 +85,7 @@ def schedule(setup: Setup, chosen: dict[str, Any]) -> Any:
 
 def change_schedule(setup: Setup) -> Any:
     own = setup.scheduler.given(Name=setup.schedule, Target=target(setup.partner.sqs.arn(setup.dead)))
-    with suppress(setup.scheduler.client.exceptions.ConflictException):  # it is there from the attempt before
+    with suppress(setup.scheduler.client.exceptions.ConflictException):  # an earlier attempt created it
         setup.scheduler.client.create_schedule(**own)
     return setup.scheduler.client.update_schedule(**{**own, "Target": target(setup.queue_arn)})
 
@@ -131,7 +137,7 @@ WAYS = {
 
 
 def statement(setup: Setup, way: Way) -> dict[str, Any]:
-    """What allows exactly this."""
+    """Returns a statement that allows exactly this way."""
     resource = setup.foreign_topic if way.on_topic else setup.queue_arn
     allows = {"Effect": "Allow", "Action": way.action, "Resource": resource}
     if way.principal == PARTNER:
@@ -149,7 +155,7 @@ def statement(setup: Setup, way: Way) -> dict[str, Any]:
 
 
 def almost(setup: Setup, way: Way) -> list[list[dict[str, Any]]]:
-    """Policies that do not allow it, though each lacks little."""
+    """Returns policies that do not allow this way, although each of them is wrong in one detail only."""
     good = statement(setup, way)
     service = way.principal != PARTNER
     others: list[dict[str, Any]] = [

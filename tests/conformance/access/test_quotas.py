@@ -1,6 +1,6 @@
-"""How much an account may have. Sources: quotas of SNS and EventBridge Scheduler (AWS General Reference); OverLimit
-(SQS API reference) is our choice, since AWS has no quota of queues, as is Throttled (botocore's model of SNS) for
-webhooks.
+"""Tests the quotas of an account. Sources: quotas of SNS and EventBridge Scheduler (AWS General Reference). OverLimit
+(SQS API reference) is our choice, because AWS has no quota of queues. Throttled (botocore's model of SNS) for webhooks
+is our choice, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _accounts = count(700_000_000_000)
 
 @pytest.fixture
 def caller(sqs: Sqs) -> Sqs:
-    """An account that has nothing yet."""
+    """Returns an account that has no resources."""
     return sqs.with_settings(SETTINGS).caller(account=str(next(_accounts)))
 
 
@@ -39,7 +39,7 @@ def test_queues(caller: Sqs) -> None:
     refusal = caller.refusal("create_queue", QueueName=names[2])
     assert (refusal.code, refusal.status) == ("OverLimit", 403)
     assert refusal.message == "An account can have 2 queues."
-    url = caller.client.create_queue(QueueName=names[0])["QueueUrl"]  # it is there
+    url = caller.client.create_queue(QueueName=names[0])["QueueUrl"]  # the queue exists
     caller.client.delete_queue(QueueUrl=url)
     caller.client.create_queue(QueueName=names[2])
 
@@ -58,7 +58,9 @@ def test_topics_and_subscriptions(caller: Sqs) -> None:
 
 
 def test_endpoints_of_mobile_apps(caller: Sqs) -> None:
-    """A token that has an endpoint gets it also then: CreatePlatformEndpoint "is idempotent" (API reference)."""
+    """At the quota, CreatePlatformEndpoint still returns the existing endpoint of a token, because it "is idempotent"
+    (API reference).
+    """
     sns = Sns(caller)
     secret = {"PlatformCredential": "secret"}
     name = caller.name()
@@ -93,7 +95,7 @@ Count = Callable[[], None]
 
 @pytest.fixture
 def count_webhooks(clock: Clock) -> Iterator[Count]:
-    """What the worker `maintain` does, with a quota of two."""
+    """Returns a function that counts like the worker `maintain`, with a quota of two."""
 
     def find(most: int) -> None:
         clock.connection.execute("select queue.find_delivery_excess(%s)", (most,))
@@ -103,7 +105,7 @@ def count_webhooks(clock: Clock) -> Iterator[Count]:
 
 
 def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
-    """Nothing of a publish is stored; topics without URLs and other accounts go on."""
+    """The service stores nothing of a refused publish. Topics without URLs and other accounts still work."""
     caller = sqs.caller(account=str(next(_accounts)))
     sns, database = Sns(caller), caller.clock.connection
     topic, quiet = sns.create(), sns.create()
@@ -112,7 +114,7 @@ def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
     arn = sns.subscribe(topic, "https://example.com/", "https")
     database.execute("update queue.subscription set confirmed = true where arn = %s", (arn,))
     sns.publish(topic)
-    count_webhooks()  # the confirmation waits, too
+    count_webhooks()  # the confirmation counts as well
     code, status, text = sns.refusal("publish", TopicArn=topic, Message="no")
     assert (code, status) == ("Throttled", 429)
     assert text == "1000000 deliveries of an account can wait."
@@ -130,7 +132,7 @@ def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
 
 
 def test_messages_for_the_gateway(sqs: Sqs) -> None:
-    """As many wait for it as webhooks for URLs, which go on."""
+    """The quota of the gateway's messages is separate from the quota of the webhooks, which still work."""
     caller = sqs.caller(account=str(next(_accounts)))
     sns, database = Sns(caller), caller.clock.connection
     topic, phone = sns.create(), "+15550100123"
@@ -176,10 +178,9 @@ def test_webhooks_of_events(raw: Raw, clock: Clock, count_webhooks: Count) -> No
 
 
 # --- request rate ----------------------------------------------------------------------------------------------------
-# Requests a second, in both deployments and in each API's form of errors.
-#
-# Sources: RequestThrottled (SQS API reference), ThrottledException (SNS, botocore's model), ThrottlingException
-# (EventBridge Scheduler, botocore's model); Retry-After: RFC 9110, 10.2.3. Whom the rate is for: docs/security.md.
+# The number of requests per second, in both deployments and in the error format of each API. Sources: RequestThrottled
+# (SQS API reference), ThrottledException (SNS, botocore's model), ThrottlingException (EventBridge Scheduler,
+# botocore's model); Retry-After: RFC 9110, 10.2.3. docs/security.md says which callers share a rate.
 
 
 RATE = {"QUOTA_REQUESTS_PER_SECOND": "1", "QUEUE_TRUST_FORWARDED": "true"}
@@ -195,7 +196,9 @@ def credentials(account: str, service: str = "sqs") -> dict[str, str]:
 
 
 def requests_of(raw: Raw, settings: Mapping[str, str]) -> dict[str, Ask]:
-    """A request of each API, from an address (a proxy's word for it) and with an account (the client's own)."""
+    """Returns a function that sends a request of each API; the proxy states the address, the client states the
+    account.
+    """
     url = raw.sqs.with_settings(settings).endpoint_url
 
     def from_(address: str, account: str, service: str = "sqs") -> dict[str, str]:
@@ -242,7 +245,9 @@ CODES = {
 @pytest.mark.parametrize("api", CODES)
 @pytest.mark.parametrize("access", [{}, PRESENCE], ids=["off", "presence"])
 def test_where_nobody_signs_an_address_is_a_caller(raw: Raw, access: Mapping[str, str], api: str) -> None:
-    """An account costs nothing to make up, so another one does not help; another address is another client."""
+    """A client can invent an account at no cost, so another account does not help it. Another address is another
+    client.
+    """
     ask = requests_of(raw, {**RATE, **access})[api]
     address, other = next(_addresses), next(_addresses)
     answers = (ask(address, f"{n:012d}") for n in range(MANY))
@@ -253,7 +258,7 @@ def test_where_nobody_signs_an_address_is_a_caller(raw: Raw, access: Mapping[str
 
 
 def test_where_requests_are_signed_an_account_is_a_caller(sqs: Sqs) -> None:
-    """Another account goes on, from the same address."""
+    """Another account can still send requests from the same address."""
     signed = sqs.with_settings({**SIGV4, **RATE})
     owner, partner = (
         signed.with_key(*new_key(sqs.deployments.database, str(next(_limited_accounts)))) for _ in range(2)

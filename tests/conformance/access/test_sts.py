@@ -1,5 +1,8 @@
-"""STS, which SDKs ask for credentials when AWS_ENDPOINT_URL moves every service here. Sources: the actions' pages of
-the STS API reference and botocore's model; what the credentials mean, and the refusal with access keys, is ours."""
+"""Tests of STS: SDKs ask it for credentials if AWS_ENDPOINT_URL names Penstock for every service.
+
+Sources: the actions' pages of the STS API reference and botocore's model. The meaning of the credentials and the
+refusal with access keys are our choice.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def test_credentials_mean_the_caller(sqs: Sqs, method: str, parameters: dict[str
 
 
 def test_a_profile_of_a_role(sqs: Sqs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on EKS: botocore asks STS before its first request to SQS."""
+    """As on EKS, botocore asks STS before its first request to SQS."""
     token = tmp_path / "token"
     token.write_text("eyJ0")
     for name, value in {
@@ -91,7 +94,7 @@ def test_a_profile_of_a_role(sqs: Sqs, tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_duration_that_cannot_be(
     sqs: Sqs, method: str, parameters: dict[str, str], seconds: int, limit: str
 ) -> None:
-    """The limits of botocore's model, in the words of AWS's services."""
+    """The limits come from botocore's model, the text from AWS's services."""
     with pytest.raises(ClientError) as caught:
         getattr(client(sqs, "sts"), method)(**parameters, DurationSeconds=seconds)
     error = caught.value.response["Error"]
@@ -111,7 +114,7 @@ def test_a_duration_that_cannot_be(
     ],
 )
 def test_members_that_cannot_be(sqs: Sqs, parameters: dict[str, str], shown: str) -> None:
-    """The limits of botocore's model."""
+    """The limits come from botocore's model."""
     with pytest.raises(ClientError) as caught:
         client(sqs, "sts").assume_role(**parameters)
     error = caught.value.response["Error"]
@@ -120,11 +123,12 @@ def test_members_that_cannot_be(sqs: Sqs, parameters: dict[str, str], shown: str
 
 
 def test_with_access_keys(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
-    """The answer names the caller; there are no roles and tokens, and the refusal says what to set."""
+    """The answer names the caller. Roles and tokens do not exist, and the error names the setting to use."""
     owner = sqs.with_settings(SIGV4).with_key(*keys[OWNER])
     answer = client(owner, "sts").get_caller_identity()
     answer.pop("ResponseMetadata")
-    # Of a root user ("GetCallerIdentity", API reference, and "IAM policy variables", the value of aws:userid).
+    # These are the values of a root user ("GetCallerIdentity", API reference, and "IAM policy variables", the value of
+    # aws:userid).
     assert answer == {"Account": OWNER, "UserId": OWNER, "Arn": f"arn:aws:iam::{OWNER}:root"}
     for method, parameters in TOKENS:
         with pytest.raises(ClientError) as caught:

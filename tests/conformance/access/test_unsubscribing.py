@@ -1,6 +1,8 @@
-"""Rights to end a subscription if requests are signed, in both deployments. Sources: Unsubscribe ("If the subscription
-requires authentication for deletion, only the owner of the subscription or the topic's owner can unsubscribe, and an
-Amazon Web Services signature is required"), ConfirmSubscription, AuthenticateOnUnsubscribe (SNS API reference).
+"""Tests who may end a subscription if requests are signed, in both deployments.
+
+Sources: Unsubscribe ("If the subscription requires authentication for deletion, only the owner of the subscription or
+the topic's owner can unsubscribe, and an Amazon Web Services signature is required"), ConfirmSubscription,
+AuthenticateOnUnsubscribe (SNS API reference).
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def stranger(sns: Sns, keys: dict[str, tuple[str, str]]) -> Sns:
 
 
 def unsigned(sns: Sns, way: str, **parameters: str) -> httpx.Response:
-    """GET or POST with all in the address, or POST with a form."""
+    """Sends an unsigned GET or POST with all parameters in the URL, or a POST with a form."""
     text, url = urlencode({**VERSION, **parameters}), f"{sns.sqs.endpoint_url}/"
     if way == "form":
         return plain_http.post(url, content=text.encode(), headers={"content-type": FORM})
@@ -51,7 +53,9 @@ WAYS = ("GET", "POST", "form")
 def test_whoever_knows_the_subscription_ends_it_without_a_signature(
     owner: Sns, stranger: Sns, protocol: str, way: str
 ) -> None:
-    """The UnsubscribeURL is in every message, of queues too. A signature counts, though, for whose it is."""
+    """Every message contains the UnsubscribeURL, also a message to a queue. If the request is signed, the signer must
+    have the right.
+    """
     topic = owner.create()
     if protocol == "sqs":
         url, arn = owner.queue(topic)
@@ -109,8 +113,8 @@ def test_nothing_else_passes_as_such_a_link(owner: Sns, query: str, form: str) -
 
 
 # --- links -----------------------------------------------------------------------------------------------------------
-# Where the links of SNS messages lead, in both deployments: never to a host that only an unsigned request, or a
-# header that no signature covers, has named. Messages: "Parsing message formats" (SNS Developer Guide).
+# The links of SNS messages never lead to a host that is named only by an unsigned request or by an unsigned header, in
+# both deployments. Messages: "Parsing message formats" (SNS Developer Guide).
 
 
 EVIL = {"host": "evil.example"}
@@ -118,7 +122,7 @@ LINKS = ("SubscribeURL", "SigningCertURL")
 
 
 def roots(message: Mapping[str, str], *names: str) -> set[str]:
-    """Scheme and host of links."""
+    """Returns the scheme and the host of the message's links."""
     return {message[name].partition("//")[0] + "//" + message[name].split("/")[2] for name in names}
 
 
@@ -149,7 +153,7 @@ def test_whoever_follows_the_link_does_not_choose_the_next_one(
 
 
 def test_nor_does_a_publisher_by_the_name_that_it_signs(sns: Sns, keys: dict[str, tuple[str, str]]) -> None:
-    """The request is good, for a name that the service does not know."""
+    """The request is valid, but the service does not know the signed Host name."""
     owner = Sns(sns.sqs.with_settings(SIGV4).with_key(*keys[OWNER]))
     topic = owner.create()
     url, _ = owner.queue(topic)

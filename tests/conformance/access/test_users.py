@@ -1,5 +1,6 @@
-"""What users may do, in both deployments and both protocols. Sources: "Policy evaluation logic" and "Cross-account
-policy evaluation logic" (IAM User Guide)."""
+"""Tests what users may do, in both deployments and both protocols. Sources: "Policy evaluation logic" and
+"Cross-account policy evaluation logic" (IAM User Guide).
+"""
 
 from __future__ import annotations
 
@@ -25,13 +26,13 @@ MakeUser = Callable[..., Sqs]
 
 @pytest.fixture
 def owner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sqs:
-    """The account itself."""
+    """Returns the account itself."""
     return sqs.with_settings(SETTINGS).with_key(*keys[OWNER])
 
 
 @pytest.fixture
 def user(sqs: Sqs, installation: Database) -> MakeUser:
-    """Makes a user with these policies: names, or statements."""
+    """Returns a function that creates a user with these policies, given as names or statements."""
 
     def make(*policies: Any, account: str = OWNER, name: str = "") -> Sqs:
         name = name or f"user-{next(_numbers)}"
@@ -96,7 +97,7 @@ def test_a_user_of_one_queue(owner: Sqs, user: MakeUser) -> None:
     caller.send(url, "hello")
     denied(caller, "send_message", QueueUrl=other, MessageBody="x")
     denied(caller, "receive_message", QueueUrl=url)
-    # Sources of the text: tests/unit/access/test_hosts.py.
+    # The sources of the text are in tests/unit/access/test_hosts.py.
     assert caller.refusal("send_message", QueueUrl=other, MessageBody="x").message == (
         f"User: arn:aws:iam::{OWNER}:user/{name} is not authorized to perform: sqs:sendmessage on resource: "
         f"{owner.arn(other)} "
@@ -108,14 +109,16 @@ def test_a_user_of_one_queue(owner: Sqs, user: MakeUser) -> None:
 
 
 def test_policies_of_user_and_queue_together(owner: Sqs, user: MakeUser) -> None:
-    """In one account either may allow, and a Deny of either wins."""
+    """In one account, either policy may allow a request, and a Deny of either policy wins."""
     url = owner.create()
     send = {"QueueUrl": url, "MessageBody": "x"}
     name = "named-" + owner.name()
     named = user(name=name)
     operate = user("operate")
     denied(named, "send_message", **send)
-    allow(owner, url, "sqs:SendMessage", principal=OWNER)  # the account: its users need their own policy
+    allow(
+        owner, url, "sqs:SendMessage", principal=OWNER
+    )  # the principal is the account: its users also need a policy
     denied(named, "send_message", **send)
     allow(owner, url, "sqs:SendMessage", principal=f"arn:aws:iam::{OWNER}:user/{name}")
     named.client.send_message(**send)
@@ -125,7 +128,9 @@ def test_policies_of_user_and_queue_together(owner: Sqs, user: MakeUser) -> None
     allow(owner, url, "sqs:*", effect="Deny", principal=OWNER)
     for caller in (named, operate, user("admin")):
         denied(caller, "set_queue_attributes", QueueUrl=url, Attributes={"Policy": ""})
-    owner.client.set_queue_attributes(QueueUrl=url, Attributes={"Policy": ""})  # the root user mends it
+    owner.client.set_queue_attributes(
+        QueueUrl=url, Attributes={"Policy": ""}
+    )  # the root user repairs the policy
     operate.client.send_message(**send)
 
 
@@ -160,7 +165,7 @@ PHONE = "+15550133333"
 
 
 def test_a_phone_number_needs_a_right_of_its_own(owner: Sqs, user: MakeUser) -> None:
-    """Our choice: text messages cost money, and `sns:Publish` on `*` is what every publisher of topics has."""
+    """This is our choice: text messages cost money, and every publisher of topics has `sns:Publish` on `*`."""
     every_topic = {"Effect": "Allow", "Action": "sns:Publish", "Resource": "*"}
     phones = {"Effect": "Allow", "Action": "penstock:PublishToPhoneNumber", "Resource": "*"}
     message = {"PhoneNumber": PHONE, "Message": "m"}
@@ -196,7 +201,7 @@ def test_endpoints_of_mobile_apps_are_their_accounts(
 
 
 def test_the_outbox_is_its_accounts(owner: Sqs, user: MakeUser, installation: Database) -> None:
-    """A user who may only look does not see what a message says."""
+    """A user with read access to the list does not see the text of a message."""
     to = "+15550144444"
     Sns(owner).client.publish(PhoneNumber=to, Message="m")
     found = []
@@ -229,7 +234,7 @@ def test_schedules(scheduler: Scheduler, installation: Database, keys: dict[str,
         {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": arn},
     ]
     callers = []
-    for number in (1, 2):  # the second one may also send
+    for number in (1, 2):  # the second user may also send
         with key_ring(installation) as ring:
             policy = json.dumps({"Statement": statements[:number]})
             list(ring.set_user(name := account.sqs.name(), [policy], OWNER, new=True))

@@ -1,4 +1,4 @@
-"""AWS JSON requests that no SDK makes. Sources: docs/errors.md; AWS JSON 1.0 protocol (Smithy)."""
+"""Tests of AWS JSON requests that no SDK sends. Sources: docs/errors.md; AWS JSON 1.0 protocol (Smithy)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def test_entries_of_a_wrong_type(raw: Raw) -> None:
 
 @pytest.mark.parametrize("number", [2**31, 2**63, 2**64, -(2**63), 10**30])
 def test_numbers_of_any_size(raw: Raw, number: int) -> None:
-    """Whole numbers out of range: refused, by the range or as no number of the type."""
+    """The service refuses whole numbers out of range, because of the range or because the number does not fit the
+    type.
+    """
     body = {"QueueUrl": raw.sqs.create(), "MaxNumberOfMessages": number}
     assert error(raw.json("ReceiveMessage", body))[:2] in (
         (400, "InvalidParameterValue"),
@@ -69,7 +71,7 @@ def test_numbers_of_any_size(raw: Raw, number: int) -> None:
 
 @cache
 def required() -> list[tuple[str, str]]:
-    """(action, member) of botocore's model."""
+    """Yields each action and required member of botocore's model."""
     model = botocore.session.get_session().get_service_model("sqs")
     names = [action.name for action in ACTIONS if action.service == "sqs"]
     shapes = {name: model.operation_model(name).input_shape for name in names}
@@ -97,7 +99,9 @@ GOOD: dict[str, Any] = {
 @pytest.mark.parametrize("value", [{}, {"null": None}], ids=["absent", "null"])
 @pytest.mark.parametrize(("action", "member"), required())
 def test_each_required_member(raw: Raw, action: str, member: str, value: dict[str, None]) -> None:
-    """botocore's model says what is required; without it MissingParameter names it. Null counts as absent."""
+    """botocore's model defines the required members. If one is absent or null, the service answers MissingParameter
+    with its name.
+    """
     body = {name: GOOD[name] for other, name in required() if other == action and name != member}
     answer = raw.json(action, {**body, **dict.fromkeys([member] * len(value))})
     assert error(answer) == refused("MissingParameter")
@@ -110,7 +114,7 @@ def test_no_body_at_all(raw: Raw, action: str) -> None:
 
 
 def test_members_that_nobody_knows(raw: Raw) -> None:
-    """Clients may be newer than the service: unknown members are ignored."""
+    """The service ignores unknown members, because clients may be newer than the service."""
     url = raw.sqs.create()
     assert (
         raw.json("SendMessage", {"QueueUrl": url, "MessageBody": "x", "Colour": {"a": [1]}}).status_code
@@ -142,7 +146,7 @@ def test_escaped_characters_are_checked_too(raw: Raw, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["\\ud800", "\\udc00x", "\\ud800\\ud800"])
 def test_half_a_character(raw: Raw, text: str) -> None:
-    """A lone surrogate is no character: refused, whoever notices it first."""
+    """The service refuses a lone surrogate in every part of a request, because it is not a character."""
     url = raw.sqs.create()
     body = f'{{"QueueUrl":"{url}","MessageBody":"{text}"}}'.encode()
     assert error(raw.json("SendMessage", body))[:2] in (
@@ -158,7 +162,7 @@ def test_a_pair_of_surrogates_is_a_character(raw: Raw) -> None:
 
 
 def test_one_mebibyte_of_escapes(raw: Raw) -> None:
-    """The limit is of the text, not of its spelling: 1 MiB written as \\u0041 is 6 MiB on the wire."""
+    """The limit applies to the text, not to its JSON form: 1 MiB written as \\u0041 is 6 MiB on the wire."""
     url = raw.sqs.create()
     body = b'{"QueueUrl":"%s","MessageBody":"%s"}' % (url.encode(), MIB * b"\\u0041")
     answer = raw.json("SendMessage", body)
@@ -168,7 +172,9 @@ def test_one_mebibyte_of_escapes(raw: Raw) -> None:
 
 
 def test_the_largest_batch(raw: Raw) -> None:
-    """Ten messages with ten attributes each, a MiB in all, whose characters are all escaped (SendMessageBatch)."""
+    """The batch has ten messages with ten attributes each, 1 MiB in all, and every character is escaped
+    (SendMessageBatch).
+    """
     entries = [{"Id": f"{n}" * 80, **message} for n, message in enumerate(largest_batch(binary=False))]
     text = json.dumps({"QueueUrl": raw.sqs.create(), "Entries": entries}).replace("A", "\\u0041")
     answer = raw.json("SendMessageBatch", text.encode())
@@ -186,14 +192,14 @@ def test_binary_that_is_not_base64(raw: Raw) -> None:
 
 
 def test_a_request_of_seven_mebibytes(raw: Raw) -> None:
-    """Our choice: 413 beyond 6.25 MiB; nothing that is valid is as long."""
+    """The service answers 413 for more than 6.25 MiB (our choice). Every valid request is shorter."""
     body = b'{"QueueUrl":"' + b"x" * 7 * MIB + b'"}'
     answer = raw.json("SendMessage", body)
     assert is_lambdas_refusal(raw, answer) or error(answer) == refused("RequestEntityTooLarge", 413)
 
 
 def test_unsigned_and_badly_signed(raw: Raw) -> None:
-    """Signatures are not checked: whoever can reach the service may use it."""
+    """The service does not check signatures, so every client that can connect may use it."""
     url = raw.sqs.create()
     for header in (
         "",
@@ -209,7 +215,7 @@ def test_unsigned_and_badly_signed(raw: Raw) -> None:
 
 @pytest.mark.parametrize("region", ["", "US-EAST-1", "a' or true --", "%00", "x" * 33, "ä"])
 def test_regions_that_cannot_be(raw: Raw, region: str) -> None:
-    """The default region is taken: the text never reaches an ARN."""
+    """The service uses the default region, and the text never appears in an ARN."""
     url = raw.sqs.create()
     header = f"AWS4-HMAC-SHA256 Credential=key/20250101/{region}/sqs/aws4_request, Signature=x"
     body = {"QueueUrl": url, "AttributeNames": ["QueueArn"]}
@@ -218,7 +224,7 @@ def test_regions_that_cannot_be(raw: Raw, region: str) -> None:
 
 
 def test_the_url_is_built_from_the_host(raw: Raw) -> None:
-    """Reachable by this caller; X-Forwarded-Host counts only when it is trusted (by a setting)."""
+    """The URL works for this caller. X-Forwarded-Host counts only if a setting makes it trusted."""
     name = raw.sqs.name()
     headers = {"host": "queues.internal:8080", "x-forwarded-host": "evil.example"}
     answer = raw.json("CreateQueue", {"QueueName": name}, **headers)
@@ -226,7 +232,7 @@ def test_the_url_is_built_from_the_host(raw: Raw) -> None:
 
 
 def test_an_empty_answer(raw: Raw) -> None:
-    """An action without a result answers 200 with an empty body; every answer has its own id."""
+    """An action without a result answers 200 with an empty body. Every answer has a different request id."""
     url = raw.sqs.create()
     answers = [
         raw.json("SetQueueAttributes", {"QueueUrl": url, "Attributes": {"DelaySeconds": "1"}}) for _ in "ab"

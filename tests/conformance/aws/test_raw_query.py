@@ -1,4 +1,4 @@
-"""Query requests that no SDK makes. Source: Developer Guide, "Making Query API requests"
+"""Tests of Query requests that no SDK sends. Source: Developer Guide, "Making Query API requests"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-making-api-requests.html).
 """
 
@@ -24,7 +24,7 @@ def send(url: str, **more: str) -> dict[str, str]:
 
 # --- where a request may go ------------------------------------------------------------------------------------------
 def test_the_path_of_the_queue(raw: Raw) -> None:
-    """Query also arrives on POST and GET of the queue URL's own path."""
+    """A Query request may also use POST or GET on the path of the queue URL."""
     url = raw.sqs.create()
     assert raw.query({"Action": "SendMessage", "MessageBody": "by post"}, path_of(url)).status_code == 200
     assert raw.get(path_of(url), "Action=SendMessage&MessageBody=by%20get").status_code == 200
@@ -39,7 +39,7 @@ def test_a_get_on_the_path_of_no_queue(raw: Raw) -> None:
 
 
 def test_a_get_without_an_action(raw: Raw) -> None:
-    """A browser on a queue URL. Recorded at AWS: an empty element in XML, whatever is accepted."""
+    """A browser opens a queue URL. As recorded at AWS, the answer is an empty XML element for every Accept header."""
     url = raw.sqs.create()
     for accept in ("*/*", "application/json"):
         answer = raw.get(path_of(url), "", accept=accept)
@@ -50,14 +50,16 @@ def test_a_get_without_an_action(raw: Raw) -> None:
 
 @pytest.mark.parametrize("action", ["CreateQueue", "ListQueues", "GetQueueUrl", "Publish"])
 def test_actions_of_no_queue_on_a_queues_own_url(raw: Raw, action: str) -> None:
-    """Recorded at AWS: InvalidAction."""
+    """The answer InvalidAction was recorded at AWS."""
     path = path_of(raw.sqs.create())
     refusal = refused("InvalidAction")
     assert error(raw.query({"Action": action, "QueueName": "q", "Message": "m"}, path)) == refusal
 
 
 def test_forms_of_a_queues_path(raw: Raw) -> None:
-    """Slashes at the end (examples of the API reference have one); a region; a name, as of the SDK for Java 1."""
+    """Paths may end in slashes (as in examples of the API reference), contain a region, or be a name alone (SDK for
+    Java 1).
+    """
     path = path_of(raw.sqs.create())
     body = {"Action": "SendMessage", "MessageBody": "m"}
     for form in (
@@ -75,7 +77,9 @@ def test_forms_of_a_queues_path(raw: Raw) -> None:
 
 
 def test_a_form_that_names_a_target(raw: Raw) -> None:
-    """Amazon::SQS::Simple for Perl sends a form and X-Amz-Target: the type of the body decides."""
+    """Amazon::SQS::Simple for Perl sends a form and X-Amz-Target; the service decides by the content type of the
+    body.
+    """
     body = {"Action": "ListQueues", "QueueNamePrefix": "none"}
     answer = raw.query(body, **{"x-amz-target": "AmazonSQS.ListQueues"})
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/xml")
@@ -94,7 +98,9 @@ PRESIGNED = {
 
 
 def test_a_presigned_url(raw: Raw) -> None:
-    """SigV4 in the query string. Not checked, but it says who calls, from which region."""
+    """The query string has a SigV4 signature. The service does not check it, but takes the account and the region from
+    it.
+    """
     owner = raw.sqs.caller(account="111122223333", region="eu-west-1")
     url = owner.create()
     assert raw.get(path_of(url), urlencode(PRESIGNED)).status_code == 200
@@ -166,7 +172,7 @@ def test_missing_parameters(raw: Raw, missing: str) -> None:
 
 
 def test_indexes_of_any_size(raw: Raw) -> None:
-    """An index is a name: `999999999` is one entry, not an array of a thousand million."""
+    """An index is only a name: `999999999` makes one entry, not an array of a thousand million."""
     url = raw.sqs.create()
     number = "MessageAttribute.999999999"
     attribute = {
@@ -193,7 +199,7 @@ def test_one_byte_too_many(raw: Raw) -> None:
 
 
 def test_one_mebibyte_of_escapes(raw: Raw) -> None:
-    """The limit is of the text, not of its spelling: 3 MiB on the wire."""
+    """The limit applies to the text, not to its encoded form, which is 3 MiB on the wire."""
     url = raw.sqs.create()
     body = b"Action=SendMessage&QueueUrl=%b&MessageBody=%b" % (quote(url, safe="").encode(), MIB * b"%41")
     assert raw.query(body).status_code == 200
@@ -202,7 +208,9 @@ def test_one_mebibyte_of_escapes(raw: Raw) -> None:
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_the_largest_batch(raw: Raw, binary: bool) -> None:
-    """Ten messages with ten attributes each, a MiB in all (SendMessageBatch); base64 makes 1.4 MiB of binary values."""
+    """The batch has ten messages with ten attributes each, 1 MiB in all (SendMessageBatch). base64 makes 1.4 MiB of
+    binary values.
+    """
     parameters = {"Action": "SendMessageBatch", "QueueUrl": raw.sqs.create()}
     for number, message in enumerate(largest_batch(binary), 1):
         entry = f"SendMessageBatchRequestEntry.{number}"
@@ -266,7 +274,7 @@ def test_hostile_urls(raw: Raw, url: str) -> None:
 
 
 def test_texts_in_errors_are_escaped(raw: Raw) -> None:
-    """What the client sent comes back as text, not as markup."""
+    """The error escapes the client's text, so that it is not markup."""
     answer = raw.query({"Action": "<script>&"})
     assert "<script>" not in answer.text
     assert "&lt;script&gt;&amp;" in answer.text
@@ -279,7 +287,7 @@ CONTAINER = pytest.mark.parametrize("raw", ["container"], indirect=True)
 @CONTAINER
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE"])
 def test_other_methods(raw: Raw, method: str) -> None:
-    """Never an action, never our fault (404 or 405)."""
+    """The service performs no action and answers 404 or 405, never a server error."""
     answer = raw.http.request(method, raw.sqs.endpoint_url + "/?Action=ListQueues")
     assert 400 <= answer.status_code < 500
 

@@ -1,7 +1,8 @@
-"""NUL and lone surrogates, which PostgreSQL cannot store: in every text of every action they are the client's mistake.
+"""Tests of NUL and lone surrogates: the service answers a client error for each text of each action.
 
-In each member and each attribute, in each protocol, as they are and as JSON writes them within documents such as filter
-policies. `_clean_log` of conftest.py sees to it that PostgreSQL writes no error, in which texts of clients would stand.
+PostgreSQL cannot store these characters. The tests put them into each member and attribute in each protocol, directly
+and as JSON escapes in documents such as filter policies. `_clean_log` of conftest.py checks that PostgreSQL logs no
+error, because such an error would contain texts of clients.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tests.support.conformance.valid_requests import sqs as sqs_actions
 from tests.support.local_lambda.events import Request, Response
 
 UNSTORABLE = ("a\0b", "a\ud800b")
-# What attributes may be that are documents.
+# The attributes that may be documents.
 DOCUMENTS = (
     '{"a": ["b\\u0000"]}', '{"a\\u0000": ["b"]}', '{"a": ["b\\ud800"]}', '{"a\\udc00": ["b"]}',
     '{"a": [{"prefix": "\\u0000"}]}', '{"a": [{"wildcard": "\\ud800*"}]}', '{"Statement": [], "Id": "\\u0000"}',
@@ -43,16 +44,16 @@ DOCUMENTS = (
     '{"http": {"requestPolicy": {"headerContentType": "\\u0000"}}}',
     '{"default": "\\u0000"}', '{"default": "x", "sqs": "\\ud800"}', '"\\ud800"', "\\u0000",
 )  # fmt: skip
-# Members that nothing stores or asks the database for.
+# The service neither stores these members nor searches the database for them.
 UNUSED = {
-    ("ListQueues", ("QueueNamePrefix",)),  # no queue's name begins so: no queues
-    ("ReceiveMessage", ("MessageAttributeNames", 0)),  # nor does an attribute's name
-    ("ConfirmSubscription", ("AuthenticateOnUnsubscribe",)),  # anything but true is false
-    ("Publish", ("TargetArn",)),  # it counts without a TopicArn alone
+    ("ListQueues", ("QueueNamePrefix",)),  # no name of a queue begins with it, so the list is empty
+    ("ReceiveMessage", ("MessageAttributeNames", 0)),  # no name of an attribute contains it
+    ("ConfirmSubscription", ("AuthenticateOnUnsubscribe",)),  # every value but true means false
+    ("Publish", ("TargetArn",)),  # the service reads it only if TopicArn is absent
 }
 QUEUE = {**sqs_attributes.STANDARD, **sqs_attributes.FIFO, **sqs_attributes.EXTENSIONS}
 TOPIC = {**sns_attributes.TOPIC, **sns_attributes.FIFO_TOPIC}
-# How an action takes an attribute: by which members, and which there are.
+# For each action, the members that hold attributes, and the names of these attributes.
 ATTRIBUTES: dict[str, tuple[str, Any]] = {
     "CreateQueue": ("Attributes", QUEUE),
     "SetQueueAttributes": ("Attributes", QUEUE),
@@ -63,11 +64,11 @@ ATTRIBUTES: dict[str, tuple[str, Any]] = {
 }
 
 Path = tuple[str | int, ...]
-ENTRY, KEY, VALUE = 0, -1, -2  # of a list; of a map
+ENTRY, KEY, VALUE = 0, -1, -2  # ENTRY is an item of a list, KEY and VALUE belong to a map
 
 
 def texts(shape: Any, path: Path = ()) -> Iterator[Path]:
-    """Where texts may be in a request."""
+    """Yields the paths of all texts in a request."""
     match shape.type_name:
         case "string":
             yield path
@@ -82,7 +83,7 @@ def texts(shape: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def with_text(given: Any, path: Path, text: str) -> Any:
-    """The members with this text; the structure around it is made."""
+    """Returns the members with this text at `path`, and creates the structure around it."""
     if not path:
         return text
     first, *rest = path
@@ -104,7 +105,9 @@ def with_attribute(given: Members, action: str, name: str, text: str) -> Members
 
 
 def tried_texts(where: Path) -> tuple[str, ...]:
-    """The texts to put into a member: documents into those that may be one."""
+    """Returns the texts to put into a member. Texts within a document are only used for members that may be
+    documents.
+    """
     last = where[-1]
     may_be_document = last in {VALUE, "AttributeValue", "Message", "Input"} or str(last).endswith("Policy")
     return (*UNSTORABLE, *DOCUMENTS) if may_be_document else UNSTORABLE
@@ -131,7 +134,7 @@ def by_query(service: str, action: str, given: Members) -> Request:
 
 
 def by_rest(service: str, action: str, given: Members) -> Request | None:
-    """None: botocore cannot write a surrogate into a path."""
+    """Returns None if botocore cannot write a surrogate into a path."""
     operation = operation_of(service, action, "rest")
     try:
         asked = scheduler_actions.SERIALIZER.serialize_to_request(given, operation)
@@ -157,7 +160,7 @@ CASES = [
 
 
 class Caller:
-    """Prepares good calls and sends bad ones, to the container."""
+    """Prepares valid calls and sends invalid ones to the container."""
 
     def __init__(self, deployments: Deployments, clock: Clock) -> None:
         self._sqs = Sqs(deployments, clock, "container", "json")
@@ -181,14 +184,16 @@ def caller(deployments: Deployments, clock: Clock) -> Caller:
 
 
 def is_refused(answer: Response) -> bool:
-    """4xx, or in a batch an entry that failed by the client's fault."""
+    """Returns whether the status is 4xx, or whether an entry of a batch failed with a sender's fault."""
     failed = b'"SenderFault":true' in answer.body or b"<SenderFault>true" in answer.body
     return 400 <= answer.status < 500 or (answer.status == 200 and failed)
 
 
 @pytest.mark.parametrize(("service", "action", "protocol"), CASES)
 def test_no_text_is_our_mistake(caller: Caller, service: str, action: str, protocol: str) -> None:
-    """A document that has such a character escaped is itself a text that can be stored: it may be taken."""
+    """The service may accept a document with the escaped form of such a character, because PostgreSQL can store that
+    text.
+    """
     good = caller.good(service, action)
     shape = operation_of(service, action, protocol).input_shape
     tried = [

@@ -1,4 +1,4 @@
-"""moto as a second voice on schedules and their groups; how is in test_sqs.py."""
+"""Compares schedules and their groups with moto; test_sqs.py describes the method."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def targeting(**changes: Any) -> Callable[[Any, str], None]:
 
 
 def on(method: str, *, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
-    """A call about a new schedule, or about none."""
+    """Returns a call about a new schedule, or about a missing one."""
 
     def action(scheduler: Any, name: str) -> None:
         scheduler.create_schedule(**given(name))
@@ -69,7 +69,7 @@ def group(suffix: str = "", **more: Any) -> Callable[[Any, str], None]:
 
 
 def on_group(method: str, *, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
-    """A call about a new group, or about none."""
+    """Returns a call about a new group, or about a missing one."""
 
     def action(scheduler: Any, name: str) -> None:
         scheduler.create_schedule_group(Name=name)
@@ -85,7 +85,7 @@ def in_group(scheduler: Any, name: str) -> None:
 
 
 def tags(method: str, *, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
-    """A call about the tags of a new group, or of none."""
+    """Returns a call about the tags of a new group, or of a missing one."""
 
     def action(scheduler: Any, name: str) -> None:
         arn = scheduler.create_schedule_group(Name=name)["ScheduleGroupArn"]

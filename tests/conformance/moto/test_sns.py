@@ -1,4 +1,4 @@
-"""moto as a second voice on topics and subscriptions; how is in test_sqs.py."""
+"""Compares topics and subscriptions with moto; test_sqs.py describes the method."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def topic(sns: Any, name: str, **attributes: str) -> str:
 def on(
     method: str, *, fifo: bool = False, missing: bool = False, member: str = "TopicArn", **parameters: Any
 ) -> Callable[[Any, str], None]:
-    """A call on a new topic, or on none."""
+    """Returns a call on a new topic, or on a missing one."""
 
     def action(sns: Any, name: str) -> None:
         arn = topic(sns, f"{name}.fifo", **FIFO) if fifo else topic(sns, name)
@@ -50,7 +50,7 @@ def filtering(policy: Any, **attributes: str) -> Callable[[Any, str], None]:
 
 
 def change(name: str, value: str) -> Callable[[Any, str], None]:
-    """SetSubscriptionAttributes on a queue's subscription."""
+    """Returns a call of SetSubscriptionAttributes on a queue's subscription."""
 
     def action(sns: Any, topic_name: str) -> None:
         made = sns.subscribe(TopicArn=topic(sns, topic_name), Protocol="sqs", Endpoint=QUEUE)
@@ -197,7 +197,7 @@ def test_every_difference_has_a_reason() -> None:
 
 
 # --- sns devices -----------------------------------------------------------------------------------------------------
-# moto as a second voice on platform applications, endpoints and text messages; how is in test_sqs.py.
+# Compares platform applications, endpoints and text messages with moto; test_sqs.py describes the method.
 
 
 SECRET = {"PlatformCredential": "secret", "PlatformPrincipal": "principal"}
@@ -228,7 +228,7 @@ def create_application_again(**attributes: str) -> Callable[[Any, str], None]:
 
 
 def on_application(method: str, *, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
-    """A call about a new platform application, or about none."""
+    """Returns a call about a new platform application, or about a missing one."""
 
     def action(sns: Any, name: str) -> None:
         arn = application(sns, name)
@@ -256,7 +256,7 @@ def register_twice(first: dict[str, Any], second: dict[str, Any]) -> Callable[[A
 
 
 def on_endpoint(method: str, *, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
-    """A call about a new endpoint, or about none."""
+    """Returns a call about a new endpoint, or about a missing one."""
 
     def action(sns: Any, name: str) -> None:
         arn = endpoint(sns, name)
@@ -266,7 +266,7 @@ def on_endpoint(method: str, *, missing: bool = False, **parameters: Any) -> Cal
 
 
 def push(**attributes: str) -> Callable[[Any, str], None]:
-    """Publishes to an endpoint with these attributes."""
+    """Returns a call that publishes to an endpoint with these attributes."""
 
     def action(sns: Any, name: str) -> None:
         sns.publish(TargetArn=endpoint(sns, name, Attributes=attributes), Message="m")
@@ -275,7 +275,7 @@ def push(**attributes: str) -> Callable[[Any, str], None]:
 
 
 def push_after(method: str) -> Callable[[Any, str], None]:
-    """Publishes to an endpoint after a call about it."""
+    """Returns a call that publishes to an endpoint after a call about it."""
 
     def action(sns: Any, name: str) -> None:
         arn = endpoint(sns, name)

@@ -1,7 +1,7 @@
-"""moto as a second voice: the same calls against moto, an independent reading of the same documentation.
+"""Sends the same calls to Penstock and to moto, an independent implementation of the same documentation.
 
-Expectations never come from moto: they are in the other modules, with their sources. Where the two differ, the
-difference is listed here with the reason; one that is listed and has gone fails the test as well.
+The expected answers never come from moto; the other modules have them, with their sources. This module lists each
+difference with its reason. A test also fails if a listed difference no longer exists.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def queue(sqs: Any, name: str, **attributes: str) -> str:
 
 
 def received(sqs: Any, url: str, **more: Any) -> str:
-    """Send, receive; the handle."""
+    """Sends and receives a message, and returns its handle."""
     sqs.send_message(QueueUrl=url, MessageBody="x")
     return str(sqs.receive_message(QueueUrl=url, **more)["Messages"][0]["ReceiptHandle"])
 
@@ -110,7 +110,7 @@ def change_to(seconds: int) -> Callable[[Any, str], None]:
 def on(
     method: str, *, fifo: bool = False, missing: bool = False, **parameters: Any
 ) -> Callable[[Any, str], None]:
-    """A call on a new queue, or on none."""
+    """Returns a call on a new queue, or on a missing one."""
 
     def action(sqs: Any, name: str) -> None:
         url = queue(sqs, f"{name}.fifo", **FIFO) if fifo else queue(sqs, name)
@@ -208,7 +208,8 @@ def test_every_difference_has_a_reason() -> None:
 
 
 # --- newer sqs actions -----------------------------------------------------------------------------------------------
-# moto as a second voice on tags, permissions, dead-letter sources and message move tasks; how is in test_sqs.py.
+# Compares tags, permissions, dead-letter sources and message move tasks with moto; the head of this file describes the
+# method.
 
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:"
@@ -240,14 +241,14 @@ def tag_and_untag(sqs: Any, name: str) -> None:
 
 
 def tag_to_the_full(sqs: Any, name: str) -> None:
-    """Fifty tags, and then one."""
+    """Sets fifty tags and then one more."""
     url = queue(sqs, name)
     sqs.tag_queue(QueueUrl=url, Tags={str(number): "x" for number in range(50)})
     sqs.tag_queue(QueueUrl=url, Tags={"one more": "x"})
 
 
 def with_sources(action: Callable[[Any, str, str], Any]) -> Callable[[Any, str], None]:
-    """Done to a queue that two others send their dead letters to; `action` gets its URL and ARN."""
+    """Calls `action` on a queue that gets dead letters of two others; `action` gets its URL and ARN."""
 
     def whole(sqs: Any, name: str) -> None:
         url = queue(sqs, name)

@@ -1,8 +1,10 @@
-"""Every action of EventBridge Scheduler by every deployment: the good call is answered 200 with the members it should
-have; a required member that is absent, an invalid body and a path that leads nowhere are refused.
+"""Sends every action of EventBridge Scheduler to every deployment.
 
-Which members these are: "Response Elements" of each action in the API reference. botocore's model judges the shape, and
-its serializer writes the requests.
+The service answers a valid call with 200 and the expected members. It refuses a call without a required member, with
+an invalid body or with an unknown path.
+
+"Response Elements" of each action in the API reference lists the expected members. botocore's model checks the
+structure, and its serializer writes the requests.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, R
 
 # --- how it is asked -------------------------------------------------------------------------------------------------
 def by_rest(action: str, given: Members) -> Request:
-    """As botocore writes it."""
+    """Returns the request as botocore writes it."""
     asked = SERIALIZER.serialize_to_request(given, MODEL.operation_model(action))
     query: Mapping[str, Any] = asked["query_string"]
     headers = (("Content-Type", "application/json"), ("Host", "queues.internal"))
@@ -45,7 +47,7 @@ BY_LAMBDA = Response(413, [], b"")
 
 @pytest.fixture
 def scheduler(deployments: Deployments, clock: Clock) -> Scheduler:
-    """The client for preparations: the container alone, since they are in the database."""
+    """Returns the client for preparations. It uses only the container, because the resources are in the database."""
     return Scheduler(Sqs(deployments, clock, "container", "json"))
 
 
@@ -89,7 +91,7 @@ def test_every_action_is_in_the_table() -> None:
 def test_every_form_of_an_event(
     scheduler: Scheduler, functions: Functions, form: EventForm, action: str
 ) -> None:
-    """Whoever makes the event: method and path lead to the action's own function."""
+    """Method and path select the function of the action in each form of event."""
     asked = by_rest(action, GOOD[action].needs(scheduler))
     assert function_for(asked) == f"scheduler/{file_name(action)}"
     answer = response_of(functions.invoke(function_for(asked), event_of(form, asked)))

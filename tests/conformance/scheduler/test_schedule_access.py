@@ -1,4 +1,4 @@
-"""QUEUE_ACCESS for EventBridge Scheduler, in both deployments. Sources: "Common Errors", API reference;
+"""Tests of QUEUE_ACCESS for EventBridge Scheduler in both deployments. Sources: "Common Errors", API reference;
 docs/access.md.
 """
 
@@ -32,7 +32,7 @@ def to(arn: str, dead_letters: str | None = None) -> dict[str, object]:
 
 
 def test_every_kind_of_request_can_be_signed(owner: Scheduler) -> None:
-    """Paths with an ARN, whose slash is encoded; query strings with a list; bodies."""
+    """The requests have paths with an ARN whose slash is encoded, query strings with a list, and bodies."""
     group = owner.group(Tags=[{"Key": key, "Value": "ü + /"} for key in ("a b", "c/d", "e")])
     name = owner.create(GroupName=group, Description="signed ü")
     assert owner.get(name, GroupName=group)["Description"] == "signed ü"
@@ -50,7 +50,7 @@ def test_the_account_is_the_keys(partner: Scheduler) -> None:
 
 
 def test_signatures_that_are_wrong(owner: Scheduler, scheduler: Scheduler) -> None:
-    """By the names of Common Errors."""
+    """The errors have the names of "Common Errors"."""
     other = owner.of(owner.sqs.with_key(owner.sqs.account, "not the secret"))
     assert other.refused("list_schedules") == ("InvalidSignatureException", 403)
     nobody = scheduler.of(scheduler.sqs.with_settings(SIGV4).with_key("PSTKAAAAAAAAAAAAAAAA", "x"))
@@ -62,7 +62,7 @@ def test_signatures_that_are_wrong(owner: Scheduler, scheduler: Scheduler) -> No
     ("method", "path"), [("GET", "/schedules"), ("POST", "/schedules/a"), ("PUT", "/tags")]
 )
 def test_without_credentials(scheduler: Scheduler, settings: dict[str, str], method: str, path: str) -> None:
-    """A caller without credentials does not learn what else is wrong."""
+    """The answer tells a caller without credentials nothing about other errors in the request."""
     url = scheduler.sqs.with_settings(settings).endpoint_url
     answer = plain_http.request(method, url + path, content=b"not json")
     assert answer.status_code == 403
@@ -86,14 +86,14 @@ def test_a_key_of_another_service(owner: Scheduler) -> None:
 
 
 def test_a_target_of_another_service_must_be_ones_own(owner: Scheduler, partner: Scheduler) -> None:
-    """No policy could allow it to others; that Penstock invokes no such target, its owner is told."""
+    """No policy could allow it to another account. The error tells the owner that Penstock invokes no such target."""
     given = owner.given(Target=to(f"arn:aws:lambda:us-east-1:{OWNER}:function:f"))
     assert partner.refused("create_schedule", **given) == DENIED
     assert owner.refused("create_schedule", **given) == ("ValidationException", 400)
 
 
 def test_what_is_invoked_must_be_allowed(owner: Scheduler, partner: Scheduler) -> None:
-    """A schedule sends as its maker: to another account's queue only if that account allows it."""
+    """A schedule sends with the rights of its creator: to another account's queue only if that account allows it."""
     queue = owner.sqs.create()
     arn = owner.sqs.arn(queue)
     own = partner.sqs.arn(partner.sqs.create())
@@ -123,7 +123,7 @@ def test_what_the_owner_denies_to_all_is_denied(owner: Scheduler) -> None:
 
 
 def test_a_policy_may_allow_one_schedule(owner: Scheduler, partner: Scheduler) -> None:
-    """By the service and the ARN of the schedule for which it acts."""
+    """The policy names the service, and the ARN of the schedule as the source."""
     url = owner.sqs.create()
     given = partner.given(Target=to(owner.sqs.arn(url)))
     arn = f"arn:aws:scheduler:us-east-1:{PARTNER}:schedule/default/{given['Name']}"

@@ -1,5 +1,7 @@
-"""Schedules of EventBridge Scheduler, in both deployments. Sources: EventBridge Scheduler API reference and User Guide;
-botocore's model `scheduler/2021-06-30`; texts of errors where AWS's are known from public issues."""
+"""Tests of EventBridge Scheduler's schedules in both deployments. Sources: EventBridge Scheduler API reference and
+User Guide; botocore's model `scheduler/2021-06-30`. Texts of AWS's errors come from public issues where they are
+known.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 
 
 def everything(scheduler: Scheduler) -> dict[str, Any]:
-    """A schedule of which every member is said."""
+    """Returns a schedule that sets every member."""
     return scheduler.given(
         GroupName=scheduler.group(),
         ScheduleExpression="cron(0/15 8-17 ? * MON-FRI *)",
@@ -48,7 +50,7 @@ def everything(scheduler: Scheduler) -> dict[str, Any]:
 
 # --- one schedule ----------------------------------------------------------------------------------------------------
 def test_a_schedule_reads_back_with_its_defaults(scheduler: Scheduler) -> None:
-    """What AWS answers for a schedule of which nothing else was said ("Getting started", User Guide)."""
+    """AWS answers these defaults for a schedule that sets nothing else ("Getting started", User Guide)."""
     given = scheduler.given()
     arn = scheduler.client.create_schedule(**given)["ScheduleArn"]
     found = scheduler.get(given["Name"])
@@ -80,7 +82,7 @@ def test_everything_reads_back_as_it_was_set(scheduler: Scheduler) -> None:
 
 
 def test_an_update_replaces_everything(scheduler: Scheduler) -> None:
-    """UpdateSchedule: members that are left out return to their defaults (API reference)."""
+    """UpdateSchedule resets members that are left out to their defaults (API reference)."""
     given = everything(scheduler)
     scheduler.client.create_schedule(**given)
     name, group = given["Name"], given["GroupName"]
@@ -122,7 +124,9 @@ def test_a_group_must_be_there(scheduler: Scheduler) -> None:
 
 
 def test_client_tokens(scheduler: Scheduler) -> None:
-    """The same request twice makes one schedule; another request with the same token is another one."""
+    """Two equal requests with one token create one schedule. A different request with the same token is a new
+    request.
+    """
     given = scheduler.given(ClientToken="token-1")
     first = scheduler.client.create_schedule(**given)
     again = scheduler.client.create_schedule(**given)
@@ -134,7 +138,7 @@ def test_client_tokens(scheduler: Scheduler) -> None:
 
 
 def test_client_tokens_of_deletions(scheduler: Scheduler) -> None:
-    """The same request again has been done already, whatever is there by now."""
+    """A repeated request has no effect, even if a new schedule has the name by now."""
     name, group = scheduler.create(), scheduler.group()
     for _ in range(2):
         scheduler.client.delete_schedule(Name=name, ClientToken="t")
@@ -277,7 +281,9 @@ def test_tags(scheduler: Scheduler) -> None:
 
 
 def test_tags_have_limits(scheduler: Scheduler) -> None:
-    """50 a resource ("Tagging your resources", AWS General Reference); keys that begin with aws: are AWS's."""
+    """A resource has at most 50 tags ("Tagging your resources", AWS General Reference). Keys that begin with aws: are
+    reserved for AWS.
+    """
     group = scheduler.group(Tags=[{"Key": str(n), "Value": "v"} for n in range(49)])
     arn = scheduler.group_arn(group)
     two = [{"Key": "x", "Value": "v"}, {"Key": "y", "Value": "v"}]
@@ -340,7 +346,7 @@ LIMITS: list[tuple[dict[str, Any], str, str, str]] = [
 def test_limits_of_the_model(
     scheduler: Scheduler, members: dict[str, Any], shown: str, path: str, reason: str
 ) -> None:
-    """In the words of AWS's services; a quoted value is cut after 512 characters."""
+    """The texts are those of AWS's services. The error cuts a quoted value after 512 characters."""
     refusal = scheduler.refusal("create_schedule", **scheduler.given(**members))
     assert (refusal.code, refusal.status) == INVALID
     constraint = f"failed to satisfy constraint: Member must {reason}"
@@ -379,7 +385,7 @@ def test_everything_that_is_wrong_is_told_at_once(scheduler: Scheduler) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_scheduled(scheduler: Scheduler, members: dict[str, Any], text: str) -> None:
-    """In AWS's words and no longer. What the constraints say is our choice where the model has none."""
+    """The texts are AWS's, without an addition. The text about a constraint is our choice if the model has none."""
     given = scheduler.given(**members)
     refusal = scheduler.refusal("create_schedule", **given)
     assert (refusal.code, refusal.status) == INVALID
@@ -388,7 +394,9 @@ def test_what_cannot_be_scheduled(scheduler: Scheduler, members: dict[str, Any],
     else:
         form = f"1 validation error detected: Value {text} failed to satisfy constraint: Member must "
         assert refusal.message.startswith(form)
-        assert "." not in refusal.message.removeprefix(form)  # one clause, and no explanation after it
+        assert "." not in refusal.message.removeprefix(
+            form
+        )  # the message has one clause and no explanation after it
     name = scheduler.create()
     assert scheduler.refused("update_schedule", **{**given, "Name": name}) == INVALID
 
@@ -420,7 +428,7 @@ def test_bad_requests(scheduler: Scheduler, method: str, members: dict[str, Any]
 
 
 def test_the_errors_are_those_of_the_model(scheduler: Scheduler) -> None:
-    """The client makes classes of them."""
+    """The client creates exception classes from the errors of the model."""
     name = scheduler.create()
     with pytest.raises(scheduler.client.exceptions.ConflictException):
         scheduler.client.create_schedule(**scheduler.given(Name=name))

@@ -1,7 +1,7 @@
-"""Every error of SNS that an action can answer: code, type, status, whose fault, and its form on the wire.
+"""Tests every error that an SNS action can answer: code, type, status, fault and form on the wire.
 
-Sources: docs/errors.md; botocore's model; "Common Errors" (SNS API reference). The tests of the other
-modules say when an error comes; this one says what it looks like.
+Sources: docs/errors.md; botocore's model; "Common Errors" (SNS API reference). The tests of the other modules check
+when an error occurs; this module checks its form.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMESPACE = "{http://sns.amazonaws.com/doc/2010-03-31/}"
 
 
 class Row(NamedTuple):
-    """One error, and a call that is answered with it. Query alone knows no type."""
+    """An error, and a call that causes it. Only the Query protocol has a type."""
 
     code: str
     type: str
@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
 
 def on_topic(method: str, suffix: str = "", **parameters: Any) -> Callable[[Sns], Call]:
-    """A call on a topic that exists; `suffix` makes its ARN that of another."""
+    """Returns a call on an existing topic. With `suffix`, the ARN names a different topic."""
     return lambda sns: (method, {"TopicArn": sns.create() + suffix, **parameters})
 
 
@@ -50,7 +50,7 @@ from queue.topic t, generate_series(1, %s) n where t.arn = %s"""
 
 
 def crowded(sns: Sns) -> Call:
-    """A FIFO topic with all the subscriptions that it may have."""
+    """Returns a FIFO topic with the maximum number of subscriptions."""
     topic = sns.create_fifo()
     sns.sqs.clock.connection.execute(
         FILL,
@@ -60,7 +60,7 @@ def crowded(sns: Sns) -> Call:
 
 
 def filtered(sns: Sns) -> Call:
-    """A topic with all the filter policies that it may have."""
+    """Returns a topic with the maximum number of filter policies."""
     topic = sns.create()
     sns.sqs.clock.connection.execute(
         FILL,
@@ -75,7 +75,7 @@ def tags(number: int) -> list[dict[str, str]]:
 
 
 def broken(sns: Sns) -> Call:
-    """A topic whose row no operation can have written: our own fault, whatever it is."""
+    """Returns a topic whose row no operation can have written, so every call on it is a server error."""
     topic = sns.create()
     sns.sqs.clock.connection.execute(
         """update queue.topic set tags = '{"a": {"b": "c"}}' where arn = %s""", (topic,)
@@ -107,8 +107,8 @@ TABLE = (
     Row("InternalError", "InternalErrorException", 500, broken, "Receiver"),
 )  # fmt: skip
 
-# Rows that no SDK can provoke here, and why; or where they are provoked. ValidationError: an SDK sends no request
-# without a required member.
+# Errors that no SDK can cause here, each with the reason or the test that causes it. ValidationError: an SDK sends no
+# request without a required member.
 ELSEWHERE = {
     "ValidationException": "test_a_missing_member",
     "TopicLimitExceededException": "topics are not counted",
@@ -122,7 +122,7 @@ ELSEWHERE = {
 
 
 def refused(sns: Sns, row: Row) -> Refusal:
-    """The error as it came over the wire."""
+    """Returns the error as the client received it."""
     method, parameters = row.provoke(sns)
     with pytest.raises(ClientError):
         getattr(sns.client, method)(**parameters)
@@ -161,7 +161,7 @@ def test_sdks_raise_typed_exceptions(sns: Sns, row: Row) -> None:
 
 
 def test_a_missing_member(sns: Sns) -> None:
-    """ "Common Errors": ValidationError. The text is that of other services of AWS."""
+    """The code is ValidationError ("Common Errors"). The text is that of other services of AWS."""
     answer = plain_http.get(f"{sns.sqs.endpoint_url}/?Action=Publish&Version=2010-03-31&TopicArn=a")
     assert answer.status_code == 400
     told = read_refusal("query", answer.status_code, answer.headers, answer.content)

@@ -1,6 +1,7 @@
-"""Every SNS action, in every protocol, by every deployment: the good call is answered 200 with the right members.
+"""Sends every SNS action in every protocol to every deployment, and checks the status 200 and the members of the
+answer.
 
-Which members these are: "Response Elements" of each action in the SNS API reference. botocore's model judges the shape.
+"Response Elements" of each action in the SNS API reference lists the members. botocore's model checks the structure.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ _accounts = count(510_000_000_000)
 
 
 PAGED = {"NextToken", "nextToken"}
-# "Message data protection availability change" (Developer Guide): not for new customers.
+# AWS does not offer these actions to new customers: "Message data protection availability change" (Developer Guide).
 REFUSED = {"PutDataProtectionPolicy": (403, "AuthorizationError")}
 
 
 @pytest.fixture
 def sns(deployments: Deployments, clock: Clock) -> Sns:
-    """The client for preparations: the container alone, since they are in the database."""
+    """Returns the client for preparations. It uses only the container, because the resources are in the database."""
     return Sns(Sqs(deployments, clock, "container", "query"))
 
 
@@ -97,7 +98,7 @@ REQUIRED = [
 @pytest.mark.parametrize("asked", ["query", "query for json", "json"])
 @pytest.mark.parametrize(("action", "member"), REQUIRED)
 def test_each_required_member(sns: Sns, send: Send, action: str, member: str, asked: str) -> None:
-    """ValidationError ("Common Errors", SNS API reference)."""
+    """The error is ValidationError ("Common Errors", SNS API reference)."""
     protocol, write = WRITER.ways[asked]
     given = {name: value for name, value in GOOD[action].needs(sns).items() if name != member}
     answer = send(action, write(action, given))
@@ -106,7 +107,7 @@ def test_each_required_member(sns: Sns, send: Send, action: str, member: str, as
 
 # --- pages ----------------------------------------------------------------------------------------------------------
 def test_a_list_that_has_a_page_is_told_so_in_the_last_one(sns: Sns) -> None:
-    """NextToken is there if and only if there are more; a page of none is an empty list."""
+    """An answer has NextToken if and only if more entries follow. A page without entries is an empty list."""
     mine = Sns(sns.sqs.caller(str(next(_accounts))))
     assert mine.client.list_topics()["Topics"] == []
     assert mine.client.list_subscriptions()["Subscriptions"] == []
@@ -118,6 +119,6 @@ def test_a_list_that_has_a_page_is_told_so_in_the_last_one(sns: Sns) -> None:
 
 
 def test_attributes_are_maps_of_texts(sns: Sns) -> None:
-    """In XML they are entries of key and value; nothing in them is empty but a DisplayName that was not given."""
+    """In XML, attributes are entries of key and value. Only a DisplayName that was never set is empty."""
     found = sns.attributes(sns.create(Policy=json.dumps({"Statement": []})))
     assert [name for name, value in found.items() if not value] == ["DisplayName"]

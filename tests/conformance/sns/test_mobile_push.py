@@ -1,8 +1,8 @@
-"""Platform applications and their endpoints, and Publish to an endpoint.
+"""Tests of platform applications, their endpoints, and Publish to an endpoint.
 
-Sources: the actions' pages of the SNS API reference; the sample code of the SNS Developer Guide for registering tokens,
-which reads the ARN from the error for a token with other attributes; reports of users for its text
-(github.com/Sage-Bionetworks/BridgePF, pull request 1640).
+Sources: the actions' pages of the SNS API reference; the sample code of the SNS Developer Guide for registering
+tokens, which reads the ARN from the error for a token with other attributes; reports of users for the text of that
+error (github.com/Sage-Bionetworks/BridgePF, pull request 1640).
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def test_publish_to_an_endpoint(sns: Sns) -> None:
 
 
 def test_dead_letters_of_endpoints_that_are_gone(sns: Sns) -> None:
-    """ "Amazon SNS dead-letter queues": "when an owner deletes the endpoint", the message is not tried again."""
+    """ "Amazon SNS dead-letter queues": SNS does not retry a message "when an owner deletes the endpoint"."""
     topic, dead = sns.create(), sns.sqs.create()
     arn = endpoint(sns, application(sns))
     policy = json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)})

@@ -1,7 +1,7 @@
-"""Subscriptions of every protocol, and the messages of those that nothing carries.
+"""Tests subscriptions of every protocol, also of protocols to which Penstock does not deliver.
 
-Sources: Subscribe (SNS API reference); recorded answers of AWS for the need to confirm, for the order of checks and for
-the principal; "Parsing message formats" (SNS Developer Guide). `/v1/outbox` is ours (docs/topics.md).
+Sources: Subscribe (SNS API reference); recorded answers of AWS for the need to confirm, the order of checks and the
+principal; "Parsing message formats" (SNS Developer Guide). `/v1/outbox` exists only in Penstock (docs/topics.md).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _numbers = count(15_550_100_000)
 
 
 def endpoint_of(sns: Sns, protocol: str) -> str:
-    """An endpoint that no other test has."""
+    """Returns an endpoint that no other test uses."""
     name = sns.sqs.name()
     if protocol == "application":
         application = sns.client.create_platform_application(
@@ -73,7 +73,7 @@ def test_readers_of_mail_confirm(sns: Sns, protocol: str) -> None:
 
 
 def test_each_protocol_gets_its_text(sns: Sns) -> None:
-    """MessageStructure `json`; to mobile apps goes the text of their platform (Publish, API reference)."""
+    """With MessageStructure `json`, mobile apps get the text of their platform (Publish, API reference)."""
     topic = sns.create()
     texts = {"default": "d", "sms": "for phones", "GCM": '{"data":{}}', "lambda": "for functions"}
     chosen = {"sms": "for phones", "application": '{"data":{}}', "lambda": "for functions", "firehose": "d"}
@@ -109,7 +109,7 @@ def test_filters_and_raw_delivery_hold_for_all(sns: Sns) -> None:
     ],
 )
 def test_attributes_that_a_protocol_lacks(sns: Sns, protocol: str, attributes: dict[str, str]) -> None:
-    """A stream needs a role (Subscribe, API reference); raw delivery is for queues, URLs and streams."""
+    """A stream needs a role (Subscribe, API reference). Raw delivery is available for queues, URLs and streams."""
     topic, to = sns.create(), endpoint_of(sns, protocol)
     refused = sns.refusal("subscribe", TopicArn=topic, Protocol=protocol, Endpoint=to, Attributes=attributes)
     assert refused[:2] == ("InvalidParameter", 400)
@@ -134,7 +134,7 @@ def test_a_fifo_topic_has_queues_only(sns: Sns, protocol: str) -> None:
 
 
 def test_the_principal_is_the_caller(sns: Sns) -> None:
-    """`user/` and the key id, where signatures are not checked."""
+    """If signatures are not checked, the principal is `user/` and the key id."""
     _, arn = sns.queue(sns.create())
     principal = sns.subscription(arn)["SubscriptionPrincipal"]
     assert principal == f"arn:aws:iam::{ACCOUNT}:user/{sns.client._request_signer._credentials.access_key}"

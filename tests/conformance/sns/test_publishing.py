@@ -1,5 +1,7 @@
-"""Publish and PublishBatch to queues. Sources: their API reference; SNS Developer Guide, "Large payload and raw message
-delivery", "FIFO topics", "Message deduplication", "Dead-letter queues" (https://docs.aws.amazon.com/sns/latest/dg/sns-fifo-topics.html).
+"""Tests Publish and PublishBatch to queues.
+
+Sources: their API reference; SNS Developer Guide, "Large payload and raw message delivery", "FIFO topics", "Message
+deduplication", "Dead-letter queues" (https://docs.aws.amazon.com/sns/latest/dg/sns-fifo-topics.html).
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def test_nobody_listens(sns: Sns) -> None:
 
 
 def test_texts_by_protocol(sns: Sns) -> None:
-    """MessageStructure json: the protocol's own text, else the default."""
+    """With MessageStructure json, a subscription gets the text of its protocol, or else the default text."""
     topic = sns.create()
     url, _ = sns.queue(topic, RawMessageDelivery="true")
     sns.publish(topic, json.dumps({"default": "d", "sqs": "s", "email": 1}), MessageStructure="json")
@@ -105,7 +107,9 @@ def test_targets_that_are_no_topics(sns: Sns) -> None:
 
 
 def test_the_layout_of_an_envelope(sns: Sns) -> None:
-    """As in AWS's examples ("Parsing message formats", SNS Developer Guide): some compare messages as text."""
+    """The layout equals AWS's examples ("Parsing message formats", SNS Developer Guide), because some clients compare
+    text.
+    """
     topic = sns.create()
     url, arn = sns.queue(topic)
     store = {"store": {"DataType": "String", "StringValue": "example_corp"}}
@@ -122,7 +126,7 @@ def test_the_layout_of_an_envelope(sns: Sns) -> None:
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 def test_a_batch(sns: Sns) -> None:
-    """Entries that cannot be accepted fail alone."""
+    """Invalid entries fail, and the others are published."""
     topic = sns.create()
     url, _ = sns.queue(topic, RawMessageDelivery="true")
     entries: list[dict[str, Any]] = [{"Id": str(n), "Message": f"m{n}"} for n in range(9)]
@@ -176,7 +180,7 @@ DEDUPLICATION = (
 def test_what_fails_a_whole_batch(
     sns: Sns, entry: dict[str, Any], expected: tuple[str, int, str | None]
 ) -> None:
-    """Recorded at AWS: the call fails, not the entry; the text for the group is AWS's of 2026-03."""
+    """As recorded at AWS, the whole call fails. The text for the group is AWS's text of 2026-03."""
     topic = sns.create_fifo()
     url, _ = sns.queue(topic, ".fifo")
     good = {"Id": "a", "Message": "m", "MessageGroupId": "g", "MessageDeduplicationId": "a"}
@@ -197,7 +201,7 @@ def test_a_batch_whose_ids_are_made_of_the_content(sns: Sns) -> None:
 
 # --- filter policies -------------------------------------------------------------------------------------------------
 def test_dots_in_keys_of_a_policy_on_the_body(sns: Sns) -> None:
-    """A key with dots is a path; recorded at AWS."""
+    """A key with dots is a path, as recorded at AWS."""
     topic = sns.create()
     url, arn = sns.queue(
         topic,
@@ -239,7 +243,7 @@ def test_group_id_and_number_are_passed_on(sns: Sns) -> None:
 
 
 def test_a_topic_deduplicates(sns: Sns) -> None:
-    """For five minutes; the answer is the first one's."""
+    """The topic deduplicates for five minutes and repeats the answer for the first message."""
     topic = sns.create_fifo()
     url, _ = sns.queue(topic, ".fifo")
     first = sns.publish(topic, "m", MessageGroupId="g", MessageDeduplicationId="d")
@@ -256,7 +260,7 @@ def test_a_topic_deduplicates_by_group(sns: Sns) -> None:
     sns.client.set_topic_attributes(
         TopicArn=topic, AttributeName="FifoThroughputScope", AttributeValue="Topic"
     )
-    # The queue itself deduplicates at queue scope, so it has the first one only.
+    # The queue itself deduplicates at queue scope, so it has only the first message.
     assert sns.sqs.counts(url) == (1, 0, 0)
 
 
@@ -279,7 +283,7 @@ def test_fifo_needs_both(sns: Sns, missing: dict[str, str]) -> None:
 
 
 def test_ids_on_a_standard_topic(sns: Sns) -> None:
-    """A group is for fair queues; a deduplication id is an error."""
+    """A message group id is allowed for fair queues; a deduplication id is an error."""
     topic = sns.create()
     url, _ = sns.queue(topic)
     sns.publish(topic, MessageGroupId="tenant")
@@ -299,7 +303,7 @@ def test_standard_queues_do_not_learn_the_group_of_a_fifo_topic(sns: Sns) -> Non
 
 
 def test_a_fifo_queue_under_a_standard_topic(sns: Sns) -> None:
-    """AWS refuses the subscription (the table of cases); a former release did not, and still delivers."""
+    """AWS refuses the subscription (the table of cases). A subscription that exists already still gets messages."""
     topic, url = sns.create(), sns.sqs.create_fifo()
     _, arn = sns.queue(topic, RawMessageDelivery="true")
     sns.sqs.clock.connection.execute(
@@ -313,7 +317,9 @@ def test_a_fifo_queue_under_a_standard_topic(sns: Sns) -> None:
 # --- what cannot be delivered ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("raw", ["false", "true"])
 def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
-    """Others get the messages; they go to the subscription's dead-letter queue."""
+    """The other subscriptions get the messages. Those of the deleted queue go to the subscription's dead-letter
+    queue.
+    """
     topic, dead = sns.create(), sns.sqs.create()
     policy = json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)})
     gone, _ = sns.queue(topic, RedrivePolicy=policy, RawMessageDelivery=raw)
@@ -329,7 +335,9 @@ def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
 
 
 def test_any_number_of_attributes(sns: Sns) -> None:
-    """ "Amazon SNS message attributes" names no limit where deliveries are not raw; three parameters for each."""
+    """ "Amazon SNS message attributes" names no limit for deliveries that are not raw. Each attribute has three
+    parameters.
+    """
     topic = sns.create()
     url, _ = sns.queue(topic)
     many = {f"a{n}": {"DataType": "String", "StringValue": "v"} for n in range(1_600)}

@@ -1,4 +1,4 @@
-"""Signatures of SNS messages, and where their certificates are.
+"""Tests the signatures of SNS messages and the URLs of their certificates.
 
 Source: SNS Developer Guide, "Verifying the signatures of Amazon SNS messages".
 """
@@ -63,7 +63,7 @@ def test_confirmations_have_the_topics_version(sns: Sns) -> None:
 
 
 def test_a_fifo_topic_signs_nothing(sns: Sns) -> None:
-    """As recorded from AWS, which puts the number there instead."""
+    """AWS sends the sequence number instead of a signature, as recorded."""
     topic = sns.create_fifo()
     url, _ = sns.queue(topic, ".fifo")
     sent = sns.publish(topic, "m", Subject="s", MessageGroupId="g", MessageDeduplicationId="d")
@@ -76,7 +76,7 @@ def test_a_fifo_topic_signs_nothing(sns: Sns) -> None:
 
 # --- certificates ----------------------------------------------------------------------------------------------------
 def test_one_certificate_everywhere(sns: Sns) -> None:
-    """The same in every deployment and under every name."""
+    """Every deployment serves the same certificate under every host name."""
     topic = sns.create()
     url, _ = sns.queue(topic)
     sns.publish(topic)
@@ -91,7 +91,7 @@ def test_one_certificate_everywhere(sns: Sns) -> None:
 
 
 def test_an_unknown_certificate_is_404(sns: Sns) -> None:
-    sns.publish(sns.create())  # so that there is one
+    sns.publish(sns.create())  # creates the certificate
     for name in ("0" * 32, "", "x", "F" * 32, "0" * 31, "0" * 33, "%00", "a" * 5000):
         answer = plain_http.get(f"{sns.sqs.endpoint_url}/SimpleNotificationService-{name}.pem")
         assert (answer.status_code, "BEGIN" in answer.text) == (404, False), name
@@ -118,7 +118,9 @@ def test_the_certificate_may_be_said_to_be_at_a_host_of_aws(sns: Sns) -> None:
 
 # --- where no subscription wants a signature --------------------------------------------------------------------------
 def test_a_subscription_that_wants_envelopes_gets_signed_ones_at_once(sns: Sns) -> None:
-    """Raw delivery to queues has no envelope; a process that knows a topic as such learns what has changed."""
+    """Raw delivery to queues has no envelope. A process with cached data of the topic notices the new subscription at
+    once.
+    """
     topic = sns.create(SignatureVersion="2")
     url, arn = sns.queue(topic, RawMessageDelivery="true")
     for _ in range(3):
@@ -141,7 +143,7 @@ def test_a_subscription_that_wants_envelopes_gets_signed_ones_at_once(sns: Sns) 
 
 
 def test_raw_with_too_many_attributes_is_enveloped_where_nobody_else_is(sns: Sns) -> None:
-    """More than ten attributes cannot be delivered raw (SNS Developer Guide, "Raw message delivery")."""
+    """A message with more than ten attributes cannot be delivered raw (SNS Developer Guide, "Raw message delivery")."""
     topic, dead = sns.create(), sns.sqs.create()
     policy = json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)})
     url, _ = sns.queue(topic, RawMessageDelivery="true", RedrivePolicy=policy)
@@ -154,7 +156,7 @@ def test_raw_with_too_many_attributes_is_enveloped_where_nobody_else_is(sns: Sns
 
 
 def test_a_fifo_topic_of_raw_subscriptions_keeps_its_order_when_one_wants_envelopes(sns: Sns) -> None:
-    """A message published once more, with envelopes, is no duplicate of itself."""
+    """A message that is published once more, with envelopes, is not its own duplicate."""
     topic = sns.create_fifo(ContentBasedDeduplication="true")
     url, arn = sns.queue(topic, ".fifo", RawMessageDelivery="true")
     for text in ("1", "2"):

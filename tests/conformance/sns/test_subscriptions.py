@@ -1,7 +1,8 @@
-"""Subscriptions. Sources: Subscribe, ConfirmSubscription, Unsubscribe, ListSubscriptions, Get/SetSubscriptionAttributes
-(SNS API reference,
-https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html).
-A message to a URL is read where it waits for its delivery.
+"""Tests of subscriptions.
+
+Sources: Subscribe, ConfirmSubscription, Unsubscribe, ListSubscriptions, Get/SetSubscriptionAttributes (SNS API
+reference, https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html). The tests read a message to a URL from the
+table of waiting deliveries.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def test_the_same_endpoint_has_one_subscription(sns: Sns) -> None:
     ],
 )
 def test_endpoints_that_cannot_be(sns: Sns, protocol: str, to: str) -> None:
-    """A queue is named by its ARN, not its URL."""
+    """A subscription names a queue by its ARN, not by its URL."""
     topic = sns.create()
     refused = sns.refusal("subscribe", TopicArn=topic, Protocol=protocol, Endpoint=to)
     assert refused[:2] == ("InvalidParameter", 400)
@@ -95,7 +96,7 @@ def test_a_url_has_to_confirm(sns: Sns) -> None:
 
 
 def test_a_visit_confirms_and_another_one_ends_it(sns: Sns) -> None:
-    """SubscribeURL and UnsubscribeURL are GETs without credentials."""
+    """SubscribeURL and UnsubscribeURL are GET requests without credentials."""
     topic, to = sns.create(), endpoint(sns)
     arn = sns.subscribe(topic, to, "https")
     assert sns.subscription(arn)["PendingConfirmation"] == "true"
@@ -110,7 +111,7 @@ def test_a_visit_confirms_and_another_one_ends_it(sns: Sns) -> None:
 
 
 def test_unsubscribing_may_ask_for_credentials(sns: Sns) -> None:
-    """ConfirmSubscription, AuthenticateOnUnsubscribe."""
+    """The parameter is AuthenticateOnUnsubscribe of ConfirmSubscription."""
     topic, to = sns.create(), endpoint(sns)
     arn = sns.subscribe(topic, to, "https")
     token = confirmation(sns, to)["Token"]
@@ -184,7 +185,7 @@ def test_bad_attributes_change_nothing(sns: Sns, name: str, value: str) -> None:
 
 
 def test_filters(sns: Sns) -> None:
-    """In both scopes; no policy, or an empty one, is every message."""
+    """Both scopes filter. A subscription without a policy, or with an empty one, gets every message."""
     topic = sns.create()
     by_attribute, arn = sns.queue(
         topic, RawMessageDelivery="true", FilterPolicy='{"kind": [{"prefix": "or"}]}'
@@ -221,7 +222,7 @@ def test_arrays_of_numbers(sns: Sns) -> None:
 
 
 def test_a_nul_in_a_body(sns: Sns) -> None:
-    """It stands there as an escape; PostgreSQL's JSON cannot hold it, filters compare it all the same."""
+    """The body has NUL as a JSON escape. PostgreSQL's JSON cannot store it, but filters still compare such a body."""
     topic = sns.create()
     policy = json.dumps({"a": ["x\0"]})
     url, _ = sns.queue(topic, RawMessageDelivery="true", FilterPolicy=policy, FilterPolicyScope="MessageBody")
@@ -239,7 +240,7 @@ def test_a_delivery_policy_of_a_url(sns: Sns) -> None:
 
 
 def test_lists_have_pages(sns: Sns) -> None:
-    """100 a page, of the account and of a topic."""
+    """A page has 100 subscriptions, in the list of the account and in that of a topic."""
     mine = Sns(sns.sqs.caller("321321321321"))
     topic = mine.create()
     arns = {mine.subscribe(topic, f"arn:aws:sqs:us-east-1:321321321321:q{number}") for number in range(101)}

@@ -1,7 +1,8 @@
-"""Text messages: Publish to a phone number, settings, numbers that are opted out, the SMS sandbox.
+"""Tests text messages: Publish to a phone number, settings, numbers that are opted out, the SMS sandbox.
 
-Sources: the actions' pages of the SNS API reference; the text of the error for a phone number: reports of users
-(github.com/boto/boto3, issue 2195). That no account is in the sandbox, and what `/v1/outbox` shows, is ours.
+Sources: the actions' pages of the SNS API reference; reports of users for the text of the error about a phone number
+(github.com/boto/boto3, issue 2195). It is our choice that no account is in the sandbox, and `/v1/outbox` exists only
+in Penstock.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ _numbers = count(15_550_900_000)
 
 
 def number() -> str:
-    """A phone number that no other test has."""
+    """Returns a phone number that no other test uses."""
     return f"+{next(_numbers)}"
 
 
 @pytest.fixture
 def mine(sns: Sns) -> Sns:
-    """The same for an account of this test alone."""
+    """Returns SNS for an account that only this test uses."""
     return sns.of_a_new_account()
 
 
@@ -49,7 +50,7 @@ def test_numbers_that_cannot_be(sns: Sns, to: str) -> None:
 
 
 def test_what_cannot_be_a_text_message(sns: Sns) -> None:
-    """1,600 characters in all (Publish, API reference); one target."""
+    """A text message has at most 1,600 characters and one target (Publish, API reference)."""
     to = number()
     sns.client.publish(PhoneNumber=to, Message="m" * 1_600)
     assert sns.refusal("publish", PhoneNumber=to, Message="m" * 1_601)[:2] == ("InvalidParameter", 400)
@@ -92,7 +93,7 @@ def test_no_numbers_to_send_from(sns: Sns) -> None:
 
 # --- opted out -------------------------------------------------------------------------------------------------------
 def test_a_number_that_is_opted_out(sns: Sns) -> None:
-    """Publish answers as ever; OptInPhoneNumber: "only once every 30 days"."""
+    """Publish answers as for any other number. OptInPhoneNumber: "only once every 30 days"."""
     to, topic = number(), sns.create()
     check = sns.client.check_if_phone_number_is_opted_out
     assert check(phoneNumber=to)["isOptedOut"] is False
@@ -142,7 +143,7 @@ def test_the_sandbox(mine: Sns) -> None:
     wrong = "00000" if password != "00000" else "00001"
     verify = {"PhoneNumber": to, "OneTimePassword": wrong}
     assert mine.refusal("verify_sms_sandbox_phone_number", **verify)[:2] == ("VerificationException", 400)
-    assert b"Status" in mine.answer.body  # required, in botocore's model
+    assert b"Status" in mine.answer.body  # botocore's model requires the member
     mine.client.verify_sms_sandbox_phone_number(PhoneNumber=to, OneTimePassword=password)
     assert listed()["PhoneNumbers"] == [{"PhoneNumber": to, "Status": "Verified"}]
     mine.client.delete_sms_sandbox_phone_number(PhoneNumber=to)
@@ -153,7 +154,9 @@ def test_the_sandbox(mine: Sns) -> None:
 
 
 def password_of(sns: Sns, to: str) -> str:
-    """The one that was sent last; read from the database, since `/v1` is another account's here."""
+    """Returns the last password that was sent. It reads the database, because `/v1` shows another account's outbox
+    here.
+    """
     row = sns.sqs.clock.connection.execute(
         "select body from queue.outgoing where destination = %s and kind = 'OneTimePassword'"
         " order by outgoing_id desc limit 1", (to,),
@@ -164,7 +167,7 @@ def password_of(sns: Sns, to: str) -> str:
 
 
 def test_five_wrong_passwords_end_it(mine: Sns) -> None:
-    """Our choice: a password of six digits could be guessed."""
+    """This limit is our choice, because a client could guess a password of six digits."""
     to = number()
     mine.client.create_sms_sandbox_phone_number(PhoneNumber=to)
     password = password_of(mine, to)

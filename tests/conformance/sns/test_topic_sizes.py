@@ -1,11 +1,10 @@
-"""MaximumMessageSize of a topic. Sources: Publish, PublishBatch, SetTopicAttributes, GetTopicAttributes (SNS API
-reference); "Publishing large messages with Amazon SNS" (Developer Guide).
+"""Tests MaximumMessageSize of a topic, and the attributes that Subscribe and SetSubscriptionAttributes refuse.
 
-What Subscribe and SetSubscriptionAttributes refuse, and in which words.
 
-Sources: Subscribe, SetSubscriptionAttributes (SNS API reference); "Filter policy constraints" (Developer Guide);
-endpoints and quotas of SNS (General Reference). Texts: reports of users (terraform runs that SetSubscriptionAttributes
-ended; answers to Subscribe that say "Attributes Reason").
+Sources: Publish, PublishBatch, SetTopicAttributes, GetTopicAttributes, Subscribe, SetSubscriptionAttributes (SNS API
+reference); "Publishing large messages with Amazon SNS" and "Filter policy constraints" (Developer Guide); endpoints
+and quotas of SNS (General Reference). The texts come from reports of users (terraform runs that
+SetSubscriptionAttributes ended; answers to Subscribe that say "Attributes Reason").
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tests.support.conformance.sns import Sns
 
 KIB_256, MIB = 262_144, 1_048_576
 TOO_LONG = ("InvalidParameter", 400, "Invalid parameter: Message too long")
-# Name, type and value of an attribute count: 1 + 6 + 3 bytes.
+# The size includes the attribute's name, type and value: 1 + 6 + 3 bytes.
 TEN_BYTES = {"a": {"DataType": "String", "StringValue": "ün"}}
 
 
@@ -29,7 +28,7 @@ def sized(sns: Sns, size: int | None) -> str:
 
 @pytest.mark.parametrize("size", [None, 1_024, MIB])
 def test_the_longest_message(sns: Sns, size: int | None) -> None:
-    """256 KiB where nothing is said; bytes count, not characters, and attributes too."""
+    """The default limit is 256 KiB. SNS counts bytes, not characters, and includes attributes."""
     topic = sized(sns, size)
     url, _ = sns.queue(topic, RawMessageDelivery="true")
     text = "ü" * ((size or KIB_256) // 2 - 5)
@@ -67,7 +66,7 @@ def test_a_batch_has_the_same_limit_in_total(sns: Sns, size: int | None) -> None
 
 
 def test_it_reads_back_if_it_was_set(sns: Sns) -> None:
-    """And can be raised and lowered at any time."""
+    """The limit can be raised and lowered at any time."""
     topic = sns.create()
     assert "MaximumMessageSize" not in sns.attributes(topic)
     for size in ("2048", "1024"):
@@ -95,7 +94,7 @@ def large(sns: Sns, topic: str) -> dict[str, Any]:
 
 
 def test_more_than_256_kib_is_for_queues_alone(sns: Sns) -> None:
-    """A URL cannot subscribe then, and where one has, the limit cannot be raised; else it can."""
+    """A URL cannot subscribe to such a topic, and the limit of a topic with such a subscription cannot be raised."""
     topic = sns.create(MaximumMessageSize=str(MIB))
     url = {"TopicArn": topic, "Protocol": "https", "Endpoint": "https://example.com/"}
     assert sns.refusal("subscribe", **url)[:2] == ("InvalidParameter", 400)
@@ -146,7 +145,7 @@ LIMIT = ("FilterPolicyLimitExceeded", 403)
     ],
 )  # fmt: skip
 def test_subscribe_names_its_map_of_attributes(sns: Sns, name: str, value: str, reason: str) -> None:
-    """Subscribe has a map of them, SetSubscriptionAttributes one alone."""
+    """Subscribe takes a map of attributes, SetSubscriptionAttributes a single attribute."""
     topic = sns.create()
     endpoint = {"Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:q"}
     refused = sns.refusal("subscribe", TopicArn=topic, **endpoint, Attributes={name: value})
@@ -158,7 +157,9 @@ def test_subscribe_names_its_map_of_attributes(sns: Sns, name: str, value: str, 
 
 
 def test_filter_policies_of_a_topic_and_an_account(sns: Sns) -> None:
-    """200 and 10,000 by default, here 2 and 3. Subscriptions without one are not counted; a policy can be replaced."""
+    """The default limits are 200 and 10,000; this test uses 2 and 3. Subscriptions without a policy do not count, and
+    a policy can be replaced at the limit.
+    """
     mine = Sns(sns.sqs.caller(f"4{sns.sqs.name().removeprefix('queue-'):0>11}").with_settings(LIMITED))
     first, second = mine.create(), mine.create()
     policy = {"FilterPolicy": '{"a": ["b"]}'}

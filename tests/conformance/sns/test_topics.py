@@ -1,5 +1,8 @@
-"""Topics. Sources: CreateTopic, DeleteTopic, ListTopics, Get/SetTopicAttributes, TagResource, UntagResource,
-ListTagsForResource, AddPermission, RemovePermission, Get/PutDataProtectionPolicy (SNS API reference)."""
+"""Tests of topics.
+
+Sources: CreateTopic, DeleteTopic, ListTopics, Get/SetTopicAttributes, TagResource, UntagResource, ListTagsForResource,
+AddPermission, RemovePermission, Get/PutDataProtectionPolicy (SNS API reference).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ UNKNOWN = "arn:aws:sns:us-east-1:000000000000:no-such-topic"
 
 
 def test_a_topic_is_made_once(sns: Sns) -> None:
-    """CreateTopic is idempotent; its ARN holds region, account and name."""
+    """CreateTopic is idempotent. The ARN contains the region, the account and the name."""
     name = sns.sqs.name()
     first = sns.client.create_topic(Name=name)["TopicArn"]
     assert first == f"arn:aws:sns:us-east-1:000000000000:{name}"
@@ -48,14 +51,18 @@ def test_other_attributes_or_tags_are_an_error(sns: Sns) -> None:
     ],
 )
 def test_bad_names(sns: Sns, name: str, fifo: str) -> None:
-    """1-256 of letters, digits, hyphen and underscore; FIFO topics, and only they, end in .fifo."""
+    """A name has 1-256 letters, digits, hyphens and underscores. The names of FIFO topics, and only these, end in
+    .fifo.
+    """
     attributes = {"FifoTopic": fifo} if fifo else {}
     refused = sns.refusal("create_topic", Name=name, Attributes=attributes)
     assert refused == ("InvalidParameter", 400, "Invalid parameter: Topic Name")
 
 
 def test_created_again(sns: Sns) -> None:
-    """Fewer tags, none, or FifoTopic=false are the same topic; other tags are an error. Recorded at AWS."""
+    """CreateTopic with fewer or no tags, or with FifoTopic=false, returns the existing topic; other tags are an error
+    (recorded at AWS).
+    """
     name, tags = sns.sqs.name(), [{"Key": "a", "Value": "1"}, {"Key": "b", "Value": "2"}]
     made = sns.client.create_topic(Name=name, Tags=tags)["TopicArn"]
     for more in ({}, {"Tags": tags[:1]}, {"Tags": tags}, {"Attributes": {"FifoTopic": "false"}}):
@@ -78,7 +85,7 @@ def test_booleans_in_any_letter_case(sns: Sns, yes: str) -> None:
 
 
 def test_a_delivery_policy_is_normalised(sns: Sns) -> None:
-    """Recorded at AWS: `disableSubscriptionOverrides` is there, nulls are not."""
+    """As recorded at AWS, the policy contains `disableSubscriptionOverrides` and no nulls."""
     retries = {"numRetries": 5, "minDelayTarget": None}
     given = {"http": {"defaultHealthyRetryPolicy": retries, "defaultThrottlePolicy": None}}
     found = sns.attributes(sns.create(DeliveryPolicy=json.dumps(given)))["DeliveryPolicy"]
@@ -153,7 +160,7 @@ def test_fifo_attributes(sns: Sns) -> None:
 
 
 def test_topics_are_listed_in_pages(sns: Sns) -> None:
-    """100 a page, with a token until the last one."""
+    """A page has 100 topics. Every page but the last one has a token."""
     there = sns.sqs.caller("123123123123")
     mine = Sns(there)
     before = {
@@ -172,7 +179,7 @@ def test_topics_are_listed_in_pages(sns: Sns) -> None:
 
 
 def test_deleting(sns: Sns) -> None:
-    """DeleteTopic ends the subscriptions too, and succeeds for a topic that does not exist."""
+    """DeleteTopic also ends the subscriptions. It succeeds for a topic that does not exist."""
     topic = sns.create()
     _, subscription = sns.queue(topic)
     for _ in range(2):
@@ -221,7 +228,7 @@ def test_tags(sns: Sns) -> None:
 
 
 def test_too_many_tags(sns: Sns) -> None:
-    """50 a topic."""
+    """A topic has at most 50 tags."""
     topic = sns.create()
     tags = [{"Key": str(number), "Value": "v"} for number in range(50)]
     sns.client.tag_resource(ResourceArn=topic, Tags=tags)

@@ -1,5 +1,7 @@
-"""The end of a subscription, and how an endpoint takes it back. Sources: Unsubscribe, ConfirmSubscription (SNS API
-reference); "Parsing message formats", UnsubscribeConfirmation (Developer Guide).
+"""Tests how a subscription ends and how its endpoint restores it.
+
+Sources: Unsubscribe, ConfirmSubscription (SNS API reference); "Parsing message formats", UnsubscribeConfirmation
+(Developer Guide).
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ BAD_TOKEN = ("InvalidParameter", 400, "Invalid parameter: Token")
 
 
 def confirmed(sns: Sns, topic: str, to: str, **attributes: str) -> str:
-    """The ARN of a URL's subscription that has been confirmed."""
+    """Subscribes a URL, confirms the subscription and returns its ARN."""
     sns.subscribe(topic, to, "https", **attributes)
     token = confirmation(sns, to)["Token"]
     return str(sns.client.confirm_subscription(TopicArn=topic, Token=token)["SubscriptionArn"])
 
 
 def ended(sns: Sns, arn: str, to: str) -> dict[str, str]:
-    """The UnsubscribeConfirmation."""
+    """Ends the subscription and returns the UnsubscribeConfirmation."""
     sns.client.unsubscribe(SubscriptionArn=arn)
     return confirmation(sns, to, "UnsubscribeConfirmation")
 
@@ -33,7 +35,9 @@ def notifications(sns: Sns, to: str) -> int:
 
 
 def test_the_endpoint_takes_it_back(sns: Sns) -> None:
-    """ "To cancel this operation and restore the subscription, visit the SubscribeURL": as it was."""
+    """ "To cancel this operation and restore the subscription, visit the SubscribeURL": it has its former
+    attributes.
+    """
     topic, to = sns.create(), endpoint(sns)
     policy = '{"a": [{"exists": false}]}'
     arn = confirmed(sns, topic, to, FilterPolicy=policy, FilterPolicyScope="MessageBody")
@@ -54,7 +58,7 @@ def test_the_endpoint_takes_it_back(sns: Sns) -> None:
 
 
 def test_subscribed_anew_meanwhile(sns: Sns) -> None:
-    """There is one subscription: the new one, which the visit confirms."""
+    """Only the new subscription exists, and the visit confirms it."""
     topic, to = sns.create(), endpoint(sns)
     message = ended(sns, confirmed(sns, topic, to), to)
     new = sns.subscribe(topic, to, "https")
@@ -88,7 +92,7 @@ def test_tokens_are_good_for_two_days(sns: Sns, state: str) -> None:
 
 
 def test_a_token_names_its_topic(sns: Sns) -> None:
-    """The ARN of the request need only be of the topic's region and account; recorded at AWS."""
+    """The ARN in the request may name any topic of the same region and account (recorded at AWS)."""
     topic, to = sns.create(), endpoint(sns)
     arn = confirmed(sns, topic, to)
     token = ended(sns, arn, to)["Token"]
@@ -142,7 +146,7 @@ def test_a_pending_subscription_ends_silently(sns: Sns) -> None:
 
 
 def test_a_confirmed_url_that_subscribes_again_keeps_its_token(sns: Sns) -> None:
-    """Nothing is sent, and what the endpoint has still works; nor does an error change anything."""
+    """The service sends no new confirmation, and the endpoint's token still works, also after an error."""
     topic, to = sns.create(), endpoint(sns)
     arn = confirmed(sns, topic, to)
     token = confirmation(sns, to)["Token"]
@@ -171,7 +175,7 @@ def test_asking_for_signatures_takes_one(sns: Sns) -> None:
     assert sns.subscription(arn)["PendingConfirmation"] == "true"
     sns.client.confirm_subscription(TopicArn=topic, Token=message["Token"], AuthenticateOnUnsubscribe="true")
     assert sns.subscription(arn)["ConfirmationWasAuthenticated"] == "true"
-    # Nor does a later visit without a signature take the request back.
+    # A later visit without a signature does not cancel the setting.
     assert plain_http.get(message["SubscribeURL"]).status_code == 200
     anonymous = plain_http.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}")
     assert anonymous.status_code == 403
@@ -179,7 +183,7 @@ def test_asking_for_signatures_takes_one(sns: Sns) -> None:
 
 # --- at the same time ------------------------------------------------------------------------------------------------
 def test_subscribing_and_unsubscribing_at_the_same_time(sns: Sns) -> None:
-    """Whoever comes first: no error, and at most one subscription, which works when it is there."""
+    """In either order, no request fails, and at most one subscription exists, which works."""
     topic = sns.create()
     url = sns.sqs.create()
     arn = sns.sqs.arn(url)
@@ -201,7 +205,7 @@ def test_subscribing_and_unsubscribing_at_the_same_time(sns: Sns) -> None:
 
 
 def test_deleting_the_topic_at_the_same_time(sns: Sns) -> None:
-    """Neither waits for the other for ever (PostgreSQL's log, which every module looks at, has no deadlock)."""
+    """The two requests do not deadlock; every module checks PostgreSQL's log for deadlocks."""
     with ThreadPoolExecutor(4) as pool:
         for _ in range(10):
             topic = sns.create()
@@ -212,7 +216,7 @@ def test_deleting_the_topic_at_the_same_time(sns: Sns) -> None:
 
 
 def test_attributes_set_at_the_same_time(sns: Sns) -> None:
-    """The filter that works is the one that reads back: policy and scope of one moment."""
+    """The filter uses policy and scope of the same request, and the attributes read back equal it."""
     topic = sns.create()
     url, arn = sns.queue(topic, FilterPolicy='{"a": ["x"]}')
     changes = [("FilterPolicy", '{"a": {"b": ["x"]}}'), ("FilterPolicyScope", "MessageAttributes")]

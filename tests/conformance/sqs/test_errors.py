@@ -1,7 +1,7 @@
-"""Every error of SQS in docs/errors.md that the actions can answer: code, type, status, whose fault.
+"""Tests every SQS error of docs/errors.md that an action can answer: code, type, status and fault.
 
-JSON carries `__type` and the header `x-amzn-query-error`; Query carries Code and Type. The tests of the other modules
-say when an error comes; this one says what it looks like.
+JSON has `__type` and the header `x-amzn-query-error`; Query has Code and Type. The tests of the other modules check
+when an error occurs; this module checks its form.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Call = tuple[str, dict[str, Any]]
 
 
 class Row(NamedTuple):
-    """One row of the table, and a call that is answered with it."""
+    """A row of the table, and a call that causes the error."""
 
     code: str
     type: str
@@ -45,7 +45,7 @@ def batch(*ids: str, body: str = "x") -> Callable[[Sqs], Call]:
 
 
 def on_queue(method: str, suffix: str = "", **parameters: Any) -> Callable[[Sqs], Call]:
-    """A call on a queue that exists; `suffix` makes its URL that of another."""
+    """Returns a call on an existing queue. With `suffix`, the URL names a different queue."""
     return lambda sqs: (method, {"QueueUrl": sqs.create() + suffix, **parameters})
 
 
@@ -99,7 +99,8 @@ TABLE = (
         lambda sqs: ("list_message_move_tasks", {"SourceArn": sqs.arn(sqs.create()) + "-none"})),
 )  # fmt: skip
 
-# Rows that no action answers, and why. InvalidAction and the like come before there is an action: REQUESTS below.
+# Errors that no action answers, with the reason. InvalidAction and similar errors precede the action; see REQUESTS
+# below.
 ELSEWHERE = {
     "RequestThrottled": "tests/conformance/access/test_quotas.py",
 }
@@ -115,7 +116,9 @@ def test_what_an_error_looks_like(sqs: Sqs, row: Row) -> None:
 
 
 def test_every_error_of_a_queue_is_in_the_table() -> None:
-    """The classes of SQS's own namespace; the others are about the request itself or our fault."""
+    """The table has every class of SQS's namespace. The other errors are about the request itself or are server
+    errors.
+    """
     ours = {error.json_type for error in ERRORS.values() if error.namespace == "com.amazonaws.sqs"}
     assert ours == {row.type for row in TABLE if row.type in ours} | ELSEWHERE.keys()
 
@@ -128,7 +131,7 @@ def test_texts_that_clients_look_for(sqs: Sqs) -> None:
 
 
 def test_the_whole_type(sqs: Sqs) -> None:
-    """`com.amazonaws.sqs#QueueDoesNotExist`; every answer carries x-amzn-RequestId."""
+    """The type is `com.amazonaws.sqs#QueueDoesNotExist`, and every answer has x-amzn-RequestId."""
     sqs.refusal("receive_message", QueueUrl=f"{sqs.create()}-none")
     marker = b'"com.amazonaws.sqs#QueueDoesNotExist"' if sqs.protocol == "json" else b"<RequestId>"
     assert marker in sqs.answer.body
@@ -171,7 +174,7 @@ def ask(
     body: bytes | None = None,
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> httpx.Response:
-    """A request for an action; `body` replaces the whole of it."""
+    """Sends a request for an action; `body` replaces the whole body."""
     if protocol == JSON:
         given = {"x-amz-target": f"AmazonSQS.{action}", **headers}
         return raw.http.post(raw.sqs.endpoint_url, content=b"{}" if body is None else body, headers=given)
@@ -181,7 +184,7 @@ def ask(
 
 
 def signed(key_id: str) -> dict[str, str]:
-    """Headers with a signature that is whole, and wrong."""
+    """Returns headers with a complete but wrong signature."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     scope = f"{key_id}/{now[:8]}/us-east-1/sqs/aws4_request"
     names = "host;x-amz-date;x-amz-target"

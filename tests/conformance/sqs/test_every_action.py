@@ -1,6 +1,6 @@
-"""Every action, in every protocol, by every deployment: the good call is answered 200 with the members it should have.
+"""Sends every action in every protocol to every deployment, and checks the status 200 and the members of the answer.
 
-Which members these are: "Response Elements" of each action in the SQS API reference. botocore's model judges the shape.
+"Response Elements" of each action in the SQS API reference lists the members. botocore's model checks the structure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WRITER = RequestWriter("sqs")
 
 @pytest.fixture
 def sqs(deployments: Deployments, clock: Clock) -> Sqs:
-    """The client for preparations: the container alone, since they are in the database."""
+    """Returns the client for preparations. It uses only the container, because the resources are in the database."""
     return Sqs(deployments, clock, "container", "json")
 
 
@@ -67,7 +67,7 @@ def test_every_action_is_in_the_table() -> None:
 
 
 # --- what is needed --------------------------------------------------------------------------------------------------
-# A list that is empty cannot be written in Query, so an absent one is answered as an empty one of JSON.
+# Query cannot express an empty list, so the test expects the answer for an empty list in JSON.
 ABSENT_LISTS = {"Entries": "AWS.SimpleQueueService.EmptyBatchRequest"}
 REQUIRED = [
     (name, member)
@@ -79,7 +79,7 @@ REQUIRED = [
 @pytest.mark.parametrize("asked", ["query", "query for json", "json"])
 @pytest.mark.parametrize(("action", "member"), REQUIRED)
 def test_each_required_member(sqs: Sqs, send: Send, action: str, member: str, asked: str) -> None:
-    """The same error in both protocols; test_raw_json.py has more about JSON."""
+    """Both protocols answer the same error; test_raw_json.py tests more JSON."""
     protocol, write = WRITER.ways[asked]
     given = {name: value for name, value in GOOD[action].needs(sqs).items() if name != member}
     answer = send(action, write(action, given))

@@ -1,7 +1,6 @@
-"""Dead-letter queues. Sources: Developer Guide, "Using dead-letter queues in Amazon SQS"
-(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html).
+"""Tests of dead-letter queues. Source: Developer Guide, "Using dead-letter queues in Amazon SQS"
 
-ListDeadLetterSourceQueues (API reference): which queues name this one in their RedrivePolicy.
+ListDeadLetterSourceQueues (API reference) lists the queues whose RedrivePolicy names this queue.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ def redrive(arn: str, maximum: int = 1) -> str:
 
 
 def pair(sqs: Sqs, maximum: int = 1) -> tuple[str, str]:
-    """A source and its dead-letter queue."""
+    """Creates a source and its dead-letter queue, and returns their URLs."""
     dead = sqs.create()
     return sqs.create(RedrivePolicy=redrive(sqs.arn(dead), maximum)), dead
 
 
 def test_a_message_moves_on_the_receive_after_the_last_allowed_one(sqs: Sqs) -> None:
-    """When the receive count exceeds maxReceiveCount the message moves: on the next receive, without a timer."""
+    """The receive after the last allowed one moves the message; no timer does it (maxReceiveCount)."""
     url, dead = pair(sqs, 2)
     sent = sqs.send(url, "poison", MessageAttributes=ATTRIBUTES)
     for count in ("1", "2"):
@@ -43,8 +42,9 @@ def test_a_message_moves_on_the_receive_after_the_last_allowed_one(sqs: Sqs) -> 
 
 
 def test_receives_are_counted_across_queues(sqs: Sqs) -> None:
-    """ReceiveMessage, ApproximateReceiveCount: "across all queues"; so AWS gives 6 with the first receive after five,
-    and the time of the very first one. The dead-letter queue's own policy counts its own receives."""
+    """ReceiveMessage, ApproximateReceiveCount: "across all queues". AWS returns 6 with the first receive after five
+    earlier ones, and the time of the very first receive. The dead-letter queue's policy counts only its receives.
+    """
     last = sqs.create()
     dead = sqs.create(RedrivePolicy=redrive(sqs.arn(last), 2))
     url = sqs.create(RedrivePolicy=redrive(sqs.arn(dead), 2))
@@ -64,7 +64,7 @@ def test_receives_are_counted_across_queues(sqs: Sqs) -> None:
 
 
 def test_the_time_of_sending_stays(sqs: Sqs) -> None:
-    """Developer Guide: of a standard queue, the enqueue timestamp is unchanged when a message is moved."""
+    """Developer Guide: the enqueue timestamp of a message in a standard queue stays when the message is moved."""
     url, dead = pair(sqs)
     sqs.send(url)
     before = sqs.one(url, VisibilityTimeout=0, AttributeNames=["SentTimestamp"])["Attributes"]
@@ -74,7 +74,9 @@ def test_the_time_of_sending_stays(sqs: Sqs) -> None:
 
 
 def test_retention_counts_from_the_original_send(sqs: Sqs) -> None:
-    """Also after a move to a dead-letter queue ("Setting-up dead-letter queue retention": standard queues)."""
+    """The move to a dead-letter queue does not change it ("Setting-up dead-letter queue retention": standard
+    queues).
+    """
     dead = sqs.create(MessageRetentionPeriod="100")
     url = sqs.create(RedrivePolicy=redrive(sqs.arn(dead)))
     sqs.send(url)
@@ -88,7 +90,7 @@ def test_retention_counts_from_the_original_send(sqs: Sqs) -> None:
 
 
 def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
-    """The others of the same receive were deleted or received less often."""
+    """The other messages of the same receive were deleted or received less often."""
     url, dead = pair(sqs)
     sqs.send_all(url, "good", "poison")
     for message in sqs.receive(url, 2):
@@ -110,7 +112,7 @@ def test_a_message_deleted_in_time_does_not_move(sqs: Sqs) -> None:
 
 
 def test_without_its_dead_letter_queue_a_message_stays(sqs: Sqs) -> None:
-    """The queue was deleted after the policy was set: nothing may be lost."""
+    """The dead-letter queue was deleted after the policy was set. No message may be lost."""
     url, dead = pair(sqs)
     sqs.send(url)
     sqs.client.delete_queue(QueueUrl=dead)
@@ -129,7 +131,7 @@ def test_a_dead_letter_queue_must_be_of_the_same_region_and_account(sqs: Sqs) ->
 
 @pytest.mark.parametrize("permission", ["allowAll", "denyAll", "byQueue"])
 def test_who_may_use_a_dead_letter_queue(sqs: Sqs, permission: str) -> None:
-    """SetQueueAttributes, RedriveAllowPolicy: allowAll, denyAll, byQueue. The error's code is our choice."""
+    """SetQueueAttributes, RedriveAllowPolicy: allowAll, denyAll, byQueue. The error code is our choice."""
     url, stranger = sqs.create(), sqs.create()
     arns = {"sourceQueueArns": [sqs.arn(url)]} if permission == "byQueue" else {}
     dead = sqs.create(RedriveAllowPolicy=json.dumps({"redrivePermission": permission, **arns}))
@@ -147,7 +149,9 @@ def test_who_may_use_a_dead_letter_queue(sqs: Sqs, permission: str) -> None:
 
 
 def test_hostile_policies_are_refused_before_the_database(sqs: Sqs) -> None:
-    """A hidden first value that PostgreSQL's JSON cannot hold must not reach it."""
+    """The document has a key twice, and PostgreSQL's JSON cannot store the first value. The service refuses it
+    earlier.
+    """
     arn = sqs.arn(sqs.create())
     for hidden in ('"\\u0000"', "1e999999", '"\\ud800"'):
         policy = f'{{"maxReceiveCount":{hidden},"maxReceiveCount":1,"deadLetterTargetArn":"{arn}"}}'
@@ -161,12 +165,12 @@ def source_of(sqs: Sqs, dead: str) -> str:
 
 
 def listed(sqs: Sqs, dead: str) -> list[str]:
-    """The whole list; an empty one has no element in the flattened XML of the Query protocol."""
+    """Returns the whole list. The Query protocol's flattened XML has no element for an empty list."""
     return list(sqs.client.list_dead_letter_source_queues(QueueUrl=dead).get("queueUrls", []))
 
 
 def pages(sqs: Sqs, dead: str, size: int) -> list[list[str]]:
-    """All pages of `size`, by following NextToken."""
+    """Returns all pages of `size` entries, by following NextToken."""
     found: list[list[str]] = []
     more: dict[str, Any] = {}
     while True:

@@ -1,4 +1,4 @@
-"""StartMessageMoveTask, ListMessageMoveTasks, CancelMessageMoveTask.
+"""Tests StartMessageMoveTask, ListMessageMoveTasks and CancelMessageMoveTask.
 
 Sources: API reference; Developer Guide, "Configure a dead-letter queue redrive" and "Troubleshoot dead-letter queue and
 DLQ redrive issues".
@@ -29,7 +29,7 @@ def create(sqs: Sqs, suffix: str, **attributes: str) -> str:
 
 
 def dead_queue(sqs: Sqs, suffix: str, sources: int = 1) -> tuple[str, ...]:
-    """A dead-letter queue and its sources."""
+    """Creates a dead-letter queue and its sources."""
     dead = create(sqs, suffix)
     policy = json.dumps({"deadLetterTargetArn": sqs.arn(dead), "maxReceiveCount": 1})
     return dead, *(create(sqs, suffix, RedrivePolicy=policy) for _ in range(sources))
@@ -42,7 +42,7 @@ def send(sqs: Sqs, url: str, *bodies: str) -> None:
 
 
 def poison(sqs: Sqs, url: str, *bodies: str) -> None:
-    """Messages that go to the dead-letter queue."""
+    """Sends messages and moves them to the dead-letter queue."""
     send(sqs, url, *bodies)
     sqs.receive(url, len(bodies), VisibilityTimeout=0)
     while sum(sqs.counts(url)):
@@ -54,7 +54,7 @@ def start(sqs: Sqs, source: str, **more: Any) -> str:
 
 
 def listed(sqs: Sqs, source: str, **more: Any) -> list[dict[str, Any]]:
-    """An empty list has no element in the flattened XML of the Query protocol."""
+    """Returns the listed tasks. The Query protocol's flattened XML has no element for an empty list."""
     return list(sqs.client.list_message_move_tasks(SourceArn=sqs.arn(source), **more).get("Results", []))
 
 
@@ -84,7 +84,7 @@ def test_messages_return_to_the_queues_they_came_from(sqs: Sqs, suffix: str) -> 
 
 @BOTH
 def test_messages_move_to_the_destination(sqs: Sqs, suffix: str) -> None:
-    """Also those that were sent to the dead-letter queue itself."""
+    """The task also moves messages that were sent directly to the dead-letter queue."""
     dead, url = dead_queue(sqs, suffix)
     other = create(sqs, suffix)
     poison(sqs, url, "poison")
@@ -122,7 +122,7 @@ def test_messages_in_flight_are_not_moved(sqs: Sqs) -> None:
 
 
 def test_the_rate_is_kept(sqs: Sqs) -> None:
-    """At most a second's worth at once; time that passes allows more."""
+    """A run moves at most the messages of one second; as time passes, further runs move more."""
     dead, url = dead_queue(sqs, "")
     poison(sqs, url, *"abcde")
     start(sqs, dead, MaxNumberOfMessagesPerSecond=1)
@@ -138,7 +138,7 @@ def test_the_rate_is_kept(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("deployment", ["container", "lambda"])
 def test_the_worker_of_each_door_moves(database: Database, deployment: str) -> None:
-    """The container's own, and the function that a schedule invokes; on a database where no clock is moved."""
+    """The worker runs in the container and in a scheduled function, on a database whose time no clock moves."""
     with ExitStack() as stack, closing(Clock(database.dsn)) as clock:
         sqs = Sqs(
             Deployments(database, stack), clock, deployment, "json", settings={"QUEUE_MOVE_INTERVAL_MS": "20"}
@@ -177,7 +177,7 @@ def test_a_source_that_was_deleted_fails_the_task(sqs: Sqs) -> None:
 
 # --- tasks -----------------------------------------------------------------------------------------------------------
 def test_what_is_listed_of_a_task(sqs: Sqs) -> None:
-    """The handle while it runs; members not in the request are not in the answer; milliseconds since 1970."""
+    """A running task has a handle. Members that the request left out are absent. Times are milliseconds since 1970."""
     dead, url = dead_queue(sqs, "")
     assert listed(sqs, dead) == []
     poison(sqs, url, "1", "2")
@@ -201,7 +201,7 @@ def test_what_is_listed_of_a_task(sqs: Sqs) -> None:
 
 
 def test_the_handle_names_task_and_source(sqs: Sqs) -> None:
-    """Opaque to clients; as AWS's it is base64 of JSON."""
+    """Clients treat the handle as opaque. Like AWS's handle, it is base64 of JSON."""
     dead, _ = dead_queue(sqs, "")
     content = json.loads(b64decode(start(sqs, dead)))
     assert content.keys() == {"taskId", "sourceArn"}

@@ -1,4 +1,4 @@
-"""RedrivePolicy and RedriveAllowPolicy: what they may say. What they do is in test_dead_letters.
+"""Tests the syntax of RedrivePolicy and RedriveAllowPolicy. test_dead_letters tests their effect.
 
 Sources: CreateQueue and SetQueueAttributes of the API reference; Developer Guide, "Configure a dead-letter queue".
 """
@@ -29,7 +29,7 @@ def set_attributes(sqs: Sqs, url: str, attributes: dict[str, str]) -> None:
 
 
 def is_refused(sqs: Sqs, url: str, attributes: dict[str, str]) -> bool:
-    """Whether neither this queue can have them nor a new one."""
+    """Returns whether both SetQueueAttributes and CreateQueue refuse the attributes."""
     codes = {
         sqs.code("set_queue_attributes", QueueUrl=url, Attributes=attributes),
         sqs.code("create_queue", QueueName=sqs.name(), Attributes=attributes),
@@ -40,7 +40,7 @@ def is_refused(sqs: Sqs, url: str, attributes: dict[str, str]) -> bool:
 # --- RedrivePolicy ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("maximum", [1, 1000, "1", "1000"])
 def test_the_count_may_be_a_number_or_a_text(sqs: Sqs, maximum: int | str) -> None:
-    """1 to 1000; read back as it was written."""
+    """The count is 1 to 1000. It reads back as it was written."""
     policy = redrive(sqs.arn(sqs.create()), maximum)
     url = sqs.create(**policy)
     assert sqs.attributes(url, "RedrivePolicy") == policy
@@ -89,7 +89,7 @@ def test_other_members_are_refused(sqs: Sqs, more: dict[str, object]) -> None:
 
 
 def test_both_queues_are_of_one_type(sqs: Sqs) -> None:
-    """ "The dead-letter queue of a FIFO queue must also be a FIFO queue", and that of a standard one standard."""
+    """ "The dead-letter queue of a FIFO queue must also be a FIFO queue"; a standard queue needs a standard one."""
     standard, fifo = sqs.create(), sqs.create_fifo()
     for url, other in ((standard, fifo), (fifo, standard)):
         policy = redrive(sqs.arn(other))
@@ -99,7 +99,7 @@ def test_both_queues_are_of_one_type(sqs: Sqs) -> None:
 
 
 def test_an_empty_text_removes_it(sqs: Sqs) -> None:
-    """Messages stay from then on, however often they are received."""
+    """After that, messages stay in the queue, however often they are received."""
     dead = sqs.create()
     url = sqs.create(**redrive(sqs.arn(dead)))
     sqs.send(url)
@@ -115,7 +115,9 @@ def test_an_empty_text_removes_it(sqs: Sqs) -> None:
     "policy", [allow("allowAll"), allow("denyAll"), allow("byQueue", *(f"{QUEUE_ARN}{n}" for n in range(10)))]
 )
 def test_who_may_redrive(sqs: Sqs, policy: dict[str, str]) -> None:
-    """allowAll, denyAll, or byQueue with up to 10 source queues; read back as it was written."""
+    """The permission is allowAll, denyAll, or byQueue with up to 10 source queues. The policy reads back as it was
+    written.
+    """
     url = sqs.create(**policy)
     assert sqs.attributes(url, "RedriveAllowPolicy") == policy
 
@@ -146,7 +148,7 @@ def test_redrive_allow_policies_that_cannot_be(sqs: Sqs, policy: str) -> None:
 
 
 def test_a_source_is_allowed_by_its_arn(sqs: Sqs) -> None:
-    """A new queue as well, which has its ARN before it is there."""
+    """The ARN may also name a queue that does not exist yet."""
     name = sqs.name()
     dead = sqs.create(**allow("byQueue", sqs.arn(sqs.create()).rpartition(":")[0] + f":{name}"))
     policy: dict[str, Any] = redrive(sqs.arn(dead))
@@ -155,7 +157,7 @@ def test_a_source_is_allowed_by_its_arn(sqs: Sqs) -> None:
 
 
 def test_without_the_policy_every_source_may(sqs: Sqs) -> None:
-    """ "allowAll (Default)"; an empty text removes the policy."""
+    """ "allowAll (Default)": an empty text removes the policy."""
     dead = sqs.create(**allow("denyAll"))
     policy = redrive(sqs.arn(dead))
     assert is_refused(sqs, sqs.create(), policy)

@@ -1,4 +1,4 @@
-"""Deduplication of FIFO queues. Sources: SendMessage; Developer Guide, "Message deduplication ID"
+"""Tests the deduplication of FIFO queues. Sources: SendMessage; Developer Guide, "Message deduplication ID"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html).
 """
 
@@ -19,7 +19,7 @@ def send(sqs: Sqs, url: str, body: str, deduplication_id: str | None = "d", grou
 
 
 def test_the_same_id_within_five_minutes(sqs: Sqs) -> None:
-    """SendMessage: accepted successfully but not delivered; the answer is that of the first message."""
+    """SendMessage accepts the duplicate, but does not deliver it. The answer equals that of the first message."""
     url = sqs.create_fifo()
     first = send(sqs, url, "first")
     second = send(sqs, url, "second")
@@ -42,7 +42,7 @@ def test_the_same_id_after_five_minutes(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("scope", ["queue", "messageGroup"])
 def test_deduplication_survives_deletion(sqs: Sqs, scope: str) -> None:
-    """Developer Guide: tracked "even after the message is received and deleted"."""
+    """Developer Guide: SQS tracks the id "even after the message is received and deleted"."""
     url = sqs.create_fifo(DeduplicationScope=scope)
     first = send(sqs, url, "first")
     sqs.delete(url, sqs.one(url))
@@ -55,7 +55,7 @@ def test_deduplication_survives_deletion(sqs: Sqs, scope: str) -> None:
 
 @pytest.mark.parametrize("scope", ["queue", "messageGroup"])
 def test_a_purge_forgets_what_was_sent(sqs: Sqs, scope: str) -> None:
-    """Recorded at AWS: after PurgeQueue the same id can be sent again at once."""
+    """After PurgeQueue, a client can send the same id again at once (recorded at AWS)."""
     url = sqs.create_fifo(DeduplicationScope=scope)
     first = send(sqs, url, "first")
     sqs.client.purge_queue(QueueUrl=url)
@@ -75,7 +75,7 @@ def test_while_the_message_is_in_flight(sqs: Sqs) -> None:
 
 
 def test_by_content(sqs: Sqs) -> None:
-    """ContentBasedDeduplication: SHA-256 of the body, not of the attributes."""
+    """ContentBasedDeduplication uses SHA-256 of the body and ignores the attributes."""
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     first = send(sqs, url, "same", None)
     note = {"note": {"DataType": "String", "StringValue": "x"}}
@@ -84,7 +84,7 @@ def test_by_content(sqs: Sqs) -> None:
     assert again["MessageId"] == first["MessageId"] != other["MessageId"]
     assert sqs.counts(url) == (2, 0, 0)
     got = sqs.receive(url, 1, AttributeNames=["MessageDeduplicationId"])
-    digest = "0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5"  # printf same | sha256sum
+    digest = "0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5"  # by: printf same | sha256sum
     assert got[0]["Attributes"]["MessageDeduplicationId"] == digest
 
 
@@ -98,14 +98,14 @@ def test_an_explicit_id_wins_over_content(sqs: Sqs) -> None:
 def test_an_explicit_id_that_is_the_digest_of_content(sqs: Sqs) -> None:
     """SetQueueAttributes: a MessageDeduplicationId "that is the same as the one generated" makes a duplicate."""
     url = sqs.create_fifo(ContentBasedDeduplication="true")
-    digest = "0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5"  # printf same | sha256sum
+    digest = "0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5"  # by: printf same | sha256sum
     first = send(sqs, url, "same", None)
     assert send(sqs, url, "other", digest)["MessageId"] == first["MessageId"]
     assert sqs.counts(url) == (1, 0, 0)
 
 
 def test_by_content_from_now_on(sqs: Sqs) -> None:
-    """ContentBasedDeduplication can be switched on and off."""
+    """A client can switch ContentBasedDeduplication on and off."""
     url = sqs.create_fifo()
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"ContentBasedDeduplication": "true"})
     first = send(sqs, url, "same", None)
@@ -119,13 +119,13 @@ def test_the_digest_is_of_utf_8(sqs: Sqs) -> None:
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     send(sqs, url, "é€😀", None)
     attributes = sqs.one(url, AttributeNames=["MessageDeduplicationId"])["Attributes"]
-    # printf 'é€😀' | sha256sum
+    # The digest is the output of: printf 'é€😀' | sha256sum
     digest = "df9226927fd572c1ee66eec85de1bb139497614899f36e4e90474cb71f6ef9d0"
     assert attributes == {"MessageDeduplicationId": digest}
 
 
 def test_by_content_in_each_group(sqs: Sqs) -> None:
-    """At the scope of groups, the same content in two groups is two messages."""
+    """With the scope of groups, the same content in two groups makes two messages."""
     url = sqs.create_fifo(ContentBasedDeduplication="true", DeduplicationScope="messageGroup")
     ids = {send(sqs, url, "same", None, group)["MessageId"] for group in ("a", "b", "a", "b")}
     assert (len(ids), sqs.counts(url)) == (2, (2, 0, 0))
@@ -139,7 +139,7 @@ def test_neither_content_nor_id(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize(("scope", "stored"), [("queue", 1), ("messageGroup", 2)])
 def test_the_scope(sqs: Sqs, scope: str, stored: int) -> None:
-    """CreateQueue, DeduplicationScope: at the level of the message group or of the queue."""
+    """CreateQueue, DeduplicationScope: the scope is the message group or the queue."""
     url = sqs.create_fifo(DeduplicationScope=scope)
     send(sqs, url, "first", "d", "group-1")
     send(sqs, url, "second", "d", "group-2")
@@ -147,7 +147,7 @@ def test_the_scope(sqs: Sqs, scope: str, stored: int) -> None:
 
 
 def test_within_one_batch(sqs: Sqs) -> None:
-    """Two entries of one id: both succeed, one is stored."""
+    """Two entries with one id both succeed, and the queue stores one message."""
     url = sqs.create_fifo()
     entry = {"MessageGroupId": "g", "MessageDeduplicationId": "d"}
     entries = [{"Id": name, "MessageBody": name, **entry} for name in ("first", "second")]

@@ -1,9 +1,9 @@
-"""FIFO queues. Sources: Developer Guide, "FIFO delivery logic" and "Message group ID"; SendMessage
+"""Tests of FIFO queues. Sources: Developer Guide, "FIFO delivery logic" and "Message group ID"; SendMessage
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html).
 
-DeduplicationScope and FifoThroughputLimit.
+The last tests are about DeduplicationScope and FifoThroughputLimit.
 
-Sources: CreateQueue, SetQueueAttributes; Developer Guide, "High throughput for FIFO queues".
+Their sources: CreateQueue, SetQueueAttributes; Developer Guide, "High throughput for FIFO queues".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.conformance.sqs import Sqs
 
 
 def fifo(sqs: Sqs, **attributes: str) -> str:
-    """A queue that deduplicates by content, so that messages need no id."""
+    """Creates a queue that deduplicates by content, so that messages need no id."""
     return sqs.create_fifo(ContentBasedDeduplication="true", **attributes)
 
 
@@ -26,7 +26,7 @@ def bodies(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def test_order_in_a_group(sqs: Sqs) -> None:
-    """Messages of one group come in the order in which they were sent, several at a time."""
+    """One receive returns several messages of one group in the order of sending."""
     url = fifo(sqs)
     expected = [f"{number}" for number in range(12)]
     sqs.send_all(url, *expected, MessageGroupId="g")
@@ -39,7 +39,9 @@ def test_order_in_a_group(sqs: Sqs) -> None:
 
 
 def test_sequence_numbers(sqs: Sqs) -> None:
-    """SendMessage, SequenceNumber: large, not consecutive, increasing in a group; 20 digits."""
+    """SendMessage, SequenceNumber: the numbers are large, not consecutive, and increase in a group. They have 20
+    digits.
+    """
     url = fifo(sqs)
     sent = [sqs.send(url, str(n), MessageGroupId="g")["SequenceNumber"] for n in range(3)]
     assert sent == sorted(set(sent))
@@ -49,7 +51,7 @@ def test_sequence_numbers(sqs: Sqs) -> None:
 
 
 def test_system_attributes(sqs: Sqs) -> None:
-    """ReceiveMessage: MessageGroupId, MessageDeduplicationId and SequenceNumber besides the others."""
+    """ReceiveMessage returns MessageGroupId, MessageDeduplicationId and SequenceNumber besides the other attributes."""
     url = sqs.create_fifo()
     sqs.send(url, MessageGroupId="g", MessageDeduplicationId="d")
     attributes = sqs.one(url, AttributeNames=["All"])["Attributes"]
@@ -61,7 +63,7 @@ def test_system_attributes(sqs: Sqs) -> None:
 
 
 def test_a_group_is_needed(sqs: Sqs) -> None:
-    """SendMessage: MessageGroupId is required for FIFO queues: "the action fails" without it."""
+    """SendMessage: FIFO queues require MessageGroupId; "the action fails" without it."""
     refusal = sqs.refusal("send_message", QueueUrl=fifo(sqs), MessageBody="x")
     assert (refusal.code, refusal.status) == ("MissingParameter", 400)
     assert "MessageGroupId" in refusal.message
@@ -71,7 +73,7 @@ LONGEST = "".join(chr(code) for code in range(33, 127)) + "x" * 34
 
 
 def test_the_longest_ids(sqs: Sqs) -> None:
-    """SendMessage: up to 128 alphanumeric characters and punctuation, for both ids."""
+    """SendMessage: both ids have up to 128 alphanumeric characters and punctuation."""
     url = sqs.create_fifo()
     sqs.send(url, MessageGroupId=LONGEST, MessageDeduplicationId=LONGEST)
     attributes = sqs.one(url, AttributeNames=["All"])["Attributes"]
@@ -98,7 +100,9 @@ def test_a_delay_belongs_to_the_queue(sqs: Sqs) -> None:
 
 
 def test_a_changed_delay_holds_for_what_is_in_the_queue(sqs: Sqs) -> None:
-    """Developer Guide, "Delay queues": on FIFO queues the setting is retroactive; for messages not yet received."""
+    """Developer Guide, "Delay queues": the setting of a FIFO queue also applies to messages that are not yet
+    received.
+    """
     url = fifo(sqs, DelaySeconds="60")
     sqs.send(url, "a", MessageGroupId="a")
     sqs.clock.advance(30)
@@ -117,13 +121,13 @@ NEITHER = {"DeduplicationScope": "queue", "FifoThroughputLimit": "perQueue"}
 
 
 def change(sqs: Sqs, url: str, **attributes: str) -> dict[str, str]:
-    """The attributes that are read back after the change."""
+    """Changes attributes and returns those that read back."""
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes=attributes)
     return sqs.attributes(url, *BOTH)
 
 
 def test_on_and_off(sqs: Sqs) -> None:
-    """Off by default, at creation and later; each value is read back as it was set."""
+    """The attribute is off by default. Each value reads back as it was set, at creation and later."""
     url = sqs.create_fifo()
     assert sqs.attributes(url, *BOTH) == NEITHER
     assert change(sqs, url, **BOTH) == BOTH
@@ -132,7 +136,7 @@ def test_on_and_off(sqs: Sqs) -> None:
 
 
 def test_one_after_the_other(sqs: Sqs) -> None:
-    """The scope may stand alone, "and deduplication occurs as specified"; the limit needs it."""
+    """A client may set the scope alone, "and deduplication occurs as specified". The limit requires the scope."""
     url = sqs.create_fifo()
     assert change(sqs, url, DeduplicationScope="messageGroup") == {
         **NEITHER,
@@ -175,7 +179,9 @@ def test_values_that_cannot_be(sqs: Sqs, name: str, value: str) -> None:
 
 @pytest.mark.parametrize("name", [*BOTH, "ContentBasedDeduplication"])
 def test_only_for_fifo_queues(sqs: Sqs, name: str) -> None:
-    """Recorded texts: what only FIFO queues have; CreateQueue does not know ContentBasedDeduplication then."""
+    """The texts for attributes of FIFO queues are recorded. CreateQueue does not know ContentBasedDeduplication
+    then.
+    """
     value = {**BOTH, "ContentBasedDeduplication": "true"}[name]
     refusal = sqs.refusal("set_queue_attributes", QueueUrl=sqs.create(), Attributes={name: value})
     only_fifo = f"You can specify the {name} only when FifoQueue is set to true."
@@ -187,7 +193,7 @@ def test_only_for_fifo_queues(sqs: Sqs, name: str) -> None:
 
 
 def test_a_changed_scope_holds_for_new_ids(sqs: Sqs) -> None:
-    """Recorded at AWS: an id that was seen in the whole queue stays known there, for its five minutes."""
+    """An id that was used at the scope of the queue stays known there for five minutes (recorded at AWS)."""
     url = sqs.create_fifo()
 
     def send(group: str, deduplication_id: str = "d") -> str:

@@ -1,5 +1,6 @@
-"""The order of message groups. Sources: Developer Guide, "FIFO queue delivery logic" and "Exactly-once processing";
-ReceiveMessage. A group returns messages only up to its first still-invisible one
+"""Tests the order of message groups. A group returns messages only up to its first one that is still invisible.
+
+Sources: ReceiveMessage; Developer Guide, "FIFO queue delivery logic" and "Exactly-once processing"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html).
 """
 
@@ -15,7 +16,9 @@ Message = dict[str, Any]
 
 
 def queue(sqs: Sqs, **groups: str) -> str:
-    """A queue with a message for each letter: `a="123"` are the messages a1, a2 and a3 of group a, in this order."""
+    """Creates a queue with a message for each letter: `a="123"` sends the messages a1, a2 and a3 of group a, in this
+    order.
+    """
     url = sqs.create_fifo(ContentBasedDeduplication="true", VisibilityTimeout="30")
     for group, letters in groups.items():
         for letter in letters:
@@ -33,7 +36,7 @@ def of_group(group: str, messages: list[Message]) -> list[str]:
 
 # --- timeouts --------------------------------------------------------------------------------------------------------
 def test_after_the_timeout_the_first_comes_first(sqs: Sqs) -> None:
-    """Messages that were received come again before those that follow them."""
+    """Messages whose timeout ended come before those that follow them."""
     url = queue(sqs, a="12")
     assert bodies(sqs.receive(url, 1)) == ["a1"]
     sqs.clock.advance(31)
@@ -41,7 +44,7 @@ def test_after_the_timeout_the_first_comes_first(sqs: Sqs) -> None:
 
 
 def test_a_batch_that_timed_out_comes_again_in_order(sqs: Sqs) -> None:
-    """Again and again, however it is divided."""
+    """The order stays the same over several timeouts, however receives divide the batch."""
     url = queue(sqs, a="1234")
     assert bodies(sqs.poll(url, 3)) == ["a1", "a2", "a3"]
     sqs.clock.advance(31)
@@ -52,7 +55,7 @@ def test_a_batch_that_timed_out_comes_again_in_order(sqs: Sqs) -> None:
 
 
 def test_a_timeout_that_ends_first_waits_for_an_earlier_one(sqs: Sqs) -> None:
-    """a2 becomes visible before a1 does: it may not overtake it."""
+    """a2 becomes visible before a1, but must not overtake it."""
     url = queue(sqs, a="123")
     first, _ = sqs.receive(url, 2)
     sqs.hide(url, first, 100)
@@ -83,7 +86,7 @@ def test_nothing_passes_the_first_invisible_message(sqs: Sqs) -> None:
 
 
 def test_shown_in_any_order_they_come_in_theirs(sqs: Sqs) -> None:
-    """ChangeMessageVisibility to 0, the last one first."""
+    """ChangeMessageVisibility sets 0, for the last message first."""
     url = queue(sqs, a="123")
     for message in reversed(sqs.receive(url, 3)):
         sqs.hide(url, message, 0)
@@ -103,7 +106,7 @@ def test_a_prolonged_timeout_blocks_the_group_for_as_long(sqs: Sqs) -> None:
 
 # --- deletes ---------------------------------------------------------------------------------------------------------
 def test_a_group_is_blocked_until_its_messages_are_deleted(sqs: Sqs) -> None:
-    """No more messages of a group while one is in flight; other groups go on."""
+    """A group with a message in flight returns no more messages; other groups do."""
     url = queue(sqs, a="12", b="1")
     (first,) = sqs.receive(url, 1)
     assert first["Body"] == "a1"
@@ -115,7 +118,9 @@ def test_a_group_is_blocked_until_its_messages_are_deleted(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("deleted", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], ids=str)
 def test_what_is_left_of_a_batch_blocks_the_group(sqs: Sqs, deleted: tuple[int, ...]) -> None:
-    """Some of three messages are deleted: nothing comes until the others are visible again; then they come first."""
+    """If a consumer deletes some of three messages, the group waits until the others are visible again and returns
+    them first.
+    """
     url = queue(sqs, a="1234")
     batch = sqs.receive(url, 3)
     for index in deleted:
@@ -135,7 +140,9 @@ def test_the_group_goes_on_when_the_whole_batch_is_deleted(sqs: Sqs) -> None:
 
 
 def test_a_deleted_first_message_does_not_free_the_second(sqs: Sqs) -> None:
-    """One deleted, one shown, one in flight: only messages before the one in flight come."""
+    """One message is deleted, one is visible and one is in flight. Only messages before the one in flight are
+    returned.
+    """
     url = queue(sqs, a="1234")
     first, second, _ = sqs.receive(url, 3)
     sqs.delete(url, first)
@@ -146,7 +153,7 @@ def test_a_deleted_first_message_does_not_free_the_second(sqs: Sqs) -> None:
 
 # --- several groups --------------------------------------------------------------------------------------------------
 def test_a_receive_takes_several_groups(sqs: Sqs) -> None:
-    """A batch may return several groups, each in its order, and then blocks each of them."""
+    """A batch may return several groups, each in order, and then blocks each of them."""
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     for number in range(4):
         for group in "abc":
@@ -164,7 +171,9 @@ def test_a_receive_takes_several_groups(sqs: Sqs) -> None:
 
 
 def test_as_many_of_one_group_as_possible(sqs: Sqs) -> None:
-    """SQS "tries to return as many messages with the same group ID as possible"; then others fill the batch."""
+    """SQS "tries to return as many messages with the same group ID as possible"; other groups fill the rest of the
+    batch.
+    """
     url = queue(sqs, a="1234", b="1234")
     assert bodies(sqs.poll(url, 3)) == ["a1", "a2", "a3"]
     assert bodies(sqs.poll(url, 10)) == ["b1", "b2", "b3", "b4"]
@@ -179,7 +188,7 @@ def test_groups_of_one_name_in_two_queues(sqs: Sqs) -> None:
 
 
 def test_a_group_that_was_empty_comes_back(sqs: Sqs) -> None:
-    """Nothing is left of a group whose messages are deleted: a new message is as the first one."""
+    """A group is empty after its messages are deleted. A new message is then the first one."""
     url = queue(sqs, a="1")
     sqs.delete(url, sqs.one(url))
     sqs.until_cleaned(url)
@@ -189,7 +198,7 @@ def test_a_group_that_was_empty_comes_back(sqs: Sqs) -> None:
 
 # --- sequence numbers ------------------------------------------------------------------------------------------------
 def test_sequence_numbers_rise_through_everything(sqs: Sqs) -> None:
-    """SendMessage, SequenceNumber: "continues to increase for a particular MessageGroupId", also over deletions."""
+    """SendMessage, SequenceNumber: "continues to increase for a particular MessageGroupId", also after deletions."""
     url = queue(sqs)
     numbers: list[str] = []
     for number in range(4):
@@ -205,7 +214,7 @@ def test_sequence_numbers_rise_through_everything(sqs: Sqs) -> None:
 
 
 def test_the_order_is_that_of_the_sequence_numbers(sqs: Sqs) -> None:
-    """A batch is stored in the order of its entries."""
+    """The queue stores a batch in the order of its entries."""
     url = queue(sqs)
     entries = [{"Id": str(n), "MessageBody": str(n), "MessageGroupId": "g"} for n in range(10)]
     sqs.client.send_message_batch(QueueUrl=url, Entries=entries)

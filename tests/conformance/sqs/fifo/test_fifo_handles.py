@@ -1,10 +1,10 @@
-"""Receipt handles of FIFO queues. Sources: DeleteMessage, ChangeMessageVisibility (API reference).
+"""Tests receipt handles of FIFO queues. Sources: DeleteMessage, ChangeMessageVisibility (API reference).
 
 ReceiveMessage: "if a consumer whose message processing time is longer than the visibility timeout tries to delete the
 processed messages, the action fails with an error".
 
-Dead-letter queues of FIFO queues. Sources: Developer Guide, "Using dead-letter queues in Amazon SQS", "Setting-up
-dead-letter queue retention" and "Learn how to configure a dead-letter queue redrive"
+The second part tests dead-letter queues of FIFO queues. Sources: Developer Guide, "Using dead-letter queues in Amazon
+SQS", "Setting-up dead-letter queue retention" and "Learn how to configure a dead-letter queue redrive"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html).
 """
 
@@ -40,14 +40,14 @@ Use = Callable[[Sqs, str, str], Refusal]
 
 
 def is_expired(refusal: Refusal, handle: str) -> bool:
-    """InvalidParameterValue with the text of AWS (AWS SDK for Java, issue 2164)."""
+    """Asserts InvalidParameterValue with the text of AWS (AWS SDK for Java, issue 2164)."""
     text = f"Value {handle} for parameter ReceiptHandle is invalid. Reason: {EXPIRED}"
     return (refusal.code, refusal.status, refusal.message) == ("InvalidParameterValue", 400, text)
 
 
 @BOTH
 def test_after_the_timeout(sqs: Sqs, use: Use) -> None:
-    """Refused, on FIFO queues alone (celery/kombu issue 1391), and the message stays as it is: visible."""
+    """Only FIFO queues refuse it (celery/kombu issue 1391), and the message stays visible."""
     url = queue(sqs, "a")
     handle = sqs.one(url)["ReceiptHandle"]
     sqs.clock.advance(31)
@@ -57,7 +57,7 @@ def test_after_the_timeout(sqs: Sqs, use: Use) -> None:
 
 @BOTH
 def test_after_somebody_else_received_it(sqs: Sqs, use: Use) -> None:
-    """The old handle is refused, and the new one good."""
+    """The queue refuses the old handle and accepts the new one."""
     url = queue(sqs, "a")
     old = sqs.one(url)["ReceiptHandle"]
     sqs.clock.advance(31)
@@ -80,7 +80,7 @@ def test_received_with_a_timeout_of_zero(sqs: Sqs, use: Use) -> None:
 
 @BOTH
 def test_after_the_timeout_was_ended(sqs: Sqs, use: Use) -> None:
-    """ChangeMessageVisibility to 0: the message is visible, the handle over."""
+    """After ChangeMessageVisibility to 0, the message is visible and the handle is expired."""
     url = queue(sqs, "a")
     message = sqs.one(url)
     sqs.hide(url, message, 0)
@@ -98,7 +98,7 @@ def test_a_prolonged_timeout_keeps_the_handle_good(sqs: Sqs) -> None:
 
 
 def test_entries_fail_one_by_one(sqs: Sqs) -> None:
-    """In a batch the expired handle fails and the others work."""
+    """In a batch, the entry with the expired handle fails and the others succeed."""
     url = queue(sqs, "a", "b")
     first, second = sqs.receive(url, 2)
     sqs.hide(url, first, 0)
@@ -127,7 +127,7 @@ def test_deleting_twice(sqs: Sqs) -> None:
 
 
 def test_changing_after_deletion(sqs: Sqs) -> None:
-    """As on standard queues (recorded answer: mapbox/ecs-watchbot, issue 135)."""
+    """The answer is that of standard queues (recorded: mapbox/ecs-watchbot, issue 135)."""
     url = queue(sqs, "a")
     message = sqs.one(url)
     sqs.delete(url, message)
@@ -139,7 +139,7 @@ def test_changing_after_deletion(sqs: Sqs) -> None:
 
 
 def pair(sqs: Sqs, maximum: int = 1, **attributes: str) -> tuple[str, str]:
-    """A source and its dead-letter queue."""
+    """Creates a source and its dead-letter queue, and returns their URLs."""
     dead = sqs.create_fifo()
     policy = json.dumps({"deadLetterTargetArn": sqs.arn(dead), "maxReceiveCount": maximum})
     return sqs.create_fifo(RedrivePolicy=policy, **attributes), dead
@@ -150,7 +150,7 @@ def send(sqs: Sqs, url: str, body: str, group: str = "g", key: str | None = None
 
 
 def bury(sqs: Sqs, url: str, number: int) -> None:
-    """Moves `number` messages, received once, to the dead-letter queue."""
+    """Receives `number` messages once and moves them to the dead-letter queue."""
     assert len(sqs.poll(url, number, VisibilityTimeout=0)) == number
     sqs.poll(url)
 
@@ -160,7 +160,7 @@ def attributes(message: dict[str, Any]) -> dict[str, str]:
 
 
 def test_the_message_stays_itself(sqs: Sqs) -> None:
-    """The group goes on with the next message; MessageId, body and group id stay."""
+    """The group continues with the next message. The moved message keeps MessageId, body and group id."""
     url, dead = pair(sqs)
     sent = send(sqs, url, "poison")
     send(sqs, url, "next")
@@ -203,7 +203,7 @@ def test_the_time_starts_anew(sqs: Sqs) -> None:
 
 
 def test_the_order_of_a_group_stays(sqs: Sqs) -> None:
-    """In the dead-letter queue as well it is a group, with sequence numbers that rise."""
+    """The dead-letter queue keeps the group, with rising sequence numbers."""
     url, dead = pair(sqs)
     for body in ("1", "2", "3"):
         send(sqs, url, body)
@@ -216,7 +216,7 @@ def test_the_order_of_a_group_stays(sqs: Sqs) -> None:
 
 
 def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
-    """maxReceiveCount is counted for each message; the others of its group stay, and come in order."""
+    """maxReceiveCount applies to each message. The others of its group stay, and are received in order."""
     url, dead = pair(sqs, 2)
     for body in ("1", "2", "3"):
         send(sqs, url, body)
@@ -227,7 +227,7 @@ def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
 
 
 def test_what_is_in_flight_holds_up_what_follows(sqs: Sqs) -> None:
-    """A message that was received too often moves when it is its turn, not past an earlier one in flight."""
+    """A message that was received too often moves in its turn, not before an earlier message in flight."""
     url, dead = pair(sqs)
     for body in ("1", "2"):
         send(sqs, url, body)
@@ -239,8 +239,9 @@ def test_what_is_in_flight_holds_up_what_follows(sqs: Sqs) -> None:
 
 
 def test_a_redriven_message_is_a_new_one_of_its_group(sqs: Sqs) -> None:
-    """ "All redriven messages are considered new messages with a new messageID". Of the deduplication id the guide says
-    nothing: it stays what it was in the dead-letter queue, and is not looked at (our choice)."""
+    """ "All redriven messages are considered new messages with a new messageID". The guide does not mention the
+    deduplication id: Penstock keeps it from the dead-letter queue and does not deduplicate by it (our choice).
+    """
     url, dead = pair(sqs)
     sent = send(sqs, url, "poison", "g", "mine")
     bury(sqs, url, 1)

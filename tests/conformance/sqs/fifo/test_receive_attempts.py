@@ -1,7 +1,8 @@
-"""ReceiveRequestAttemptId. Source: ReceiveMessage, API reference; where it is silent, the choice is said.
+"""Tests ReceiveRequestAttemptId. Source: ReceiveMessage, API reference. A docstring says where the test shows our
+choice.
 
-A receive can be repeated "only for 5 minutes", "if none of the messages have been modified (deleted or had their
-visibility changes)"; it returns "the same messages and receipt handles" and "resets the visibility timeout".
+A client can repeat a receive "only for 5 minutes", "if none of the messages have been modified (deleted or had their
+visibility changes)". SQS returns "the same messages and receipt handles" and "resets the visibility timeout".
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ ATTEMPT: dict[str, Any] = {"ReceiveRequestAttemptId": "attempt-1"}
 
 
 def queue(sqs: Sqs, *bodies: str, group: str | None = None) -> str:
-    """A queue with these messages, each in a different group unless one is named."""
+    """Creates a queue with these messages, each in a different group unless `group` is given."""
     url = sqs.create_fifo(ContentBasedDeduplication="true", VisibilityTimeout="60")
     for body in bodies:
         sqs.send(url, body, MessageGroupId=group or f"group of {body}".replace(" ", "-"))
@@ -28,7 +29,7 @@ def handles(messages: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 
 def test_the_same_messages_again(sqs: Sqs) -> None:
-    """With their handles, attributes and receive counts; another id gets others."""
+    """A retry returns the same handles, attributes and receive counts. Another id gets other messages."""
     url = queue(sqs, "a", "b", "c", "d")
     first = sqs.poll(url, 3, AttributeNames=["All"], **ATTEMPT)
     assert len(first) == 3
@@ -40,7 +41,7 @@ def test_the_same_messages_again(sqs: Sqs) -> None:
 
 
 def test_the_set_is_the_same_whatever_is_asked(sqs: Sqs) -> None:
-    """ "Retrieve the same set of messages": neither more nor fewer."""
+    """ "Retrieve the same set of messages": the retry returns neither more nor fewer."""
     url = queue(sqs, "a", "b", "c")
     first = handles(sqs.poll(url, 2, **ATTEMPT))
     assert handles(sqs.poll(url, 1, **ATTEMPT)) == first
@@ -52,7 +53,7 @@ def test_a_group_comes_again_in_order(sqs: Sqs) -> None:
     first = handles(sqs.poll(url, 2, **ATTEMPT))
     assert [body for _, body, _ in first] == ["1", "2"]
     assert handles(sqs.poll(url, 2, **ATTEMPT)) == first
-    assert sqs.poll(url) == []  # the group is blocked as before
+    assert sqs.poll(url) == []  # the group is still blocked
 
 
 def test_the_timeout_starts_anew(sqs: Sqs) -> None:
@@ -80,14 +81,14 @@ def test_the_handles_work(sqs: Sqs) -> None:
 
 
 def test_the_other_door_knows_it(sqs: Sqs) -> None:
-    """The retry may reach another process: container and functions are one service."""
+    """The retry may reach another process, because container and functions are one service."""
     url = queue(sqs, "a", "b")
     first = handles(sqs.poll(url, **ATTEMPT))
     assert handles(other_deployment(sqs).poll(url, **ATTEMPT)) == first
 
 
 def over(sqs: Sqs, url: str) -> None:
-    """The retry is refused, with a recorded text (amazon-sqs-java-messaging-lib, issues 101 and 213)."""
+    """The queue refuses the retry, with a recorded text (amazon-sqs-java-messaging-lib, issues 101 and 213)."""
     refusal = sqs.refusal("receive_message", QueueUrl=url, **ATTEMPT)
     assert (refusal.code, refusal.status) == ("InvalidParameterValue", 400)
     assert refusal.message == (
@@ -128,7 +129,7 @@ def test_not_after_a_purge(sqs: Sqs) -> None:
 
 
 def test_after_the_timeout_it_is_a_new_receive(sqs: Sqs) -> None:
-    """ "During a visibility timeout": later they come as after every timeout, under new handles (our reading)."""
+    """ "During a visibility timeout": later, the retry is a new receive with new handles (our reading)."""
     url = queue(sqs, "a")
     (first,) = sqs.poll(url, **ATTEMPT)
     sqs.clock.advance(60)
@@ -140,7 +141,7 @@ def test_after_the_timeout_it_is_a_new_receive(sqs: Sqs) -> None:
 
 
 def test_five_minutes_from_the_receive(sqs: Sqs) -> None:
-    """ "Only for 5 minutes after a ReceiveMessage action"; retries do not prolong them (our reading)."""
+    """ "Only for 5 minutes after a ReceiveMessage action"; retries do not extend this time (our reading)."""
     url = queue(sqs, "a", "b")
     first = handles(sqs.poll(url, 1, VisibilityTimeout=3600, **ATTEMPT))
     sqs.clock.advance(290)
@@ -152,7 +153,7 @@ def test_five_minutes_from_the_receive(sqs: Sqs) -> None:
 
 
 def test_an_empty_receive_can_be_repeated(sqs: Sqs) -> None:
-    """There is nothing to return again: the receive reads the queue once more."""
+    """An empty receive has no messages to return again, so the retry reads the queue."""
     url = queue(sqs)
     assert sqs.poll(url, **ATTEMPT) == []
     sqs.send(url, "a", MessageGroupId="g")
@@ -175,7 +176,7 @@ def test_queues_do_not_share_their_ids(sqs: Sqs) -> None:
 
 
 def test_a_dead_letter_is_not_repeated(sqs: Sqs) -> None:
-    """A message moved to the dead-letter queue was modified."""
+    """A move to the dead-letter queue modifies the message."""
     dead = sqs.create_fifo()
     policy = f'{{"deadLetterTargetArn":"{sqs.arn(dead)}","maxReceiveCount":1}}'
     url = queue(sqs, "a")
@@ -187,7 +188,7 @@ def test_a_dead_letter_is_not_repeated(sqs: Sqs) -> None:
 
 
 def test_a_standard_queue_ignores_it(sqs: Sqs) -> None:
-    """ "This parameter applies only to FIFO queues": AWS does not complain (spring-cloud-aws, issue 529)."""
+    """ "This parameter applies only to FIFO queues": AWS returns no error (spring-cloud-aws, issue 529)."""
     url = sqs.create()
     sqs.send_all(url, "a", "b")
     assert len(sqs.receive(url, 2, **ATTEMPT)) == 2
@@ -198,7 +199,7 @@ LONGEST = "".join(chr(code) for code in range(33, 127)) + "x" * 34
 
 
 def test_the_longest_id(sqs: Sqs) -> None:
-    """Up to 128 alphanumeric characters and punctuation."""
+    """The id has up to 128 alphanumeric characters and punctuation."""
     url = queue(sqs, "a")
     first = handles(sqs.poll(url, ReceiveRequestAttemptId=LONGEST))
     assert handles(sqs.poll(url, ReceiveRequestAttemptId=LONGEST)) == first

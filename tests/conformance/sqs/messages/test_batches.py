@@ -1,4 +1,4 @@
-"""SendMessageBatch, DeleteMessageBatch, ChangeMessageVisibilityBatch. Sources: the API reference of the three."""
+"""Tests SendMessageBatch, DeleteMessageBatch and ChangeMessageVisibilityBatch. Source: their API reference."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_same_id_twice(sqs: Sqs, method: str, entry: Callable[[str], Entry])
 @BATCHES
 @pytest.mark.parametrize("bad", ["", "a b", "a.b", "ä", "x" * 81, "a\n"])
 def test_ids_that_cannot_be(sqs: Sqs, method: str, entry: Callable[[str], Entry], bad: str) -> None:
-    """BatchEntry Id: up to 80 alphanumeric characters, hyphens and underscores."""
+    """The Id of an entry has up to 80 alphanumeric characters, hyphens and underscores."""
     code = sqs.code(method, QueueUrl=sqs.create(), Entries=[entry("good"), entry(bad)])
     assert code == PREFIX + "InvalidBatchEntryId"
 
@@ -75,7 +75,7 @@ def test_a_queue_that_does_not_exist(sqs: Sqs, method: str, entry: Callable[[str
 
 
 def test_send_ten(sqs: Sqs) -> None:
-    """SendMessageBatch: up to ten messages; each result has its entry's id, MessageId and digests."""
+    """SendMessageBatch takes up to ten messages. Each result has its entry's id, MessageId and digests."""
     url = sqs.create()
     attributes = {"kind": {"DataType": "String", "StringValue": "x"}}
     entries = [{**send_entry(f"{n}_-A" + "x" * 76), "MessageAttributes": attributes} for n in range(10)]
@@ -127,7 +127,7 @@ def test_every_entry_fails(sqs: Sqs) -> None:
 
 
 def test_no_good_entry_for_no_queue(sqs: Sqs) -> None:
-    """SendMessageBatch, QueueDoesNotExist: said of the request, also when every entry is bad in itself."""
+    """QueueDoesNotExist of SendMessageBatch applies to the request, also when every entry is invalid."""
     entries = [{**send_entry("a"), "MessageBody": "\x01"}]
     code = sqs.code("send_message_batch", QueueUrl=f"{sqs.create()}-none", Entries=entries)
     assert code == PREFIX + "NonExistentQueue"
@@ -146,7 +146,7 @@ def test_one_mebibyte_in_total(sqs: Sqs) -> None:
 
 
 def test_one_entry_beyond_the_total(sqs: Sqs) -> None:
-    """A single message of more than 1 MiB makes the batch too long as well."""
+    """A single message of more than 1 MiB also makes the batch too long."""
     url = sqs.create()
     entries = [send_entry("a"), {**send_entry("b"), "MessageBody": "x" * (MIB + 1)}]
     code = sqs.code("send_message_batch", QueueUrl=url, Entries=entries)
@@ -154,7 +154,7 @@ def test_one_entry_beyond_the_total(sqs: Sqs) -> None:
 
 
 def test_a_fifo_batch_keeps_its_order(sqs: Sqs) -> None:
-    """SendMessageBatch to a FIFO queue: sequence numbers rise in the order of the entries."""
+    """In SendMessageBatch to a FIFO queue, sequence numbers rise in the order of the entries."""
     url = sqs.create_fifo()
     entries = [
         {**send_entry(str(n)), "MessageGroupId": "g", "MessageDeduplicationId": str(n)} for n in range(10)
@@ -173,7 +173,7 @@ NO_DEDUPLICATION = (
 
 
 def test_fifo_entries_fail_one_by_one(sqs: Sqs) -> None:
-    """SendMessage: a FIFO queue takes no delay a message."""
+    """SendMessage: messages to a FIFO queue have no delay."""
     url = sqs.create_fifo()
     entries = [{**send_entry("good"), **GOOD}, {**send_entry("delay"), **GOOD, "DelaySeconds": 1}]
     answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
@@ -192,7 +192,7 @@ def test_fifo_entries_fail_one_by_one(sqs: Sqs) -> None:
 def test_fifo_entries_that_fail_them_all(
     sqs: Sqs, others: list[dict[str, Any]], bad: dict[str, str], text: str
 ) -> None:
-    """Recorded at AWS: a group and a deduplication id are needed, or nothing of the batch is sent."""
+    """A missing group or deduplication id fails the whole batch (recorded at AWS)."""
     url = sqs.create_fifo()
     refusal = sqs.refusal("send_message_batch", QueueUrl=url, Entries=[*others, {**send_entry("bad"), **bad}])
     assert (refusal.code, refusal.status, refusal.message) == ("InvalidParameterValue", 400, text)
@@ -200,7 +200,7 @@ def test_fifo_entries_that_fail_them_all(
 
 
 def test_a_fifo_batch_with_and_without_ids(sqs: Sqs) -> None:
-    """A queue that derives deduplication ids takes both."""
+    """A queue that derives deduplication ids accepts both."""
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     entries = [{**send_entry("given"), **GOOD}, {**send_entry("derived"), "MessageGroupId": "g"}]
     answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
@@ -208,7 +208,7 @@ def test_a_fifo_batch_with_and_without_ids(sqs: Sqs) -> None:
 
 
 def test_delete_some(sqs: Sqs) -> None:
-    """DeleteMessageBatch: per entry; the same handle twice is fine, as deleting twice is."""
+    """DeleteMessageBatch reports each entry. The same handle twice succeeds, because deleting is idempotent."""
     url, other = sqs.create(), sqs.create()
     sqs.send_all(url, "a", "b", "c")
     sqs.send(other)
@@ -230,7 +230,9 @@ def test_delete_some(sqs: Sqs) -> None:
 
 
 def test_change_some(sqs: Sqs) -> None:
-    """ChangeMessageVisibilityBatch: per entry; up to ten. The text for a deleted message was recorded at AWS."""
+    """ChangeMessageVisibilityBatch reports each of up to ten entries. The text for a deleted message was recorded at
+    AWS.
+    """
     url = sqs.create()
     sqs.send_all(url, "visible", "deleted", "hidden", "too long")
     found = {message["Body"]: message for message in sqs.receive(url, 4)}

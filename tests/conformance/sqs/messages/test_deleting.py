@@ -1,7 +1,7 @@
-"""DeleteMessage. Source: its API reference
+"""Tests of DeleteMessage. Source: its API reference
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html).
 
-Forged receipt handles, sent to the service: every one is refused as such, and the messages stay in flight.
+The service refuses every forged receipt handle, and the messages stay in flight.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def test_a_deleted_message_does_not_come_back(sqs: Sqs) -> None:
 
 
 def test_deleting_twice(sqs: Sqs) -> None:
-    """DeleteMessage is idempotent: the second one succeeds too."""
+    """DeleteMessage is idempotent, so the second call succeeds too."""
     url = sqs.create()
     sqs.send(url)
     message = sqs.one(url)
@@ -48,7 +48,8 @@ def test_deleting_after_the_timeout(sqs: Sqs) -> None:
 
 
 def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
-    """It still deletes the message, as recorded at AWS; the API reference promises only that "the request succeeds".
+    """The old handle still deletes the message (recorded at AWS). The API reference promises only that "the request
+    succeeds".
 
     The new handle succeeds too.
     """
@@ -64,7 +65,7 @@ def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
 
 
 def test_a_handle_of_another_queue(sqs: Sqs) -> None:
-    """ReceiptHandleIsInvalid (AWS SDK for Java v2, issue 3101), and both messages stay."""
+    """The error is ReceiptHandleIsInvalid (AWS SDK for Java v2, issue 3101), and both messages stay."""
     url, other = sqs.create(), sqs.create()
     sqs.send(url)
     sqs.send(other)
@@ -74,7 +75,7 @@ def test_a_handle_of_another_queue(sqs: Sqs) -> None:
 
 
 def test_a_handle_in_another_region_or_account(sqs: Sqs) -> None:
-    """The same name elsewhere is another queue."""
+    """The same name in another region or account is a different queue."""
     name = sqs.name()
     here = sqs.client.create_queue(QueueName=name)["QueueUrl"]
     sqs.send(here)
@@ -86,7 +87,7 @@ def test_a_handle_in_another_region_or_account(sqs: Sqs) -> None:
 
 
 def variants(handle: str) -> dict[str, str]:
-    """A good handle, spoilt in every way."""
+    """Yields a valid handle with every kind of damage."""
     middle = len(handle) // 2
     flipped = "B" if handle[middle] == "A" else "A"
     return {
@@ -109,7 +110,7 @@ def variants(handle: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", sorted(variants("A" * 88)))
 def test_forged_handles(sqs: Sqs, kind: str) -> None:
-    """ReceiptHandleIsInvalid: "The specified receipt handle isn't valid". The message stays."""
+    """The error is ReceiptHandleIsInvalid: "The specified receipt handle isn't valid". The message stays."""
     url = sqs.create()
     sqs.send(url)
     handle = variants(sqs.one(url)["ReceiptHandle"])[kind]
@@ -118,17 +119,17 @@ def test_forged_handles(sqs: Sqs, kind: str) -> None:
     assert (code, sqs.counts(url)) == ("ReceiptHandleIsInvalid", (0, 1, 0))
 
 
-FORGERIES = 1_000  # of each deployment, protocol and type of queue
+FORGERIES = 1_000  # for each deployment, protocol and type of queue
 
 
 def batches(tried: Iterator[str]) -> Iterator[list[dict[str, Any]]]:
-    """Entries in tens."""
+    """Yields batches of ten entries."""
     while ten := list(islice(tried, 10)):
         yield [{"Id": str(number), "ReceiptHandle": handle} for number, handle in enumerate(ten)]
 
 
 def received(sqs: Sqs, url: str, number: int) -> list[str]:
-    """Handles of so many messages that are in flight."""
+    """Receives `number` messages and returns their handles."""
     fifo = url.endswith(".fifo")
     for sent in range(number):
         more = {"MessageGroupId": str(sent), "MessageDeduplicationId": str(sent)} if fifo else {}
@@ -144,7 +145,7 @@ def codes(answer: dict[str, Any]) -> set[tuple[str, bool]]:
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_none_deletes_or_hides_a_message(sqs: Sqs, suffix: str) -> None:
-    """Codes of the API reference: ReceiptHandleIsInvalid, of the sender, for each entry."""
+    """The API reference defines the code ReceiptHandleIsInvalid; each entry fails with a sender's fault."""
     create = sqs.create_fifo if suffix else sqs.create
     url, other = create(), create()
     mine, foreign = received(sqs, url, 20), received(sqs, other, 10)

@@ -1,6 +1,6 @@
-"""Looking at messages without receiving them, in both deployments: QUEUE_PEEK_ENDPOINT.
+"""Tests QUEUE_PEEK_ENDPOINT, which shows messages without receiving them, in both deployments.
 
-Expected is what LocalStack's page on SQS documents under "Developer endpoints" ("Peeking into queues").
+The expected answers come from LocalStack's page on SQS, "Developer endpoints" ("Peeking into queues").
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def peek(raw: Raw) -> Raw:
 
 
 def look(peek: Raw, url: str, **flags: str) -> list[dict[str, Any]]:
-    """The messages of a peek in JSON, always as a list; attributes by name."""
+    """Returns the messages of a peek in JSON as a list, with attributes by name."""
     answer = peek.http.get(
         f"{peek.sqs.endpoint_url}{PATH}",
         params={"QueueUrl": url, **flags},
@@ -44,7 +44,7 @@ def look(peek: Raw, url: str, **flags: str) -> list[dict[str, Any]]:
 
 
 def test_the_messages_are_seen_and_stay(peek: Raw) -> None:
-    """XML by default, as a ReceiveMessage with all attributes has it."""
+    """The default is XML, in the form of a ReceiveMessage with all attributes."""
     url = peek.sqs.create()
     sent = [peek.sqs.send(url, body)["MessageId"] for body in ("hello", "world & <all>")]
     for _ in range(2):
@@ -79,7 +79,9 @@ def test_json(peek: Raw) -> None:
     attributes = {"a": {"DataType": "String", "StringValue": "v"}}
     peek.sqs.send(url, "hello", MessageAttributes=attributes)
     peek.sqs.send(url, "world")
-    first, second = sorted(look(peek, url), key=lambda message: str(message["Body"]))  # in no defined order
+    first, second = sorted(
+        look(peek, url), key=lambda message: str(message["Body"])
+    )  # the endpoint defines no order
     assert (first["Body"], second["Body"]) == ("hello", "world")
     assert first["MessageAttribute"] == {"Name": "a", "Value": {"DataType": "String", "StringValue": "v"}}
     assert first["Attribute"].keys() == {
@@ -88,7 +90,7 @@ def test_json(peek: Raw) -> None:
 
 
 def test_invisible_and_delayed_messages(peek: Raw) -> None:
-    """`True` is how Python's requests writes it."""
+    """Python's requests library writes `True`."""
     url = peek.sqs.create()
     peek.sqs.send(url, "in flight")
     peek.sqs.one(url)
@@ -107,7 +109,7 @@ def test_invisible_and_delayed_messages(peek: Raw) -> None:
 
 
 def test_a_fifo_queue(peek: Raw) -> None:
-    """The sequence number is that of the send, and a blocked message of a group can be looked at too."""
+    """The sequence number is that of the send. The endpoint also shows a message of a blocked group."""
     url = peek.sqs.create_fifo()
     sent = [peek.sqs.send(url, body, MessageGroupId="g", MessageDeduplicationId=body) for body in "ab"]
     peek.sqs.one(url)
@@ -169,7 +171,7 @@ def test_what_is_wrong(peek: Raw) -> None:
 
 @pytest.mark.parametrize("raw", ["container"], indirect=True)
 def test_without_the_setting_it_is_not_there(raw: Raw) -> None:
-    """Functions have no such route unless somebody adds one."""
+    """Functions have such a route only if the operator adds it."""
     url = raw.sqs.create()
     for path in (PATH, f"{PATH}/{REGION}/{ACCOUNT}/{url.rpartition('/')[2]}"):
         answer = raw.get(path, urlencode({"QueueUrl": url}))

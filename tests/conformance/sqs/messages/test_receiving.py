@@ -1,12 +1,13 @@
-"""ReceiveMessage. Sources: its API reference; Developer Guide, "Short and long polling", "Visibility timeout".
+"""Tests of ReceiveMessage. Sources: its API reference; Developer Guide, "Short and long polling", "Visibility
+timeout".
 
-Messages of up to 1 MiB, and receives of several. ReceiveMessage: "fewer messages might be returned".
+Some messages have up to 1 MiB, and receives return several. ReceiveMessage: "fewer messages might be returned".
 
-SendMessage: "The minimum size is one character. The maximum size is 1 MiB". A message that no answer carried was not
+SendMessage: "The minimum size is one character. The maximum size is 1 MiB". A message that no answer contained was not
 received: its ApproximateReceiveCount is "the number of times a message has been received across all queues but not
 deleted".
 
-Fair queues. Source: SQS Developer Guide, "Amazon SQS fair queues" and "How Amazon SQS fair queues work".
+Sources for fair queues: SQS Developer Guide, "Amazon SQS fair queues" and "How Amazon SQS fair queues work".
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ATTRIBUTES = {
 
 
 def test_at_most_so_many(sqs: Sqs) -> None:
-    """MaxNumberOfMessages: 1 to 10, default 1; never more, possibly fewer."""
+    """MaxNumberOfMessages is 1 to 10 and 1 by default. A receive returns at most that number."""
     url = sqs.create()
     entries = [{"Id": str(n), "MessageBody": str(n)} for n in range(10)]
     for _ in range(2):
@@ -39,7 +40,7 @@ def test_at_most_so_many(sqs: Sqs) -> None:
 
 
 def test_everything_is_received_once(sqs: Sqs) -> None:
-    """No message is handed out twice while its visibility timeout runs."""
+    """A receive returns no message whose visibility timeout still runs."""
     url = sqs.create()
     bodies = [str(number) for number in range(30)]
     sqs.send_all(url, *bodies)
@@ -61,7 +62,9 @@ def test_everything_is_received_once(sqs: Sqs) -> None:
     ],
 )
 def test_numbers_out_of_range(sqs: Sqs, bad: dict[str, int]) -> None:
-    """1 to 10 messages, 0 to 20 s of waiting, 0 to 43,200 s of invisibility. Nothing becomes invisible."""
+    """The ranges are 1 to 10 messages, 0 to 20 s of waiting and 0 to 43,200 s of invisibility. An error hides no
+    message.
+    """
     url = sqs.create()
     sqs.send(url)
     assert sqs.code("receive_message", QueueUrl=url, **bad) == "InvalidParameterValue"
@@ -69,12 +72,12 @@ def test_numbers_out_of_range(sqs: Sqs, bad: dict[str, int]) -> None:
 
 
 def test_an_empty_queue(sqs: Sqs) -> None:
-    """No messages, no member `Messages`."""
+    """The answer for an empty queue has no member `Messages`."""
     assert "Messages" not in sqs.client.receive_message(QueueUrl=sqs.create())
 
 
 def test_the_timeout_of_the_queue(sqs: Sqs) -> None:
-    """VisibilityTimeout of the queue, when the request has none; then the message comes again."""
+    """The queue's VisibilityTimeout applies if the request has none; after it, the message comes again."""
     url = sqs.create(VisibilityTimeout="60")
     sent = sqs.send(url)
     first = sqs.one(url)
@@ -98,7 +101,7 @@ def test_the_timeout_of_the_request(sqs: Sqs) -> None:
 
 
 def test_a_timeout_of_zero(sqs: Sqs) -> None:
-    """VisibilityTimeout=0 on receive works: the message stays visible, the handle is good."""
+    """With VisibilityTimeout=0 the message stays visible, and the handle works."""
     url = sqs.create()
     sent = sqs.send(url)
     first, message = (sqs.one(url, VisibilityTimeout=0) for _ in range(2))
@@ -110,7 +113,7 @@ def test_a_timeout_of_zero(sqs: Sqs) -> None:
 
 # --- attributes ------------------------------------------------------------------------------------------------------
 def test_system_attributes(sqs: Sqs) -> None:
-    """Times in ms since 1970; the receive count rises; the time of the first receive stays."""
+    """Times are in ms since 1970. The receive count rises, and the time of the first receive stays."""
     url = sqs.create()
     before = int(sqs.clock.now().timestamp() * 1000)
     sqs.send(url)
@@ -144,7 +147,7 @@ def test_the_new_name_of_the_old_list(sqs: Sqs) -> None:
 
 
 def test_a_system_attribute_that_does_not_exist(sqs: Sqs) -> None:
-    """InvalidAttributeName; nothing becomes invisible."""
+    """The error is InvalidAttributeName, and no message becomes invisible."""
     url = sqs.create()
     sqs.send(url)
     code = sqs.code("receive_message", QueueUrl=url, AttributeNames=["All", "Colour"])
@@ -165,10 +168,10 @@ def test_a_system_attribute_that_does_not_exist(sqs: Sqs) -> None:
     ],
 )
 def test_message_attributes_by_name(sqs: Sqs, names: list[str], expected: set[str]) -> None:
-    """MessageAttributeNames: names, `All` or `.*`, and `bar.*` for "all message attributes starting with a prefix"; `*`
-    is all, too (recorded at AWS).
+    """MessageAttributeNames takes names, `All` or `.*`, and `bar.*` for "all message attributes starting with a
+    prefix". `*` also means all (recorded at AWS).
 
-    The MD5 is that of the attributes in the answer: so the SDKs check it.
+    The MD5 covers the attributes in the answer, because SDKs check it this way.
     """
     url = sqs.create()
     sqs.send(url, MessageAttributes=ATTRIBUTES)
@@ -186,7 +189,7 @@ def test_no_message_attributes_unless_asked(sqs: Sqs) -> None:
 
 # --- long polling ----------------------------------------------------------------------------------------------------
 def test_a_long_poll_ends_when_a_message_arrives(sqs: Sqs) -> None:
-    """Developer Guide: a long poll answers as soon as a message is available. Sent in the same deployment."""
+    """Developer Guide: a long poll answers as soon as a message is available. The same deployment sends the message."""
     url = sqs.create()
     began = time.monotonic()
     messages = sqs.while_waiting(url, lambda: sqs.send(url, "hello"), WaitTimeSeconds=20)
@@ -195,7 +198,7 @@ def test_a_long_poll_ends_when_a_message_arrives(sqs: Sqs) -> None:
 
 
 def test_a_long_poll_hears_of_the_other_door(sqs: Sqs) -> None:
-    """Container and functions are one service."""
+    """The other deployment sends the message, because container and functions are one service."""
     url = sqs.create()
     other = other_deployment(sqs)
     began = time.monotonic()
@@ -205,7 +208,9 @@ def test_a_long_poll_hears_of_the_other_door(sqs: Sqs) -> None:
 
 
 def test_a_long_poll_by_the_queue(sqs: Sqs) -> None:
-    """ReceiveMessageWaitTimeSeconds of the queue holds when the request names no time. Ends for a made-visible one."""
+    """ReceiveMessageWaitTimeSeconds of the queue applies if the request names no time. A message made visible ends the
+    poll.
+    """
     url = sqs.create(ReceiveMessageWaitTimeSeconds="20")
     sqs.send(url)
     message = sqs.one(url)
@@ -214,7 +219,7 @@ def test_a_long_poll_by_the_queue(sqs: Sqs) -> None:
 
 
 def test_a_short_poll_on_a_queue_with_long_polls(sqs: Sqs) -> None:
-    """WaitTimeSeconds=0 takes precedence over the queue's 20 seconds (a long poll would run into the read timeout)."""
+    """WaitTimeSeconds=0 takes precedence over the queue's 20 seconds (a long poll would reach the read timeout)."""
     url = sqs.create(ReceiveMessageWaitTimeSeconds="20")
     began = time.monotonic()
     assert sqs.poll(url, WaitTimeSeconds=0) == []
@@ -222,7 +227,7 @@ def test_a_short_poll_on_a_queue_with_long_polls(sqs: Sqs) -> None:
 
 
 def test_a_long_poll_ends_empty(sqs: Sqs) -> None:
-    """After WaitTimeSeconds, not before."""
+    """The poll ends after WaitTimeSeconds, not earlier."""
     url = sqs.create()
     began = time.monotonic()
     assert sqs.poll(url, WaitTimeSeconds=1) == []
@@ -230,7 +235,7 @@ def test_a_long_poll_ends_empty(sqs: Sqs) -> None:
 
 
 def test_a_long_poll_ends_with_its_queue(sqs: Sqs) -> None:
-    """A queue deleted meanwhile: the poll ends, empty or with QueueDoesNotExist, and the service goes on."""
+    """If the queue is deleted, the poll ends empty or with QueueDoesNotExist, and the service still works."""
     url = sqs.create()
     messages = []
     with suppress(sqs.client.exceptions.QueueDoesNotExist):
@@ -282,19 +287,19 @@ def test_a_mib_goes_in_and_out(sqs: Sqs, character: str) -> None:
 
 
 def test_quiet_tenants_come_before_the_backlog_of_a_noisy_one(sqs: Sqs) -> None:
-    """The noisy one has far more than a tenth of the messages in flight, and more than 30 messages."""
+    """The noisy tenant has far more than a tenth of the messages in flight, and more than 30 messages."""
     url = sqs.create()
     sqs.send_all(url, *(f"noisy {n}" for n in range(200)), MessageGroupId="noisy")
     sqs.receive(url, 40)
     sqs.send_all(url, "quiet", "quiet", MessageGroupId="quiet")
-    sqs.send_all(url, "on its own")  # no group: a separate tenant
-    sqs.clock.advance(1)  # noisy tenants are determined four times a second
+    sqs.send_all(url, "on its own")  # without a group, the message is a separate tenant
+    sqs.clock.advance(1)  # the service determines noisy tenants four times a second
     bodies = [message["Body"].split()[0] for message in sqs.poll(url, 10)]
     assert (sorted(bodies[:3]), bodies[3:]) == (["on", "quiet", "quiet"], ["noisy"] * 7)
 
 
 def test_noisy_tenants_lose_nothing(sqs: Sqs) -> None:
-    """A message set back is received once, as soon as no other tenant waits, and its group is read back."""
+    """A delayed message is received once, as soon as no other tenant has messages, and its group reads back."""
     url = sqs.create()
     sent = [f"noisy {n}" for n in range(100)]
     sqs.send_all(url, *sent, MessageGroupId="noisy")

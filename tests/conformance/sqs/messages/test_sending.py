@@ -1,6 +1,6 @@
-"""SendMessage. Sources: its API reference; Developer Guide, "Message quotas" and "Message metadata".
+"""Tests of SendMessage. Sources: its API reference; Developer Guide, "Message quotas" and "Message metadata".
 
-X-Ray's trace header. Source: X-Ray Developer Guide, "Amazon SQS and AWS X-Ray".
+Source for X-Ray's trace header: X-Ray Developer Guide, "Amazon SQS and AWS X-Ray".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e98
 
 
 def test_a_message_comes_back_as_it_was_sent(sqs: Sqs) -> None:
-    """SendMessage: MessageId and MD5OfMessageBody; a standard queue gives no sequence number."""
+    """SendMessage returns MessageId and MD5OfMessageBody. A standard queue returns no sequence number."""
     url = sqs.create()
     sent = sqs.send(url, "hello")
     assert str(uuid.UUID(sent["MessageId"])) == sent["MessageId"]
@@ -70,8 +70,9 @@ def test_every_allowed_character(sqs: Sqs, body: str) -> None:
 
 @pytest.mark.parametrize("character", ["\x00", "\x01", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff"])
 def test_no_other_character(sqs: Sqs, character: str) -> None:
-    """SendMessage, InvalidMessageContents: "characters outside the allowed set"; recorded at AWS: of an attribute's
-    value InvalidParameterValue."""
+    """SendMessage, InvalidMessageContents: "characters outside the allowed set". In the value of an attribute, the
+    error is InvalidParameterValue (recorded at AWS).
+    """
     url = sqs.create()
     assert sqs.code("send_message", QueueUrl=url, MessageBody=f"a{character}b") == "InvalidMessageContents"
     value = {"note": {"DataType": "String", "StringValue": f"a{character}b"}}
@@ -81,14 +82,14 @@ def test_no_other_character(sqs: Sqs, character: str) -> None:
 
 
 def test_one_mebibyte(sqs: Sqs) -> None:
-    """SendMessage: the maximum is 1,048,576 bytes, in UTF-8, attributes included; one more is InvalidParameterValue."""
+    """SendMessage: the maximum is 1,048,576 bytes in UTF-8 with attributes; one more byte is InvalidParameterValue."""
     url = sqs.create()
     body = "ä" * (MIB // 2)
     assert sqs.send(url, body)["MD5OfMessageBody"] == md5_of_body(body)
     assert sqs.one(url)["Body"] == body
     assert sqs.code("send_message", QueueUrl=url, MessageBody=f"{body}x") == "InvalidParameterValue"
     note = {"n": {"DataType": "String", "StringValue": "x"}}
-    fits = body[:-4]  # 8 bytes: name 1, type 6, value 1
+    fits = body[:-4]  # the attribute has 8 bytes: name 1, type 6, value 1
     assert sqs.send(url, fits, MessageAttributes=note)["MessageId"]
     code = sqs.code("send_message", QueueUrl=url, MessageBody=f"{fits}x", MessageAttributes=note)
     assert code == "InvalidParameterValue"
@@ -110,7 +111,7 @@ def test_an_empty_body(sqs: Sqs) -> None:
 
 
 def test_attributes_of_every_type(sqs: Sqs) -> None:
-    """SendMessage: MD5OfMessageAttributes as the SDKs check it; values come back byte by byte."""
+    """MD5OfMessageAttributes is the digest that SDKs compute. Values come back byte by byte."""
     url = sqs.create()
     sent = sqs.send(url, MessageAttributes=ATTRIBUTES)
     got = sqs.one(url, MessageAttributeNames=["All"])
@@ -159,7 +160,7 @@ def test_attributes_that_cannot_be(sqs: Sqs, name: str, value: dict[str, Any]) -
 
 
 def test_the_trace_header(sqs: Sqs) -> None:
-    """SendMessage, MessageSystemAttributes: AWSTraceHeader of type String; not counted in the size of the message."""
+    """MessageSystemAttributes takes AWSTraceHeader of type String, which does not count in the size of the message."""
     url = sqs.create(MaximumMessageSize="1024")
     sent = sqs.send(url, "x" * 1024, MessageSystemAttributes=TRACE)
     assert sent["MD5OfMessageSystemAttributes"] == md5_of_attributes(TRACE)
@@ -172,14 +173,15 @@ def test_the_trace_header(sqs: Sqs) -> None:
 )
 def test_no_other_system_attribute(sqs: Sqs, name: str, kind: str) -> None:
     """SendMessage: "Currently, the only supported message system attribute is AWSTraceHeader. Its type must be
-    String"."""
+    String".
+    """
     given = {name: {"DataType": kind, "StringValue": "1"}}
     code = sqs.code("send_message", QueueUrl=sqs.create(), MessageBody="x", MessageSystemAttributes=given)
     assert code == "InvalidParameterValue"
 
 
 def test_a_delayed_message(sqs: Sqs) -> None:
-    """SendMessage, DelaySeconds: 0 to 900; the message becomes available after the delay."""
+    """DelaySeconds is 0 to 900. The message becomes available after the delay."""
     url = sqs.create()
     sqs.send(url, "later", DelaySeconds=900)
     sqs.clock.advance(890)
@@ -201,7 +203,7 @@ def test_a_delayed_queue_and_a_message_with_its_own_delay(sqs: Sqs) -> None:
 
 
 def test_names_of_attributes_in_any_script(sqs: Sqs) -> None:
-    """Recorded at AWS: letters outside ASCII are letters."""
+    """Letters outside ASCII are letters (recorded at AWS)."""
     url = sqs.create()
     given = {"größe.名": {"DataType": "String", "StringValue": "v"}}
     sent = sqs.send(url, MessageAttributes=given)
@@ -218,20 +220,20 @@ def test_delays_that_cannot_be(sqs: Sqs, seconds: int) -> None:
 
 
 def test_a_deduplication_id_is_for_fifo_queues(sqs: Sqs) -> None:
-    """SendMessage, MessageDeduplicationId: applies only to FIFO queues."""
+    """MessageDeduplicationId applies only to FIFO queues."""
     code = sqs.code("send_message", QueueUrl=sqs.create(), MessageBody="x", MessageDeduplicationId="d")
     assert code == "InvalidParameterValue"
 
 
 def test_a_group_on_a_standard_queue_is_a_tenant(sqs: Sqs) -> None:
-    """Developer Guide, "Fair queues": MessageGroupId on a standard queue names the tenant and is read back."""
+    """Developer Guide, "Fair queues": MessageGroupId on a standard queue names the tenant. It reads back."""
     url = sqs.create()
     sqs.send(url, MessageGroupId="tenant-1")
     assert sqs.one(url, AttributeNames=["MessageGroupId"])["Attributes"] == {"MessageGroupId": "tenant-1"}
 
 
 def test_messages_end_with_their_retention(sqs: Sqs) -> None:
-    """SetQueueAttributes, MessageRetentionPeriod: 60 seconds at least; counted from the original send."""
+    """MessageRetentionPeriod (SetQueueAttributes) is 60 seconds at least and counts from the original send."""
     url = sqs.create(MessageRetentionPeriod="60")
     sqs.send_all(url, "received", "waiting")
     sqs.one(url, VisibilityTimeout=600)
@@ -247,7 +249,7 @@ OWN = {"AWSTraceHeader": {"DataType": "String", "StringValue": OF_THE_MESSAGE}}
 
 @contextmanager
 def header(sqs: Sqs, value: str) -> Iterator[None]:
-    """As the X-Ray SDK sends it with the calls of a client."""
+    """Returns a client that sends the header as the X-Ray SDK does."""
 
     def add(params: dict[str, Any], **_: Any) -> None:
         params["headers"]["X-Amzn-Trace-Id"] = value
@@ -261,14 +263,16 @@ def header(sqs: Sqs, value: str) -> Iterator[None]:
 
 
 def traces(sqs: Sqs, url: str, count: int) -> list[str | None]:
-    """What the messages of a queue carry, in the order of their bodies."""
+    """Returns the trace headers of the queue's messages, in the order of their bodies."""
     got = sqs.receive(url, count, AttributeNames=["AWSTraceHeader"])
     in_order = sorted(got, key=lambda message: str(message["Body"]))
     return [message.get("Attributes", {}).get("AWSTraceHeader") for message in in_order]
 
 
 def test_the_header_of_the_request_goes_with_the_message(sqs: Sqs) -> None:
-    """ "Default HTTP Header"; "excluded from both … message size and message attribute quotas": no digest either."""
+    """ "Default HTTP Header"; "excluded from both … message size and message attribute quotas". It has no digest
+    either.
+    """
     url = sqs.create(MaximumMessageSize="1024")
     with header(sqs, OF_THE_REQUEST):
         sent = sqs.send(url, "x" * 1024)
@@ -277,8 +281,9 @@ def test_the_header_of_the_request_goes_with_the_message(sqs: Sqs) -> None:
 
 
 def test_the_attribute_overrides_the_header(sqs: Sqs) -> None:
-    """ "If both header instrumentations are set, the message system attribute overrides the HTTP trace header"; the
-    header "corresponds to all messages included in a SendMessage or SendMessageBatch request"."""
+    """ "If both header instrumentations are set, the message system attribute overrides the HTTP trace header". The
+    header "corresponds to all messages included in a SendMessage or SendMessageBatch request".
+    """
     url = sqs.create()
     entries = [
         {"Id": "a", "MessageBody": "a"},
@@ -291,7 +296,7 @@ def test_the_attribute_overrides_the_header(sqs: Sqs) -> None:
 
 
 def test_a_header_that_names_no_span_is_left_out(sqs: Sqs) -> None:
-    """Our choice: load balancers give such a one to every request."""
+    """This is our choice, because load balancers add such a header to every request."""
     url = sqs.create()
     with header(sqs, "Root=1-67891233-abcdef012345678912345678"):
         sqs.send(url, "hello")

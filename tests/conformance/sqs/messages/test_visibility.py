@@ -1,6 +1,7 @@
-"""ChangeMessageVisibility. Sources: its API reference; Developer Guide, "Amazon SQS visibility timeout".
+"""Tests of ChangeMessageVisibility. Sources: its API reference; Developer Guide, "Amazon SQS visibility timeout".
 
-The limit of messages in flight, lowered. Sources: Developer Guide, "standard queue quotas", "FIFO queue quotas".
+Some tests lower the limit of messages in flight. Sources: Developer Guide, "standard queue quotas", "FIFO queue
+quotas".
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def test_zero_makes_it_visible_at_once(sqs: Sqs) -> None:
 
 
 def test_longer(sqs: Sqs) -> None:
-    """The new timeout counts from the call, and replaces the rest of the old one."""
+    """The new timeout starts with the call and replaces the old one."""
     url = sqs.create(VisibilityTimeout="30")
     sqs.send(url)
     message = sqs.one(url)
@@ -57,7 +58,7 @@ def test_the_handle_stays_good(sqs: Sqs) -> None:
 
 
 def test_only_this_message(sqs: Sqs) -> None:
-    """Messages that were received together have their timeouts each."""
+    """Each of the messages of one receive has a separate timeout."""
     url = sqs.create()
     sqs.send_all(url, "a", "b", "c")
     first, _, _ = sqs.receive(url, 3)
@@ -67,7 +68,7 @@ def test_only_this_message(sqs: Sqs) -> None:
 
 
 def test_after_the_timeout(sqs: Sqs) -> None:
-    """On a standard queue, ChangeMessageVisibility after expiry returns 200; and it holds."""
+    """On a standard queue, ChangeMessageVisibility after expiry returns 200 and takes effect."""
     url = sqs.create()
     sqs.send(url)
     message = sqs.one(url)
@@ -77,7 +78,7 @@ def test_after_the_timeout(sqs: Sqs) -> None:
 
 
 def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
-    """Recorded at AWS: it changes the timeout of the newer receive."""
+    """The old handle changes the timeout of the newer receive (recorded at AWS)."""
     url = sqs.create()
     sqs.send(url)
     old = sqs.one(url, VisibilityTimeout=0)
@@ -87,8 +88,9 @@ def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
 
 
 def test_after_deletion(sqs: Sqs) -> None:
-    """InvalidParameterValue, "Message does not exist or is not available for visibility timeout change" (recorded
-    answer: mapbox/ecs-watchbot issue 135)."""
+    """The error is InvalidParameterValue, "Message does not exist or is not available for visibility timeout change"
+    (recorded answer: mapbox/ecs-watchbot issue 135).
+    """
     url = sqs.create()
     sqs.send(url)
     message = sqs.one(url)
@@ -107,7 +109,7 @@ def test_after_deletion(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("seconds", [-1, HALF_A_DAY + 1, 2**31])
 def test_out_of_range(sqs: Sqs, seconds: int) -> None:
-    """VisibilityTimeout: 0 to 43,200."""
+    """VisibilityTimeout is 0 to 43,200."""
     url = sqs.create()
     sqs.send(url)
     handle = sqs.one(url)["ReceiptHandle"]
@@ -119,8 +121,9 @@ def test_out_of_range(sqs: Sqs, seconds: int) -> None:
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 def test_not_beyond_twelve_hours_in_total(sqs: Sqs, fifo: bool) -> None:
-    """Developer Guide: "The maximum visibility timeout is 12 hours from the first receipt"; extending does not reset
-    it."""
+    """Developer Guide: "The maximum visibility timeout is 12 hours from the first receipt". Extending it does not
+    restart the 12 hours.
+    """
     group = {"MessageGroupId": "g", "MessageDeduplicationId": "d"} if fifo else {}
     url = sqs.create_fifo() if fifo else sqs.create()
     sqs.send(url, **group)
@@ -141,7 +144,7 @@ def test_not_beyond_twelve_hours_in_total(sqs: Sqs, fifo: bool) -> None:
 
 
 LIMITED = {"QUEUE_IN_FLIGHT_LIMIT": "3"}
-# A recorded answer: pressureNET-server, issue 74.
+# The text is a recorded answer: pressureNET-server, issue 74.
 TEXT = (
     "Too many messages have been received without being deleted. "
     "Please delete your received messages or let them timeout before receiving more."
@@ -150,12 +153,12 @@ TEXT = (
 
 @pytest.fixture
 def limited(sqs: Sqs) -> Sqs:
-    """A deployment behind which a queue has at most three messages in flight."""
+    """Returns a deployment whose queues allow at most three messages in flight."""
     return sqs.with_settings(LIMITED)
 
 
 def full(sqs: Sqs, group: str | None = None) -> tuple[str, list[dict[str, str]]]:
-    """A queue with as much in flight as may be, and one message more."""
+    """Creates a queue with the maximum of messages in flight, and one message more."""
     url = sqs.create_fifo(ContentBasedDeduplication="true") if group else sqs.create()
     for number in range(4):
         sqs.send(url, str(number), **({"MessageGroupId": f"{group}{number}"} if group else {}))
@@ -163,7 +166,7 @@ def full(sqs: Sqs, group: str | None = None) -> tuple[str, list[dict[str, str]]]
 
 
 def test_a_short_poll_is_refused(limited: Sqs) -> None:
-    """OverLimit, 403, "if you reach this quota while using short polling"."""
+    """OverLimit has the status 403: "if you reach this quota while using short polling"."""
     url, _ = full(limited)
     refusal = limited.refusal("receive_message", QueueUrl=url)
     assert (refusal.code, refusal.status, refusal.fault) == ("OverLimit", 403, "Sender")
@@ -172,7 +175,9 @@ def test_a_short_poll_is_refused(limited: Sqs) -> None:
 
 
 def test_a_long_poll_gets_nothing(limited: Sqs) -> None:
-    """ "If you use long polling, Amazon SQS returns no error messages": by the request, and by the queue."""
+    """ "If you use long polling, Amazon SQS returns no error messages". The request or the queue asks for the long
+    poll.
+    """
     url, _ = full(limited)
     assert limited.poll(url, WaitTimeSeconds=1) == []
     limited.client.set_queue_attributes(QueueUrl=url, Attributes={"ReceiveMessageWaitTimeSeconds": "1"})
@@ -182,7 +187,7 @@ def test_a_long_poll_gets_nothing(limited: Sqs) -> None:
 
 @pytest.mark.parametrize("more", [{}, {"WaitTimeSeconds": 1}, {"ReceiveRequestAttemptId": "a"}])
 def test_a_fifo_queue_gives_no_error(limited: Sqs, more: dict[str, Any]) -> None:
-    """ "If this limit is reached, Amazon SQS does not return an error": there are no messages."""
+    """ "If this limit is reached, Amazon SQS does not return an error": the answer is empty."""
     url, _ = full(limited, "g")
     assert limited.poll(url, **more) == []
     assert limited.counts(url) == (1, 3, 0)
@@ -198,7 +203,9 @@ def test_a_deleted_message_makes_room(limited: Sqs, group: str | None) -> None:
 
 @pytest.mark.parametrize("group", [None, "g"], ids=["standard", "fifo"])
 def test_a_long_poll_ends_when_there_is_room(limited: Sqs, group: str | None) -> None:
-    """It reads the queue once more, within its wait, and gets what was left: any message of a standard queue."""
+    """The poll reads the queue again while it waits, and returns the remaining message; of a standard queue, any
+    message.
+    """
     url, received = full(limited, group)
     (left,) = {"0", "1", "2", "3"} - {message["Body"] for message in received}
     sign = "queue.receive_(messages|answer)"
@@ -215,7 +222,7 @@ def test_a_timeout_makes_room(limited: Sqs) -> None:
 
 
 def test_no_limit(sqs: Sqs) -> None:
-    """The setting 0, our choice."""
+    """The setting 0 removes the limit (our choice)."""
     unlimited = sqs.with_settings({"QUEUE_IN_FLIGHT_LIMIT": "0"})
     url, _ = full(unlimited)
     assert len(unlimited.receive(url, 1)) == 1

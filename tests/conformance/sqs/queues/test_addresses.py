@@ -1,7 +1,7 @@
-"""QueueUrls. Source: docs/compatibility.md: any host; the last two path segments are account and queue name, and the
-region, if it is not the default one, stands before them.
+"""Tests of QueueUrls. Source: docs/compatibility.md. Any host is allowed. The last two path segments are account and
+queue name. Unless the region is the default, it is the segment before them.
 
-Accounts and regions. Source: docs/compatibility.md: both come from the request, and both keep queues apart.
+The request determines account and region, and queues of different accounts or regions are separate.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ def test_addresses_of_no_queue(sqs: Sqs, address: str) -> None:
     "address", ["", "http://x", "http://x/", "http://x/queue", "http://x/1/q", "x/\x00/y"]
 )
 def test_addresses_without_an_account(sqs: Sqs, address: str) -> None:
-    """Recorded at AWS: an impossible QueueUrl is one of no queue."""
+    """An impossible QueueUrl answers like one of a missing queue (recorded at AWS)."""
     refusal = sqs.refusal("send_message", QueueUrl=address, MessageBody="x")
     assert (refusal.code, refusal.status) == (GONE, 400)
 
 
 def test_a_url_leads_to_its_own_region(sqs: Sqs) -> None:
-    """Recorded at AWS: QueueUrls of two regions differ, and lead to their queues whatever was signed for."""
+    """QueueUrls of two regions differ. Each leads to its queue, whatever region was signed (recorded at AWS)."""
     name = sqs.name()
     other = sqs.caller(region="eu-west-1")
     urls = [caller.client.create_queue(QueueName=name)["QueueUrl"] for caller in (sqs, other)]
@@ -87,7 +87,7 @@ def test_a_url_leads_to_its_own_region(sqs: Sqs) -> None:
     assert sqs.counts(f"https://sqs.eu-west-1.amazonaws.com/000000000000/{name}") == (0, 2, 0)
     assert other.client.list_queues(QueueNamePrefix=name)["QueueUrls"] == [urls[1]]
     assert other.client.get_queue_url(QueueName=name)["QueueUrl"] == urls[1]
-    assert other.counts(name) == (0, 2, 0)  # a bare name is one of the caller's region
+    assert other.counts(name) == (0, 2, 0)  # a bare name is a queue of the caller's region
     redrive = {"deadLetterTargetArn": other.arn(urls[1]), "maxReceiveCount": 1}
     source = other.create(RedrivePolicy=json.dumps(redrive))
     for caller in (sqs, other):
@@ -133,7 +133,7 @@ def test_keys_of_one_account_share_its_queues(sqs: Sqs) -> None:
 
 
 def test_the_url_names_the_account(sqs: Sqs) -> None:
-    """A QueueUrl of another account addresses that account's queue; GetQueueUrl finds it by its owner."""
+    """A QueueUrl of another account addresses that account's queue. GetQueueUrl finds it by its owner."""
     owner = sqs.caller(account=ACCOUNT)
     name = sqs.name()
     url = owner.client.create_queue(QueueName=name)["QueueUrl"]
@@ -145,7 +145,7 @@ def test_the_url_names_the_account(sqs: Sqs) -> None:
 
 
 def test_the_sender_is_the_account(sqs: Sqs) -> None:
-    """ReceiveMessage, SenderId; the account as long as there is no access control (our choice)."""
+    """SenderId of ReceiveMessage is the account if access control is off (our choice)."""
     url = sqs.create()
     sqs.send(url)
     assert sqs.one(url, AttributeNames=["SenderId"])["Attributes"] == {"SenderId": "000000000000"}

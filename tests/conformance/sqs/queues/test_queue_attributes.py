@@ -1,9 +1,9 @@
-"""GetQueueAttributes and SetQueueAttributes. Sources: the API reference of the two actions and of CreateQueue.
+"""Tests GetQueueAttributes and SetQueueAttributes. Sources: the API reference of the two actions and of CreateQueue.
 
-Attributes of server-side encryption: which exclude each other, and which are read back.
+Attributes of server-side encryption exclude each other; the tests check which of them read back.
 
-Sources: SetQueueAttributes; AWS as Terraform's provider records it (its acceptance tests of aws_sqs_queue) and as it
-answered in community.aws issue 2433; where they are silent, the choice is said.
+Sources for these: SetQueueAttributes; AWS as recorded in the acceptance tests of Terraform's aws_sqs_queue and in
+community.aws issue 2433. A docstring says where the test shows our choice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.support.conformance.sqs import Sqs
 
 POLICY = '{ "Version":"2012-10-17",  "Statement":[{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"}] }'
 
-# Lowest and highest value of each, from the reference.
+# The lowest and highest value of each attribute, from the reference.
 RANGES = {
     "DelaySeconds": (0, 900),
     "MaximumMessageSize": (1_024, 1_048_576),
@@ -49,7 +49,7 @@ TIMES = {"CreatedTimestamp", "LastModifiedTimestamp"}
 
 
 def test_all_attributes_of_a_new_queue(sqs: Sqs) -> None:
-    """CreateQueue: the defaults; GetQueueAttributes: `All`."""
+    """CreateQueue lists the defaults; GetQueueAttributes returns them for `All`."""
     url = sqs.create()
     name = url.rpartition("/")[2]
     found = sqs.attributes(url)
@@ -59,7 +59,7 @@ def test_all_attributes_of_a_new_queue(sqs: Sqs) -> None:
 
 
 def test_all_attributes_of_a_new_fifo_queue(sqs: Sqs) -> None:
-    """CreateQueue: the attributes of FIFO queues and of high throughput."""
+    """CreateQueue lists the attributes of FIFO queues and of high throughput."""
     found = sqs.attributes(sqs.create_fifo())
     assert {name: found[name] for name in FIFO_DEFAULTS} == FIFO_DEFAULTS
     assert found.keys() - DEFAULTS.keys() - FIFO_DEFAULTS.keys() == {*TIMES, "QueueArn"}
@@ -67,7 +67,7 @@ def test_all_attributes_of_a_new_fifo_queue(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("name", RANGES)
 def test_values_are_read_back_as_they_were_set(sqs: Sqs, name: str) -> None:
-    """CreateQueue: the limits of each attribute; both ends are allowed, one beyond is InvalidAttributeValue."""
+    """CreateQueue lists the limits of each attribute. Both ends are allowed; one beyond is InvalidAttributeValue."""
     low, high = RANGES[name]
     key = {"KmsMasterKeyId": "alias/aws/sqs"} if name.startswith("Kms") else {}
     url = sqs.create(**{name: str(low)}, **key)
@@ -96,7 +96,7 @@ def test_policies_keep_their_spelling(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("policy", ["no json", "{", "[]", '"text"', "1", "null", '{"Version":}'])
 def test_an_access_policy_is_a_json_document(sqs: Sqs, policy: str) -> None:
-    """CreateQueue, Policy: "a valid Amazon Web Services policy". The old one stays."""
+    """CreateQueue, Policy: "a valid Amazon Web Services policy". After an error, the old policy stays."""
     url = sqs.create(Policy=POLICY)
     code = sqs.code("set_queue_attributes", QueueUrl=url, Attributes={"Policy": policy})
     assert (code, sqs.attributes(url, "Policy")) == ("InvalidAttributeValue", {"Policy": POLICY})
@@ -105,18 +105,18 @@ def test_an_access_policy_is_a_json_document(sqs: Sqs, policy: str) -> None:
 
 
 def test_an_attribute_that_is_not_set_is_left_out(sqs: Sqs) -> None:
-    """GetQueueAttributes: a queue without a policy has no such attribute, and that is no error."""
+    """A queue without a policy has no such attribute, and GetQueueAttributes returns no error."""
     url = sqs.create()
     assert sqs.attributes(url, "Policy", "RedrivePolicy", "KmsMasterKeyId") == {}
 
 
 def test_no_names_no_attributes(sqs: Sqs) -> None:
-    """GetQueueAttributes: AttributeNames is optional; nothing asked, nothing answered."""
+    """AttributeNames of GetQueueAttributes is optional. Without it, the answer has no attributes."""
     assert "Attributes" not in sqs.client.get_queue_attributes(QueueUrl=sqs.create())
 
 
 def test_one_attribute_changes_and_the_others_stay(sqs: Sqs) -> None:
-    """SetQueueAttributes: sets the given attributes."""
+    """SetQueueAttributes sets only the given attributes."""
     url = sqs.create(VisibilityTimeout="7", DelaySeconds="3")
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "4"})
     found = sqs.attributes(url, "VisibilityTimeout", "DelaySeconds")
@@ -124,7 +124,7 @@ def test_one_attribute_changes_and_the_others_stay(sqs: Sqs) -> None:
 
 
 def test_one_bad_attribute_changes_nothing(sqs: Sqs) -> None:
-    """SetQueueAttributes: an error means that nothing was set."""
+    """An error of SetQueueAttributes means that it set no attribute."""
     url = sqs.create()
     bad = {"DelaySeconds": "4", "VisibilityTimeout": "43201"}
     assert sqs.code("set_queue_attributes", QueueUrl=url, Attributes=bad) == "InvalidAttributeValue"
@@ -135,7 +135,9 @@ def test_one_bad_attribute_changes_nothing(sqs: Sqs) -> None:
     "name", ["Colour", "QueueArn", "CreatedTimestamp", "ContentBasedDeduplication", "All", "archive"]
 )
 def test_attributes_that_cannot_be_set(sqs: Sqs, name: str) -> None:
-    """SetQueueAttributes, InvalidAttributeName: unknown, read-only, or for FIFO queues only."""
+    """SetQueueAttributes answers InvalidAttributeName for unknown attributes, read-only ones and those of FIFO
+    queues.
+    """
     code = sqs.code("set_queue_attributes", QueueUrl=sqs.create(), Attributes={name: "true"})
     assert code == "InvalidAttributeName"
     code = sqs.code("create_queue", QueueName=sqs.name(), Attributes={name: "true"})
@@ -143,7 +145,7 @@ def test_attributes_that_cannot_be_set(sqs: Sqs, name: str) -> None:
 
 
 def test_attributes_that_cannot_be_read(sqs: Sqs) -> None:
-    """GetQueueAttributes, InvalidAttributeName."""
+    """GetQueueAttributes answers InvalidAttributeName."""
     code = sqs.code(
         "get_queue_attributes", QueueUrl=sqs.create(), AttributeNames=["VisibilityTimeout", "Colour"]
     )
@@ -151,7 +153,7 @@ def test_attributes_that_cannot_be_read(sqs: Sqs) -> None:
 
 
 def test_the_type_of_a_queue_stays(sqs: Sqs) -> None:
-    """CreateQueue, FifoQueue: "You can't change it for an existing queue"; SetQueueAttributes does not know it."""
+    """CreateQueue, FifoQueue: "You can't change it for an existing queue". SetQueueAttributes does not know it."""
     for url in (sqs.create_fifo(), sqs.create()):
         for value in ("true", "false"):
             refusal = sqs.refusal("set_queue_attributes", QueueUrl=url, Attributes={"FifoQueue": value})
@@ -160,7 +162,7 @@ def test_the_type_of_a_queue_stays(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("value", ["True", "TRUE", "tRuE"])
 def test_booleans_in_any_letters(sqs: Sqs, value: str) -> None:
-    """Recorded at AWS: `str(True)` of Python is accepted, and read back in small letters."""
+    """Python's `str(True)` is accepted and reads back in small letters (recorded at AWS)."""
     name = f"{sqs.name()}.fifo"
     given = {"FifoQueue": value, "ContentBasedDeduplication": value, "SqsManagedSseEnabled": "False"}
     url = sqs.client.create_queue(QueueName=name, Attributes=given)["QueueUrl"]
@@ -172,7 +174,7 @@ def test_booleans_in_any_letters(sqs: Sqs, value: str) -> None:
 
 
 def test_timestamps(sqs: Sqs) -> None:
-    """GetQueueAttributes: both in seconds since 1970; the second one moves when attributes change."""
+    """Both times are in seconds since 1970. The second one changes when attributes change."""
     before = int(sqs.clock.now().timestamp())
     url = sqs.create()
     after = int(sqs.clock.now().timestamp())
@@ -186,7 +188,7 @@ def test_timestamps(sqs: Sqs) -> None:
 
 
 def test_counts(sqs: Sqs) -> None:
-    """GetQueueAttributes: available, in flight (received, not deleted) and delayed messages."""
+    """The counts are those of available, in-flight (received, not deleted) and delayed messages."""
     url = sqs.create()
     sqs.send_all(url, "a", "b", "c")
     sqs.send(url, "later", DelaySeconds=900)
@@ -204,7 +206,7 @@ UNENCRYPTED = {"SqsManagedSseEnabled": "false"}
 
 
 def change(sqs: Sqs, url: str, **attributes: str) -> dict[str, str]:
-    """The attributes that are read back after the change."""
+    """Changes attributes and returns those that read back."""
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes=attributes)
     return sqs.attributes(url, *ALL)
 
@@ -219,14 +221,14 @@ def test_a_new_queue_without(sqs: Sqs) -> None:
 
 
 def test_a_new_queue_with_a_key(sqs: Sqs) -> None:
-    """The key turns SSE-SQS off; a data key is reused for 300 seconds by default."""
+    """The key turns SSE-SQS off. By default, SQS reuses a data key for 300 seconds."""
     assert sqs.attributes(sqs.create(**KEY), *ALL) == WITH_KEY
     period = {"KmsDataKeyReusePeriodSeconds": "3600"}
     assert sqs.attributes(sqs.create(**KEY, **period, **UNENCRYPTED), *ALL) == {**WITH_KEY, **period}
 
 
 def test_the_same_queue_again(sqs: Sqs) -> None:
-    """CreateQueue with the same attributes, defaults written out or not, finds the queue."""
+    """CreateQueue with the same attributes, with or without the defaults, finds the queue."""
     name = sqs.name()
     urls = {
         sqs.client.create_queue(QueueName=name, Attributes=given)["QueueUrl"]
@@ -254,20 +256,21 @@ def test_from_the_services_own_to_a_key_and_back(sqs: Sqs) -> None:
 
 
 def test_as_terraform_goes_back(sqs: Sqs) -> None:
-    """It sends both: the key removed, SSE-SQS on."""
+    """Terraform sends both attributes: the key removed, SSE-SQS on."""
     url = sqs.create(**KEY, KmsDataKeyReusePeriodSeconds="3600")
     assert change(sqs, url, KmsMasterKeyId="", **MANAGED) == MANAGED
 
 
 def test_a_removed_key_leaves_no_encryption(sqs: Sqs) -> None:
-    """An empty text removes the key. That SSE-SQS stays off is our choice."""
+    """An empty text removes the key. SSE-SQS stays off afterwards (our choice)."""
     url = sqs.create(**KEY)
     assert change(sqs, url, KmsMasterKeyId="") == UNENCRYPTED
 
 
 def test_a_reuse_period_without_a_key(sqs: Sqs) -> None:
-    """Accepted, kept and not shown: AWS "does not return" it, "even if it is sent" (Terraform's provider, pull request
-    41234). It is there when the key comes."""
+    """The queue accepts and keeps the period, but does not show it: AWS "does not return" it, "even if it is sent"
+    (Terraform's provider, pull request 41234). A queue with a key shows it.
+    """
     period = {"KmsDataKeyReusePeriodSeconds": "60"}
     name = sqs.name()
     url = sqs.client.create_queue(QueueName=name, Attributes=period)["QueueUrl"]
@@ -282,7 +285,8 @@ def test_other_attributes_leave_the_key_alone(sqs: Sqs) -> None:
     assert change(sqs, url, **UNENCRYPTED) == WITH_KEY
 
 
-# --- QUEUE_REFUSE_KMS: a setting of ours, for those who would rely on such a key --------------------------------------
+# --- QUEUE_REFUSE_KMS: a setting of Penstock, for users who would rely on such a key
+# ----------------------------------
 REFUSE = {"QUEUE_REFUSE_KMS": "true"}
 
 
@@ -321,8 +325,8 @@ def test_keys_of_schedules_are_refused(sqs: Sqs) -> None:
 
 
 # --- permissions -----------------------------------------------------------------------------------------------------
-# AddPermission and RemovePermission. Sources: their pages of the API reference; Developer Guide, "Basic examples of
-# Amazon SQS policies".
+# Tests AddPermission and RemovePermission. Sources: their pages of the API reference; Developer Guide, "Basic examples
+# of Amazon SQS policies".
 
 
 def policy(sqs: Sqs, url: str) -> dict[str, Any]:
@@ -336,7 +340,7 @@ def permit(sqs: Sqs, url: str, label: str = "partner", **more: Any) -> None:
 
 
 def test_a_permission_is_a_statement_of_the_policy(sqs: Sqs) -> None:
-    """AddPermission generates a policy; the label is the statement's Sid, the account its principal."""
+    """AddPermission generates a policy. The label is the statement's Sid, and the account is its principal."""
     url = sqs.create()
     permit(sqs, url)
     (statement,) = policy(sqs, url)["Statement"]
@@ -409,7 +413,9 @@ def test_an_unknown_label_cannot_be_removed(sqs: Sqs) -> None:
     ],
 )
 def test_what_cannot_be_granted_is_refused(sqs: Sqs, bad: dict[str, Any]) -> None:
-    """Only the owner may create; accounts have 12 digits; labels are 1-80 of letters, digits, hyphen, underscore."""
+    """Only the owner may create queues. Accounts have 12 digits; labels have 1-80 letters, digits, hyphens,
+    underscores.
+    """
     url = sqs.create()
     parameters = {"Label": "label", "AWSAccountIds": ["111122223333"], "Actions": ["SendMessage"], **bad}
     assert sqs.code("add_permission", QueueUrl=url, **parameters) == "InvalidParameterValue"
@@ -417,7 +423,7 @@ def test_what_cannot_be_granted_is_refused(sqs: Sqs, bad: dict[str, Any]) -> Non
 
 
 def test_twenty_statements_and_seven_actions_are_the_most(sqs: Sqs) -> None:
-    """API reference: a policy can have 20 statements, a statement seven actions; beyond that OverLimit."""
+    """API reference: a policy can have 20 statements, a statement seven actions. One more is OverLimit."""
     url = sqs.create()
     for number in range(20):
         permit(sqs, url, f"label-{number}")

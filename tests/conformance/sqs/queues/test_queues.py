@@ -1,8 +1,9 @@
-"""CreateQueue, GetQueueUrl, ListQueues, DeleteQueue. Sources: the API reference of each action, unless one is named.
+"""Tests CreateQueue, GetQueueUrl, ListQueues and DeleteQueue. A docstring without a source quotes the API reference.
 
-What AWS allows only once a minute: PurgeQueue, and a name again after DeleteQueue; and the settings that lift it.
+AWS allows PurgeQueue, and a deleted name in CreateQueue, only once in 60 seconds; settings of Penstock remove this
+limit.
 
-Tags of queues. Sources: TagQueue, UntagQueue, ListQueueTags (API reference); Developer Guide, "Tags": 50 a queue.
+Sources for tags: TagQueue, UntagQueue, ListQueueTags (API reference); Developer Guide, "Tags": 50 for each queue.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tests.support.conformance.sqs import Sqs
 
 
 def test_create_again_gives_the_same_queue(sqs: Sqs) -> None:
-    """CreateQueue: the URL of the existing queue when name and supplied attributes are those of the queue."""
+    """CreateQueue returns the URL of the existing queue if name and supplied attributes equal those of the queue."""
     name = sqs.name()
     url = sqs.client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"})["QueueUrl"]
     again = sqs.client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"})["QueueUrl"]
@@ -32,7 +33,7 @@ def test_create_again_with_a_default_that_is_spelled_out(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("second", [{"VisibilityTimeout": "8"}, {"DelaySeconds": "1"}])
 def test_create_again_with_a_different_attribute(sqs: Sqs, second: dict[str, str]) -> None:
-    """CreateQueue, QueueNameExists: same name, different value for an attribute."""
+    """CreateQueue answers QueueNameExists for the same name with a different value of an attribute."""
     name = sqs.name()
     sqs.client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"})
     assert sqs.code("create_queue", QueueName=name, Attributes=second) == "QueueAlreadyExists"
@@ -40,7 +41,7 @@ def test_create_again_with_a_different_attribute(sqs: Sqs, second: dict[str, str
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_a_name_of_80_characters(sqs: Sqs, suffix: str) -> None:
-    """CreateQueue: up to 80 characters, the suffix .fifo counts; 81 are InvalidParameterValue."""
+    """A name has up to 80 characters including the suffix .fifo; 81 are InvalidParameterValue."""
     attributes = {"FifoQueue": "true"} if suffix else {}
     name = sqs.name()
     longest = name + "x" * (80 - len(name) - len(suffix)) + suffix
@@ -67,13 +68,15 @@ def test_a_name_of_80_characters(sqs: Sqs, suffix: str) -> None:
     ],
 )
 def test_names_that_no_standard_queue_has(sqs: Sqs, name: str) -> None:
-    """CreateQueue: alphanumeric characters, hyphens, underscores. `x.fifo` without FifoQueue: botocore issue 3058."""
+    """Names have alphanumeric characters, hyphens and underscores. botocore issue 3058 is about `x.fifo` without
+    FifoQueue.
+    """
     assert sqs.code("create_queue", QueueName=name) == "InvalidParameterValue"
 
 
 @pytest.mark.parametrize("name", ["orders", "a.fifo.fifo", ".fifo", "a b.fifo", "x.FIFO"])
 def test_names_that_no_fifo_queue_has(sqs: Sqs, name: str) -> None:
-    """CreateQueue: "A FIFO queue name must end with the .fifo suffix"; attribute FifoQueue of SetQueueAttributes."""
+    """CreateQueue: "A FIFO queue name must end with the .fifo suffix". SetQueueAttributes describes FifoQueue."""
     code = sqs.code("create_queue", QueueName=name, Attributes={"FifoQueue": "true"})
     assert code == "InvalidParameterValue"
 
@@ -93,7 +96,7 @@ def test_fifo_and_standard_of_one_name_are_two_queues(sqs: Sqs) -> None:
 
 
 def test_get_queue_url(sqs: Sqs) -> None:
-    """GetQueueUrl: the URL that CreateQueue gave; an unknown queue is QueueDoesNotExist."""
+    """GetQueueUrl returns the URL that CreateQueue returned. For an unknown queue it answers QueueDoesNotExist."""
     url = sqs.create()
     name = url.rpartition("/")[2]
     assert sqs.client.get_queue_url(QueueName=name)["QueueUrl"] == url
@@ -101,7 +104,7 @@ def test_get_queue_url(sqs: Sqs) -> None:
 
 
 def test_a_new_queue_is_reachable_at_its_url(sqs: Sqs) -> None:
-    """The QueueUrl is built from the request's own Host."""
+    """The service builds the QueueUrl from the Host of the request."""
     assert sqs.create().startswith(f"{sqs.endpoint_url}/000000000000/")
 
 
@@ -115,7 +118,7 @@ def test_list_by_prefix(sqs: Sqs) -> None:
 
 
 def test_an_underscore_in_a_prefix_is_no_wildcard(sqs: Sqs) -> None:
-    """ListQueues: the prefix is text, not a pattern."""
+    """The prefix of ListQueues is text, not a pattern."""
     prefix = sqs.name("_x")
     url = sqs.client.create_queue(QueueName=prefix)["QueueUrl"]
     sqs.client.create_queue(QueueName=prefix.replace("_x", "-x"))
@@ -123,7 +126,7 @@ def test_an_underscore_in_a_prefix_is_no_wildcard(sqs: Sqs) -> None:
 
 
 def test_list_in_pages(sqs: Sqs) -> None:
-    """ListQueues: MaxResults gives pages and NextToken; the last page has none."""
+    """With MaxResults, ListQueues answers pages and NextToken; the last page has none."""
     prefix = sqs.name("-page")
     urls = {sqs.client.create_queue(QueueName=f"{prefix}-{n}")["QueueUrl"] for n in range(5)}
     pages: list[list[str]] = []
@@ -151,12 +154,12 @@ def test_a_full_last_page_has_no_token(sqs: Sqs) -> None:
     "bad", [{"MaxResults": 0}, {"MaxResults": 1001}, {"MaxResults": 1, "NextToken": "no token of ours"}]
 )
 def test_pages_that_cannot_be(sqs: Sqs, bad: dict[str, object]) -> None:
-    """ListQueues: MaxResults is 1 to 1000."""
+    """MaxResults of ListQueues is 1 to 1000."""
     assert sqs.code("list_queues", **bad) == "InvalidParameterValue"
 
 
 def test_a_deleted_queue_is_gone_with_its_messages(sqs: Sqs) -> None:
-    """DeleteQueue: "any messages in the queue are no longer available"; then QueueDoesNotExist."""
+    """DeleteQueue: "any messages in the queue are no longer available"; later calls answer QueueDoesNotExist."""
     url = sqs.create()
     name = url.rpartition("/")[2]
     sqs.send(url)
@@ -170,14 +173,14 @@ def test_a_deleted_queue_is_gone_with_its_messages(sqs: Sqs) -> None:
 
 
 def test_tags_may_be_given_at_creation(sqs: Sqs) -> None:
-    """CreateQueue: `tags`, up to 50 (Developer Guide, "Cost allocation tags")."""
+    """CreateQueue takes up to 50 `tags` (Developer Guide, "Cost allocation tags")."""
     assert sqs.client.create_queue(QueueName=sqs.name(), tags={"team": "billing"})["QueueUrl"]
     many = {f"tag-{number}": "x" for number in range(51)}
     assert sqs.code("create_queue", QueueName=sqs.name(), tags=many) == "InvalidParameterValue"
 
 
 def test_purge_takes_every_message(sqs: Sqs) -> None:
-    """PurgeQueue: "Deletes available messages in a queue (including in-flight messages)"; delayed ones too."""
+    """PurgeQueue: "Deletes available messages in a queue (including in-flight messages)", also delayed ones."""
     url = sqs.create()
     sqs.send_all(url, "a", "b")
     sqs.send(url, "later", DelaySeconds=900)
@@ -190,7 +193,7 @@ def test_purge_takes_every_message(sqs: Sqs) -> None:
 
 
 def test_purge_of_a_fifo_queue(sqs: Sqs) -> None:
-    """PurgeQueue: of any type. A group is free again afterwards."""
+    """PurgeQueue accepts every type of queue. Afterwards no group is blocked."""
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     sqs.send_all(url, "a", "b", MessageGroupId="g")
     sqs.receive(url, 1)
@@ -201,7 +204,7 @@ def test_purge_of_a_fifo_queue(sqs: Sqs) -> None:
 
 
 def test_purge_once_in_60_seconds(sqs: Sqs) -> None:
-    """PurgeQueue, PurgeQueueInProgress: again within 60 seconds."""
+    """PurgeQueue answers PurgeQueueInProgress again within 60 seconds."""
     url = sqs.create()
     sqs.client.purge_queue(QueueUrl=url)
     sqs.send(url)
@@ -214,7 +217,7 @@ def test_purge_once_in_60_seconds(sqs: Sqs) -> None:
 
 
 def test_purge_at_once_again_by_setting(sqs: Sqs) -> None:
-    """Switchable off by a setting (QUEUE_PURGE_INTERVAL_SECONDS=0)."""
+    """The setting QUEUE_PURGE_INTERVAL_SECONDS=0 removes the limit."""
     hurried = sqs.with_settings(NO_WAITING_PERIODS)
     url = hurried.create()
     hurried.client.purge_queue(QueueUrl=url)
@@ -236,7 +239,7 @@ def test_a_deleted_name_again_after_60_seconds(sqs: Sqs) -> None:
 
 
 def test_a_deleted_name_at_once_again_by_setting(sqs: Sqs) -> None:
-    """Switchable off by a setting (QUEUE_RECREATE_INTERVAL_SECONDS=0). Old handles are of no use."""
+    """The setting QUEUE_RECREATE_INTERVAL_SECONDS=0 removes the limit. Old handles do not work with the new queue."""
     hurried = sqs.with_settings(NO_WAITING_PERIODS)
     url = hurried.create()
     hurried.send_all(url, "old", "older")
@@ -282,7 +285,7 @@ def test_a_queue_is_created_with_tags(sqs: Sqs) -> None:
 
 
 def test_tags_do_not_change_the_attributes(sqs: Sqs) -> None:
-    """Terraform compares attributes and tags apart."""
+    """Terraform compares attributes and tags separately."""
     url = sqs.create(DelaySeconds="3")
     before = sqs.attributes(url)
     sqs.client.tag_queue(QueueUrl=url, Tags={"team": "blue"})
@@ -300,7 +303,7 @@ def test_fifty_tags_are_the_most(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("bad", [{"k" * 129: "v"}, {"k": "v" * 257}, {"": "v"}])
 def test_long_and_empty_tags_are_refused(sqs: Sqs, bad: dict[str, str]) -> None:
-    """A key of 1-128 characters, value of at most 256."""
+    """A key has 1-128 characters, a value at most 256."""
     url = sqs.create()
     assert sqs.code("tag_queue", QueueUrl=url, Tags=bad) == "InvalidParameterValue"
     assert tags(sqs, url) == {}
