@@ -1,12 +1,13 @@
--- What the group roles may do. `penstock migrate` makes them where it may (penstock/postgres/roles.py); rights of those
--- that do not exist are left out. An installation grants them to its login roles:
+-- This file grants the rights of the group roles. `penstock migrate` creates these roles if it may
+-- (penstock/postgres/roles.py), and this file skips roles that do not exist. An installation grants them to its login
+-- roles:
 --   penstock_api     the service, its functions and workers
 --   penstock_app     applications: calls the functions of the SQL interface, and has no other right
 --   penstock_reader  dashboards: reads everything but the secrets
 --   penstock_metrics the metrics job: reads the same, writes its results
--- and to no role:
---   penstock_owner   owns the functions of the SQL interface, which run with its rights: it reads and writes what they
---                    need, which are no secrets
+-- It grants this one to no role:
+--   penstock_owner   owns the functions of the SQL interface, which run with its rights; it can read and write
+--                    the tables that they need, and no secrets
 do $$
 declare
     v_secrets constant text := 'queue.secret, queue.access_key, queue.bearer_key, queue.signing_key, queue.console_session';
@@ -43,8 +44,8 @@ begin
     revoke all on queue.account_user, queue.migration from penstock_owner;
     revoke insert, update, delete on queue.role_account from penstock_owner;
 
-    -- To give a function away, and to replace it later, a role must be a member of the new owner, who needs the right
-    -- to create in the schema at that moment.
+    -- A role can give a function to another owner, and replace it later, only as a member of that owner. At that moment
+    -- the new owner needs the right to create objects in the schema.
     if not pg_has_role(current_user, v_owner, 'USAGE') or not pg_has_role(current_user, v_owner,
         case when current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)
     then

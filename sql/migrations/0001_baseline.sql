@@ -212,7 +212,7 @@ create table queue.noise (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 -- Messages that a receive passed over. Each row has the messages of one tenant in one lease. The lease ends at
--- 'infinity' and has a receive count of 0. The lease has the truth: ids may contain messages that are gone.
+-- 'infinity' and has a receive count of 0. ids may contain messages that the lease no longer has.
 create table queue.deferred (
     queue_id int not null,
     group_id text not null,
@@ -1090,7 +1090,7 @@ comment on table queue.secret is
     'Keys that every process and function shares, such as the key that seals receipt handles.';
 
 
--- The account and region that a database role of an application uses in the SQL interface.
+-- The accounts and regions that the database roles of applications use in the SQL interface.
 
 create table queue.role_account (
     role_name name primary key,     -- Name of a login role, or of a group from which login roles inherit.
@@ -1192,8 +1192,8 @@ create table queue.metrics_window (
     expired bigint not null,
     moved bigint not null,
     depth bigint not null,          -- Messages that were sent before ends_at and not finished then.
-    waiting bigint not null,        -- Those of depth that were never received before ends_at.
-    received bigint not null,       -- Those of depth that were received: they are in flight or visible again.
+    waiting bigint not null,        -- Messages of `depth` that were never received before ends_at.
+    received bigint not null,       -- Messages of `depth` that were received; they are in flight or visible again.
     oldest_age_us bigint,           -- Age at ends_at; null: the queue is empty.
     visible bigint,                 -- The next three columns are measured, only in the window in which the job ran.
     in_flight bigint,
@@ -1210,7 +1210,7 @@ comment on table queue.metrics_window is 'What happened in a queue, or in one of
 
 create table queue.metrics_latency (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)),
-    queue_id int not null,          -- 0 for the measures fire and delivery.
+    queue_id int not null,          -- It is 0 for the measures fire and delivery.
     group_id text not null default '',
     measure text not null check (measure in ('wait', 'processing', 'lag', 'fire', 'delivery')),
     starts_at timestamptz not null,

@@ -37,7 +37,7 @@ begin
             'public_id', queue.public_id(p_shard, l.id), 'archived_at', clock_timestamp(),
             'receive_count', v_receive_count)) r
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_deleted)
-            and l.id between v_deleted[1] and v_deleted[cardinality(v_deleted)];      -- bounds the index scan
+            and l.id between v_deleted[1] and v_deleted[cardinality(v_deleted)];      -- it limits the index scan
     end if;
     return v_deleted;
 end $$;

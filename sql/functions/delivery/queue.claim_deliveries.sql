@@ -207,7 +207,7 @@ declare
     v_ids bigint[];
     v_next timestamptz;
 begin
-    if exists (     -- a subscription with its own rate waits in a separate row
+    if exists (     -- a subscription with a rate waits in a separate row
         select from queue.delivery_endpoint l
         where l.endpoint_key = p_endpoint_key.account_id || ' ' || split_part(p_endpoint_key.endpoint_key, ' ', 2)
             and l.stopped and l.endpoint_key <> p_endpoint_key.endpoint_key)

@@ -21,7 +21,7 @@ begin
         v_ids := array(
             select d.delivery_id from queue.outgoing_delivery d
             where d.waits_for = v_endpoint and d.state = 'pending' and d.waiting
-                -- a schedule's: due_at may be later than that
+                -- due_at of an invocation by a schedule may be later than that
                 and case when d.endpoint like 'arn:%' and d.outgoing_id is null
                     then extract(epoch from clock_timestamp()) >= (d.subscription_policy::jsonb ->> 'Until')::float8
                     else d.due_at <= clock_timestamp()

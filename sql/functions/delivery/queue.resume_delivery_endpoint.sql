@@ -10,7 +10,7 @@ begin
     set stopped = false, paused_until = null, failures = 0, pauses = 0, probe = null, next_at = clock_timestamp()
     where l.endpoint_key = v_endpoint_key and l.paused_until is not null;
     known := found;
-    if known then   -- a subscription with its own rate waits for a separate row
+    if known then   -- a subscription with a rate waits for a separate row
         perform from queue.delivery_endpoint l
         where l.account_id = p_account_id and starts_with(l.endpoint_key, v_endpoint_key || ' ')
         order by l.endpoint_key for update;

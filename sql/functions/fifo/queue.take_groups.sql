@@ -21,7 +21,7 @@ declare
     v_firsts bigint[];
     v_seen bigint[] := '{}';
     v_ids bigint[] := '{}';
-    v_places tid[] := '{}';     -- ctids: a plan by id, if made for a small table, scans a whole index for each
+    v_places tid[] := '{}';     -- ctids; a plan by id that was made for a small table scans a whole index for each
     v_taken bigint[] := '{}';
     v_first_ids bigint[] := '{}';
     v_ready record;
@@ -88,7 +88,7 @@ begin
         v_limit := least(4 * v_limit, p_max - cardinality(v_ids) + 100);
     end loop;
     -- An empty receive writes only if that spares the next one a long search, or if searches have become short again:
-    -- next_ready_at says that the queue is ready while one of those is due.
+    -- poll_queues says that the queue is ready while one of those is due.
     if v_again and (v_ids <> '{}' or v_took > interval '5 milliseconds'
         or (v_full and v_search.full_took > interval '5 milliseconds'))
     then

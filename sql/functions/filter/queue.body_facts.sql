@@ -8,7 +8,8 @@ with recursive part as (
     select replace(e.key, '.', e'\x1f') as path, e.value, 0 as level
     from jsonb_each(case when jsonb_typeof(p_message) = 'object'
         and (length(p_message::text) - length(translate(p_message::text, '[{', '')) <= 131072
-            or (select length(o.text) - length(translate(o.text, '[{', '')) <= 131072       -- outside of texts
+            -- brackets within texts do not count
+            or (select length(o.text) - length(translate(o.text, '[{', '')) <= 131072
                 from regexp_replace(p_message::text, '"([^"\\]|\\.)*"', '', 'g') o(text))) then p_message end) e
     union all
     select case when n.key is null then p.path else p.path || e'\x1f' || replace(n.key, '.', e'\x1f') end, n.value,

@@ -108,7 +108,7 @@ begin
     select * into v_sweep from queue.sweep s where s.queue_id = p_queue_id and s.shard = p_shard;
     if v_sweep.pos is null or p_pos >= v_sweep.again_at then
         v_sweep.pos := p_low;
-        v_sweep.again_at := p_pos + least(p_pos - p_low, 10000000);     -- ids may have jumped between the two
+        v_sweep.again_at := p_pos + least(p_pos - p_low, 10000000);     -- ids may have jumped in this range
     end if;
     v_sweep.pos := greatest(v_sweep.pos, p_low);
     if p_pos - v_sweep.pos < 4000 then

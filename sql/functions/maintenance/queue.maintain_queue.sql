@@ -120,5 +120,5 @@ begin
         update queue.lease x set low = v_low
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_cursor.pos;
     end if;
-    return least(v_low - v_cursor.low, 20000);      -- ids may have jumped between the two
+    return least(v_low - v_cursor.low, 20000);      -- ids may have jumped in this range
 end $$;

@@ -1,5 +1,5 @@
 -- queue.require_read_committed(): refuses a transaction whose snapshot is older than its locks, because it would hand
--- out messages again that other receivers have got since. Sending is allowed under every isolation level (claim_shard).
+-- out messages again that other receivers have got since. Sending is allowed under every isolation level (send_messages).
 -- Raises QU004 (isolation level other than READ COMMITTED).
 create or replace function queue.require_read_committed() returns void
 language plpgsql as $$

@@ -177,7 +177,7 @@ begin
         select h.id from (
             select f.id, bool_and(f.visible_at <= clock_timestamp()) over (order by f.id) as due
             from queue.fifo_message f where f.group_key = v_key and f.id = any (p_ids)) h
-        -- in a list of ids, messages of earlier steps are gone unless they could not move
+        -- messages of a list that earlier steps moved are gone
         where h.due and not exists (
             select from queue.fifo_message e
             where e.group_key = v_key and e.group_key > 0 and e.id < p_ids[1]

@@ -222,10 +222,10 @@ begin
     if moved = 0 then
         return;
     end if;
-    update queue.lease x            -- as if never received: no consumer got the messages
+    update queue.lease x            -- as before the receive, because no consumer got the messages
     set ids = '{}', done_at = v_now, outcome = 'moved', receive_count = x.receive_count - 1,
         first_received_at = case when x.receive_count > 1 then x.first_received_at end,
-        redelivered_at = nullif(array_remove(x.redelivered_at, x.visible_at), '{}')     -- received for 0 seconds
+        redelivered_at = nullif(array_remove(x.redelivered_at, x.visible_at), '{}')     -- they were received for 0 seconds
     from (select distinct t.shard, t.pos from unnest(v_taken) t) taken
     where x.queue_id = p_queue_id and x.shard = taken.shard and x.pos = taken.pos;
     insert into queue.activity (queue_id, redelivered)     -- they were not delivered again, as take_expired has counted

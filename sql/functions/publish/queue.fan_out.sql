@@ -40,7 +40,7 @@ begin
             else
                 perform queue.publish_to_outbox(p_topic, v_subscription, v_match.publications);
             end if;
-            v_adds_deliveries := true;    -- or messages that a gateway carries
+            v_adds_deliveries := true;    -- it may also add messages for a gateway
             continue;
         end if;
         if not v_subscription.target_allowed then

@@ -21,7 +21,7 @@ begin
         cross join lateral (
             select r.first_id from queue.fifo_ready r
             where r.group_key = g.group_key order by r.version desc limit 1) r
-        cross join lateral (    -- not those below, which an old snapshot keeps
+        cross join lateral (    -- excludes lower ones, which an old snapshot retains
             select f.visible_at, f.receive_count, f.sent_at from queue.fifo_message f
             where f.group_key = g.group_key and f.group_key > 0 and f.id >= r.first_id offset 0) m
         where g.queue_id = p_queue_id;

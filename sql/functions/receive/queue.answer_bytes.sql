@@ -32,8 +32,8 @@ select case p_format when 'json' then octet_length(to_json(p_text)::text) - 2
             select to_json(queue.xml_text(p_text))::text, 2 where p_format like 'function-xml%') e) end
 $$;
 
--- queue.xml_text(text): returns the text as the XML of the Query protocol has it (penstock/aws/codec/xml.py, `escaped`
--- and `document`).
+-- queue.xml_text(text): returns the text as the XML of the Query protocol has it (penstock/aws/codec/xml.py, `escape_text`
+-- and `write_document`).
 create or replace function queue.xml_text(p_text text) returns text
 language sql immutable parallel safe as $$
 select regexp_replace(

@@ -13,7 +13,7 @@ declare
     v_all boolean := v_ids = p_lease.ids;
     -- how many messages move to new leases; if all are handed out, the last of them keep this lease
     v_split int := cardinality(v_ids);
-    -- the handles of the receive before still fit
+    -- the handles of the previous receive stay valid
     v_nonce int := p_lease.nonce;
     v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
     -- otherwise they were skipped (take_fair)
@@ -72,7 +72,7 @@ begin
             p_lease.gone_at[array_position(p_lease.gone, l.id)] as finished_at
         from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.gone)
-            and l.id between p_lease.first_id and p_lease.pos) f     -- bounds the index scan; an array alone may not
+            and l.id between p_lease.first_id and p_lease.pos) f     -- it limits the index scan, as an array alone may not
     where f.finished_at is not null and (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)
     group by f.entered_by;
     return array_fill(null::timestamptz, array[cardinality(p_lease.gone)]);

@@ -266,7 +266,8 @@ begin
         where s.ctid = any (array(
             select r.ctid from queue.side r
             where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
-                and (v_target is null or r.receive_count < p_max_receive_count)      -- the next receive moves those
+                -- the next receive moves the others to the dead-letter queue
+                and (v_target is null or r.receive_count < p_max_receive_count)
                 and queue.fits(r.answer_bytes, p_answer_bytes, p_answer_format)
             order by r.visible_at, r.id limit p_max for update skip locked))
         returning s.*),

@@ -75,7 +75,7 @@ begin
             p_visibility, p_max_receive_count, p_dead_letter_arn);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
-        v_watermark := v_cursor.watermark;      -- it must not pass a lease that is left; a later receive moves it
+        v_watermark := v_cursor.watermark;      -- it must not pass a lease that remains; a later receive moves it
     end if;
     if v_want <= 0 then
         return;
@@ -156,7 +156,8 @@ begin
             select r.* from (
                 select * from queue.log l
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_lease.ids)
-                    and l.id between v_lease.first_id and v_lease.pos     -- bounds the index scan; an array alone may not
+                    -- it limits the index scan, as an array alone may not
+                    and l.id between v_lease.first_id and v_lease.pos
                 order by l.id) l
             cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
                 'id', nextval('queue.side_id'), 'visible_at', v_moved_at, 'entered_at', v_moved_at, 'queue_id', v_target,
@@ -233,7 +234,7 @@ with in_flight as (
             and x.visible_at > p_now and x.visible_at < 'infinity'
         order by x.visible_at desc limit 400 / p_shards) x      -- excludes finished leases below
     join queue.log l on l.queue_id = p_queue_id and l.shard = s.shard and l.id = any (x.ids)
-        and l.id between x.first_id and x.pos         -- bounds the index scan; an array alone may not
+        and l.id between x.first_id and x.pos         -- it limits the index scan, as an array alone may not
     where x.ids <> '{}'
     union all
     (select r.system, r.first_received_at from queue.side r
@@ -277,7 +278,7 @@ declare
 begin
     for v_step in 1 .. 25 loop
         return query
-        with scanned as materialized (      -- without bodies, which would be copied from step to step
+        with scanned as materialized (      -- without bodies, which each step would copy
             select l.id, l.system ->> 'MessageGroupId' as group_id
             from queue.log l
             where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_pos

@@ -9,7 +9,7 @@ begin
         return 'long';
     end if;
     return queue.json_shape(p_body::jsonb, 8);
-exception when data_exception or program_limit_exceeded then       -- as as_json
+exception when data_exception or program_limit_exceeded then       -- the same errors as in as_json
     return case when length(p_body) >= 16 and length(p_body) % 4 = 0 and p_body ~ '^[A-Za-z0-9+/_-]+={0,2}$'
         then 'base64' else 'text' end;
 end $$;

@@ -221,7 +221,7 @@ begin
             returning group_key)
         select array_agg(m.group_key) into v_new from made m;
     end if;
-    if current_setting('transaction_isolation') <> 'read committed' then       -- an old snapshot may not know the newest
+    if current_setting('transaction_isolation') <> 'read committed' then       -- an old snapshot may lack the newest rows
         perform from queue.fifo_ready r where r.group_key = any (v_keys) order by r.group_key for update;
     end if;
     with empty as materialized (

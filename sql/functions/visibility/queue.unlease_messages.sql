@@ -23,6 +23,6 @@ begin
         l.body, l.attributes, l.system, v_redelivered_at
     from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_ids)
-        and l.id between p_ids[1] and p_ids[cardinality(p_ids)];      -- bounds the index scan; an array alone may not
+        and l.id between p_ids[1] and p_ids[cardinality(p_ids)];      -- it limits the index scan, as an array alone may not
     return true;
 end $$;
