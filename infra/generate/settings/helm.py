@@ -1,7 +1,6 @@
 """Generates the settings of the chart in infra/helm: their schema in values.schema.json, and their defaults."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,8 +8,6 @@ from penstock.settings import Setting
 
 _PLACEHOLDER = "generated: "
 _LONGEST = 120
-# An object or an array without another one in it.
-_INNERMOST = re.compile(r"^( *)([^\n]*?)([{\[])\n([^{}\[\]]*)\n *([}\]],?)$", re.MULTILINE)
 _DEFAULTS = """\
 {{{{- /* The defaults of the settings that are not secret. Written by `make generate`. */}}}}
 {{{{- define "penstock.settingDefaults" -}}}}
@@ -31,21 +28,25 @@ def render_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
             "additionalProperties": False,
             "properties": properties,
         }
-    written = json.dumps(schema, indent=2, ensure_ascii=False)
+    written = _format(schema)
     for name, line in schemas.items():
         written = written.replace(f'"{_PLACEHOLDER}{name}"', line)
-    return f"{_shorten(written)}\n"
+    return f"{written}\n"
 
 
-def _shorten(text: str) -> str:
-    """Writes each object and array in one line that has room there; those that contain others stay longer."""
-
-    def join(found: re.Match[str]) -> str:
-        indent, name, start, members, end = found.groups()
-        line = f"{indent}{name}{start}{' '.join(part.strip() for part in members.splitlines())}{end}"
-        return line if len(line) <= _LONGEST else found[0]
-
-    return _INNERMOST.sub(join, text)
+def _format(value: object, indent: str = "") -> str:
+    """JSON in which each object and array has one line if it fits, else a line for each member."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(indent) + len(line) <= _LONGEST or not isinstance(value, dict | list):
+        return line
+    inner = f"{indent}  "
+    if isinstance(value, dict):
+        members = [f"{json.dumps(name)}: {_format(member, inner)}" for name, member in value.items()]
+    else:
+        members = [_format(member, inner) for member in value]
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    separator = f",\n{inner}"
+    return f"{start}\n{inner}{separator.join(members)}\n{indent}{end}"
 
 
 def render_defaults(settings: Iterable[Setting[Any]]) -> str:
