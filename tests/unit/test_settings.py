@@ -128,7 +128,7 @@ def test_every_setting_that_is_no_text_refuses_one(setting: Setting[Value]) -> N
     ],
 )
 def test_names_that_are_no_settings(name: str, hint: str) -> None:
-    assert describe_unknown_variables([name]) == (f"{name} is no setting and has no effect{hint}",)
+    assert describe_unknown_variables([name]) == (f"{name} is not a setting and has no effect{hint}",)
 
 
 def test_names_that_are_known_or_not_ours() -> None:

@@ -215,7 +215,7 @@ def test_the_log_says_when_and_with_what_the_service_started_and_stopped(databas
         warning, *lines = up.log().splitlines()
         started, stopping, stopped = map(json.loads, lines)
     assert warning == (
-        "penstock: warning: QUEUE_MAX_CONECTIONS is no setting and has no effect; do you mean QUEUE_MAX_CONNECTIONS?"
+        "penstock: warning: QUEUE_MAX_CONECTIONS is not a setting and has no effect; do you mean QUEUE_MAX_CONNECTIONS?"
     )
     assert (started["message"], started["version"], started["workers"]) == ("started", __version__, 1)
     assert f"http://{started['address']}" == up.address

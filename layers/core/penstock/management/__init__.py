@@ -1,12 +1,13 @@
-"""The rules of the management plane: what the REST API, the console, the command line and MCP may do with resources.
+"""The operations of the REST API, the console, the command line and MCP on the resources of an account.
 
-A module a subject: its documents, which msgspec decodes and describes, and its operations (`penstock.effects`), which
-call the same SQL functions as AWS's APIs. A client addresses a queue by its name; account and region are those of the
-context. Nothing here knows HTTP: each caller translates its own requests. Functions of AWS's actions never import this.
+Each module has one subject. It contains the documents, which msgspec decodes and describes, and the operations
+(`penstock.effects`), which call the same SQL functions as AWS's APIs. A client addresses a queue by its name; the
+context has the account and the region. No module here knows HTTP: each caller translates its own requests. The
+functions of AWS's actions never import this package.
 
     queues, messages/, events, bindings, transactions, topics, mappings, schedules/    resources and their messages
-    deliveries/, outbox                               what waits, failed or is under way
-    metrics/, verdicts                                what the metrics job and the minutes say
-    access, policies, rights, actions                 who may do what
-    errors                                            what the others raise
+    deliveries/, outbox                               deliveries and messages that wait, failed or are under way
+    metrics/, verdicts                                results of the metrics job, and of the minutes
+    access, policies, rights, actions                 users, keys, policies and rights
+    errors                                            the errors of the other modules
 """

@@ -1,7 +1,7 @@
 """Users and keys of the caller's account.
 
-A user who may create users or keys can get every right, as with IAM: of the built-in policies only `admin` allows it. A
-key of the account itself may do everything, and only such a key can create one.
+A user who may create users or keys can obtain every right, as with IAM. Of the built-in policies only `admin` allows
+it. A key of the account itself may do everything, and only such a key can create another one.
 """
 
 from datetime import UTC, datetime
@@ -40,9 +40,10 @@ class ShownUser(msgspec.Struct):
 
 
 class NewKey(msgspec.Struct, forbid_unknown_fields=True):
-    """A new key's request. `bearer`: for the REST API instead of the AWS APIs. `user`: null, the account's own key.
+    """The request for a new key. A `bearer` key is for the REST API, other keys are for the AWS APIs.
 
-    `expires_at`: with an offset, in the future; null, never.
+    Without `user`, the key belongs to the account itself. `expires_at` has an offset and lies in the future; null is
+    never.
     """
 
     bearer: bool = False
@@ -52,7 +53,7 @@ class NewKey(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ShownKey(msgspec.Struct):
-    """A key, without its secret. `last_used_at`: to within a minute."""
+    """A key without its secret. `last_used_at` is accurate to a minute."""
 
     id: str
     kind: Literal["access", "bearer"]
@@ -65,7 +66,7 @@ class ShownKey(msgspec.Struct):
 
 
 class MadeKey(msgspec.Struct):
-    """A new key. The secret is shown only once. `token`: of a bearer key, the text after `Authorization: Bearer`."""
+    """A new key. Only this answer shows the secret. The `token` of a bearer key follows `Authorization: Bearer`."""
 
     id: str
     secret: str
@@ -86,13 +87,13 @@ def show_key(row: KeyRow) -> ShownKey:
 
 
 def check_access_is_on(context: Context) -> None:
-    """Raises AccessIsOff: a key that anyone could create would stay valid after access control is switched on."""
+    """Raises AccessIsOff. Otherwise keys that anyone created would stay valid after access control is switched on."""
     if context.environment.settings.queue_access != "sigv4":
         raise AccessIsOff
 
 
 def list_users(context: Context) -> Operation[list[ShownUser]]:
-    """Users by name."""
+    """Returns the users in the order of their names."""
     rows = yield from _read_users(context)
     return [show_user(row) for row in rows]
 
@@ -118,19 +119,22 @@ def end_user(name: str, context: Context) -> Operation[None]:
 
 
 def list_keys(context: Context) -> Operation[list[ShownKey]]:
-    """Keys, the oldest first."""
+    """Returns the keys, the oldest first."""
     rows = yield from _read_keys(context)
     return [show_key(row) for row in rows]
 
 
 def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
-    """Creates a key. Raises AccessDenied, InvalidParameterValue, UserNotFound, OverLimit (two keys a user and kind)."""
+    """Creates a key. A user has up to two of each kind.
+
+    Raises AccessDenied, InvalidParameterValue, UserNotFound, OverLimit.
+    """
     check_access_is_on(context)
     check_expiry(new.expires_at)
     if "\0" in new.description:
         raise errors.InvalidParameterValue("description: NUL cannot be stored")
     if new.user is None and not context.caller.principal.is_root:
-        raise errors.AccessDenied("A key of the account itself is made with such a key only; name a user.")
+        raise errors.AccessDenied("Only a key of the account itself can create another one. Name a user.")
     key_id, secret, stored = make_key(
         bearer=new.bearer, account_id=context.account_id,
         encryption_key=context.environment.settings.queue_encryption_key,
@@ -144,7 +148,7 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
     if row.error == "TooManyKeys":
         raise errors.OverLimit(f"The user has two {kind} keys: revoke one first.")
     if not row.created:
-        raise errors.ServiceUnavailable  # the id is taken: 80 random bits, never seen
+        raise errors.ServiceUnavailable  # another key has this id, which has 80 random bits
     return MadeKey(key_id, secret, f"{key_id}.{secret}" if new.bearer else None)
 
 
@@ -180,11 +184,11 @@ def _read_keys(context: Context) -> Operation[list[KeyRow]]:
 
 
 def _read_key(key_id: str, context: Context) -> Operation[KeyRow]:
-    """Returns the account's key; only root keys may see root keys. Raises KeyNotFound, AccessDenied."""
+    """Returns the account's key. Only root keys may see root keys. Raises KeyNotFound, AccessDenied."""
     rows = yield from _read_keys(context)
     for row in rows:
         if row.key_id == key_id:
             if row.user_name is None and not context.caller.principal.is_root:
-                raise errors.AccessDenied("A key of the account itself is changed with such a key only.")
+                raise errors.AccessDenied("Only a key of the account itself can change another one.")
             return row
     raise KeyNotFound

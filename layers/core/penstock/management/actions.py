@@ -1,4 +1,4 @@
-"""The names of actions for policies: AWS's, and Penstock's with the prefix `penstock:`."""
+"""The names of actions for policies: those of AWS, and Penstock's with the prefix `penstock:`."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ OWN_ACTIONS: Final = frozenset(
         "Unsubscribe",
     )
 )  # fmt: skip
-"""docs/access.md lists them."""
+"""The actions of Penstock. docs/access.md lists them."""
 KNOWN_ACTIONS: Final = OWN_ACTIONS | {
     f"{action.service}:{action.name}" for action in (*ACTIONS, *MAPPING_ACTIONS)
 }

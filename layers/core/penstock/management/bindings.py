@@ -21,9 +21,9 @@ from .events import _encode, check_routing_key
 
 
 class NewSubscription(msgspec.Struct, forbid_unknown_fields=True):
-    """A binding to make: of a queue, or of a URL, which gets the message, or an SNS envelope with `envelope`.
+    """A request to bind a queue or a URL. A URL gets the message alone, or with `envelope` an SNS envelope.
 
-    `protocol` is that of `endpoint`, and may be left out.
+    `protocol` is the protocol of `endpoint`, and is optional.
     """
 
     queue_name: str | None = None
@@ -47,7 +47,7 @@ class EventSubscription(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class BindingPage(msgspec.Struct, omit_defaults=True):
-    """Bindings in the order of their ids; `next`, when there is one, is the `after` of the following page."""
+    """Bindings in the order of their ids. `next`, if present, is the `after` of the next page."""
 
     subscriptions: list[EventSubscription]
     next: int | None = None
@@ -83,7 +83,7 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation
 
 
 def unsubscribe(pattern: str, binding_id: int, context: Context) -> Operation[None]:
-    """Removes a binding. Raises SubscriptionNotFound, InvalidParameterValue."""
+    """Deletes a binding. Raises SubscriptionNotFound, InvalidParameterValue."""
     check_pattern(pattern)
     (row,) = yield from Call(UNBIND, (context.account_id, context.region, pattern, binding_id))
     if not row.removed:
@@ -93,7 +93,7 @@ def unsubscribe(pattern: str, binding_id: int, context: Context) -> Operation[No
 def list_bindings(
     pattern: str | None, queue: str | None, after: int | None, limit: int, context: Context
 ) -> Operation[BindingPage]:
-    """Bindings of a pattern or of a queue. Raises QueueDoesNotExist, InvalidParameterValue."""
+    """Lists the bindings of a pattern or of a queue. Raises QueueDoesNotExist, InvalidParameterValue."""
     if pattern is not None:
         check_pattern(pattern)
     endpoint = None if queue is None else build_queue_arn(queue, context)

@@ -1,4 +1,4 @@
-"""Routed events: publish one to every queue and URL that is bound to its key."""
+"""Publishes events to all queues and URLs whose pattern matches the routing key."""
 
 import re
 from collections.abc import Iterable
@@ -23,14 +23,14 @@ from .messages.types import Headers
 
 
 class NewEvent(msgspec.Struct, forbid_unknown_fields=True):
-    """An event to publish. `delay`: seconds until queues show it; URLs get it at once."""
+    """An event to publish. Queues show it after `delay` seconds; URLs get it at once."""
 
     message: msgspec.Raw
     headers: Headers = {}
     delay: Annotated[int, msgspec.Meta(ge=0, le=900)] | None = None
 
     def __post_init__(self) -> None:
-        """As that of NewMessage."""
+        """See NewMessage."""
 
 
 class EventMessage(msgspec.Struct):
@@ -41,7 +41,10 @@ class EventMessage(msgspec.Struct):
 
 
 class PublishedEvent(msgspec.Struct, kw_only=True):
-    """The targets that an event reached. In a transaction, which may have several events, it has its routing key."""
+    """The targets that an event reached.
+
+    In a transaction, which may have several events, it also has its routing key.
+    """
 
     routing_key: str | msgspec.UnsetType = msgspec.UNSET
     queues_matched: int
@@ -59,14 +62,14 @@ def read_event(body: bytes) -> NewEvent:
 
 
 _encode = msgspec.json.encode
-# NUL as JSON writes it: the backslash is not itself escaped.
+# Matches NUL as JSON writes it, with a backslash that is not escaped.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000").search
 
 
 class OutgoingEvent(NamedTuple):
-    """An event that passed its checks: the parameters of `queue.publish_events` that are its own, in their order.
+    """A checked event: the parameters of `queue.publish_events` that differ by event, in their order.
 
-    `attributes`, `headers`, and `facts`, which filter policies are compared with, are JSON.
+    `attributes`, `headers` and `facts` are JSON. Filter policies are compared with `facts`.
     """
 
     routing_key: str
@@ -94,7 +97,7 @@ def publish_event(routing_key: str, event: NewEvent, context: Context) -> Operat
 
 
 def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
-    """Returns an event of a request, checked. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    """Checks an event of a request. Raises InvalidParameterValue, RequestEntityTooLarge."""
     check_routing_key(routing_key)
     validation.check_number_of_attributes(len(event.headers))
     body = format_body(event.message)
@@ -103,7 +106,7 @@ def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
     if attributes:
         validation.check_message_attributes(attributes)
     headers = _encode(event.headers)
-    if _NUL(headers):  # PostgreSQL's jsonb cannot hold it
+    if _NUL(headers):  # the database type jsonb cannot store NUL
         raise errors.InvalidParameterValue("headers: NUL cannot be stored")
     facts = filter_facts.find_body_facts(body)
     return OutgoingEvent(
@@ -117,7 +120,7 @@ def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
 
 
 def show_published(rows: Iterable[PublishedEventRow | TransactedRow]) -> PublishedEvent:
-    """Returns the targets of an event, as the response, without queues that refused the event."""
+    """Returns the response, which lists the targets of an event. Queues that refused the event are omitted."""
     reached = [row for row in rows if row.error is None]
     messages = [
         EventMessage(queue_name=row.arn.split(":")[5], msg_id=row.id)
@@ -132,12 +135,12 @@ def show_published(rows: Iterable[PublishedEventRow | TransactedRow]) -> Publish
 
 
 def list_sent(rows: Iterable[PublishedEventRow | TransactedRow]) -> list[Sent]:
-    """Returns the queues that have a new message each; the row of webhooks has no ARN."""
+    """Returns the queues that got a message. A row without an ARN stands for webhooks."""
     return [Sent(row.arn, 1) for row in rows if row.arn is not None and row.error is None]
 
 
 def wake_receives(arns: Iterable[str | None]) -> Operation[None]:
-    """Wakes receives of this process that wait for one of these queues."""
+    """Wakes the receives of this process that wait for one of these queues."""
     for arn in arns:
         if arn is not None:
             yield Wake(arn, 1)

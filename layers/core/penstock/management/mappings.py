@@ -27,11 +27,11 @@ State = Literal["enabled", "disabled"]
 
 
 class NewMapping(Struct, forbid_unknown_fields=True):
-    """A new mapping: the function or URL that gets the messages of a queue of the account.
+    """A new mapping. It names the function or URL that gets the messages of a queue of the account.
 
-    `window_secs`: how long a batch gathers messages. `max_concurrency`: invocations at once; null: 5.
-    `filters`: patterns; a message has to match one of them. `report_failures`: the function's answer names the
-    messages that failed.
+    `window_secs` is how long a batch gathers messages. `max_concurrency` is the maximum number of concurrent
+    invocations; null is 5. A message has to match one of the patterns in `filters`. With `report_failures` the
+    function's answer names the messages that failed.
     """
 
     queue: Queue
@@ -46,7 +46,7 @@ class NewMapping(Struct, forbid_unknown_fields=True):
 
 
 class MappingPatch(Struct, forbid_unknown_fields=True):
-    """Changes of a mapping; absent members stay as they are. `filters` and `tags` are replaced as a whole."""
+    """Changes of a mapping. Absent members stay as they are. A change replaces all `filters` or all `tags`."""
 
     function: Function | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
@@ -59,10 +59,10 @@ class MappingPatch(Struct, forbid_unknown_fields=True):
 
 
 class ShownMapping(Struct):
-    """A mapping. `reason`: why it is in its state. `last_result`: of the last batch, `OK` or `PROBLEM: …`.
+    """A mapping. `reason` explains its state. `last_result` is the result of the last batch: `OK` or `PROBLEM: …`.
 
-    `function`: an ARN, or a URL. `user`: whose rights count; null: the account's. `invocations`: in all, up to
-    20 seconds ago; `failing_since`: the first failure since the last success.
+    `function` is an ARN or a URL. The rights of `user` count, or those of the account if it is null. `invocations` is
+    the total up to 20 seconds ago. `failing_since` is the time of the first failure after the last success.
     """
 
     id: str
@@ -85,7 +85,7 @@ class ShownMapping(Struct):
 
 
 class MappingList(Struct, omit_defaults=True):
-    """Mappings by id, 100 a page; `next` asks for the following page."""
+    """Mappings in the order of their ids, up to 100 on a page. `next` requests the next page."""
 
     mappings: list[ShownMapping]
     next: str | None = None
@@ -97,7 +97,7 @@ _pattern_of = msgspec.json.Decoder(Filter)
 
 
 def create_mapping(new: NewMapping, context: Context) -> Operation[ShownMapping]:
-    """Creates a mapping, which works from now on. Raises the errors of CreateEventSourceMapping."""
+    """Creates a mapping, which is active at once. Raises the errors of CreateEventSourceMapping."""
     checks.check_served(context)
     return show_mapping(
         (yield from mappings.create(create_request(new, _name_queue(new.queue, context)), context))
@@ -107,7 +107,7 @@ def create_mapping(new: NewMapping, context: Context) -> Operation[ShownMapping]
 def list_mappings(
     queue: str | None, function: str | None, after: str | None, context: Context
 ) -> Operation[MappingList]:
-    """Returns a page of the account's mappings, of a queue or a function if it is given."""
+    """Returns a page of the account's mappings. `queue` and `function` limit it to those of a queue or a function."""
     checks.check_served(context)
     request = aws.ListEventSourceMappingsRequest(
         event_source_arn=None if queue is None else _name_queue(queue, context),
@@ -125,7 +125,7 @@ def describe_mapping(mapping_id: str, context: Context) -> Operation[ShownMappin
 
 
 def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping]:
-    """Changes the given members; from now on the rights of the caller count, unless only tags change.
+    """Changes the given members. From now on the rights of the caller count, unless only tags change.
 
     Raises the errors of UpdateEventSourceMapping.
     """
@@ -177,7 +177,7 @@ def show_mapping(mapping: StoredMapping) -> ShownMapping:
 
 
 def create_request(new: NewMapping, queue_arn: str) -> aws.CreateEventSourceMappingRequest:
-    """Returns the request of AWS's API. Raises InvalidParameterValueException."""
+    """Returns the request for AWS's API. Raises InvalidParameterValueException."""
     return aws.CreateEventSourceMappingRequest(
         function_name=new.function,
         event_source_arn=queue_arn,

@@ -1,9 +1,9 @@
-"""Looks at messages without receiving them: those that pass a filter, and dead letters in groups.
+"""Examines messages without receiving them: searches by filter, and groups of dead letters.
 
-A search looks at a bounded number of messages and says at how many of how many it has looked. It takes no lease, raises
-no receive count and locks nothing.
+A search examines a bounded number of messages, and reports how many it examined out of how many. It takes no lease,
+raises no receive count and locks nothing.
 
-    filters    what a message must be like (queue.find_messages decides)
-    messages   the messages that pass a filter
-    failures   dead letters in groups, with samples
+    filters    the conditions of a filter, which queue.find_messages evaluates
+    messages   finds the messages that pass a filter
+    failures   puts dead letters into groups, with samples
 """

@@ -1,4 +1,4 @@
-"""Dead letters in groups: how many failed alike, since when, and samples of each."""
+"""Puts dead letters into groups. Each group has a count, a time span, and samples."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -12,12 +12,15 @@ from .filters import AttributeFilter, MessageFilter
 from .messages import estimate
 
 By = Literal["source", "receive_count", "attribute", "shape"]
-SCANNED: Final = 5_000  # takes some 200 ms by the shape of bodies of 500 bytes
+SCANNED: Final = 5_000  # The shape of 5,000 bodies of 500 bytes takes some 200 ms to compute.
 SAMPLES: Final = 3
 
 
 class Grouping(NamedTuple):
-    """How to group. `attribute`: whose text, where `by` has attribute. `after`: the `next` of the scan before."""
+    """Describes how to group.
+
+    `attribute` is required if `by` contains "attribute". `after` is the previous scan's `next`.
+    """
 
     arn: str
     by: Sequence[By]
@@ -28,9 +31,9 @@ class Grouping(NamedTuple):
 
 
 class FailureGroup(NamedTuple):
-    """Messages that are alike, with the newest as samples. The filter passes these and no others of the queue.
+    """A group of similar messages; the newest ones are its samples. In its queue only these messages pass the filter.
 
-    `messages`, `oldest_ms`, `newest_ms`: of those looked at; the times are those of coming into this queue.
+    `messages`, `oldest_ms` and `newest_ms` describe the examined messages. The times say when they entered this queue.
     """
 
     filter: MessageFilter | None
@@ -41,7 +44,10 @@ class FailureGroup(NamedTuple):
 
 
 class Failures(NamedTuple):
-    """The largest groups; `group_count`: of all there are among the messages looked at. The others as in `Found`."""
+    """The largest groups.
+
+    `group_count` counts all groups of the examined messages. `SearchResult` explains the others.
+    """
 
     groups: list[FailureGroup]
     group_count: int
@@ -53,7 +59,7 @@ class Failures(NamedTuple):
 def group_failures(grouping: Grouping) -> Operation[Failures]:
     """Groups the first `scan` messages after `after`. Raises InvalidParameterValue, QueueDoesNotExist."""
     if ("attribute" in grouping.by) is (grouping.attribute is None):
-        raise errors.InvalidParameterValue("attribute: the name of one, with by=attribute and not without it")
+        raise errors.InvalidParameterValue("attribute: required with by=attribute, refused otherwise")
     rows = yield from Call(
         GROUP_FAILURES,
         (
@@ -82,7 +88,10 @@ def _group(samples: list[FailureRow], grouping: Grouping) -> FailureGroup:
 
 
 def _build_filter(row: FailureRow, grouping: Grouping) -> MessageFilter | None:
-    """Returns the filter that only messages of this group pass. None: they are grouped by something that they lack."""
+    """Returns the filter that only messages of this group pass.
+
+    Returns None if the messages lack the grouping feature.
+    """
     by = grouping.by
     lacks_source = "source" in by and row.group_source_arn is None
     if lacks_source or ("attribute" in by and row.group_attribute is None):

@@ -1,4 +1,4 @@
-"""What a message must be like to be found, moved or counted: one form for searches, failure groups and moves."""
+"""The filter that searches, failure groups and moves share."""
 
 from typing import Annotated
 
@@ -10,8 +10,8 @@ from penstock.context import Context
 from penstock.sqs import validation
 
 LONGEST_TEXT = 1_024
-MOST_NAMES = 32  # of a path into JSON
-LONGEST_TIME = 2_592_000  # seconds; no message is kept for longer than 14 days
+MOST_NAMES = 32  # the length of a path into JSON
+LONGEST_TIME = 2_592_000  # seconds; the service keeps no message for longer than 14 days
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_TEXT)]
 Seconds = Annotated[int, msgspec.Meta(ge=0, le=LONGEST_TIME)]
@@ -21,9 +21,10 @@ State = Annotated[str, msgspec.Meta(pattern="^(visible|in_flight|delayed)$")]
 
 
 class JsonFilter(msgspec.Struct, forbid_unknown_fields=True):
-    """The body is JSON, and the value at `path` equals `equals`.
+    """Passes messages whose body is JSON in which the value at `path` equals `equals`.
 
-    `path`: names from the outside in, of a list its positions from 0; one text is split at its dots: `a.lines.0.sku`.
+    `path` lists names from the outside in; positions in a list count from 0. A text is split at its dots:
+    `a.lines.0.sku`.
     """
 
     path: Text | Annotated[list[Text], msgspec.Meta(min_length=1, max_length=MOST_NAMES)]
@@ -31,24 +32,25 @@ class JsonFilter(msgspec.Struct, forbid_unknown_fields=True):
 
     @property
     def names(self) -> list[str]:
-        """The names of the path."""
+        """Returns the names of the path."""
         return self.path.split(".") if isinstance(self.path, str) else self.path
 
 
 class AttributeFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The message has this attribute (a header), whose text equals; any text when `equals` is not given."""
+    """Passes messages with this attribute (a header). Without `equals` any text matches."""
 
     name: Text
     equals: Text | None = None
 
 
 class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A message passes that passes every member that is given.
+    """Passes messages that fulfil every condition that is given.
 
-    `states`: visible, in_flight, delayed; all when not given. `text`: the body contains it, upper and lower case apart.
-    `older_than_seconds`, `newer_than_seconds`: since it came into this queue. `min_receive_count`, `max_receive_count`:
-    how often it was received in all queues (ApproximateReceiveCount of SQS). `source_queue`: name of the queue from
-    which it came into this dead-letter queue. `shape`: of its body, as failure groups have it.
+    `states` lists visible, in_flight and delayed; the default is all of them. `text` occurs in the body, with the same
+    upper and lower case. `older_than_seconds` and `newer_than_seconds` count from the time when the message entered
+    this queue. `min_receive_count` and `max_receive_count` limit the receives in all queues (ApproximateReceiveCount of
+    SQS). `source_queue` is the name of the queue from which the message entered this dead-letter queue. `shape` is the
+    shape of the body, as in failure groups.
     """
 
     states: Annotated[list[State], msgspec.Meta(min_length=1, max_length=3)] | None = None
@@ -78,9 +80,9 @@ class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 def _check_texts(value: object) -> None:
-    """Raises InvalidParameterValue for characters that no message can have, and the database cannot store."""
+    """Raises InvalidParameterValue for characters that the database cannot store, so that no message has them."""
     if isinstance(value, str) and validation.encode_text(value) is None:
-        raise errors.InvalidParameterValue("filter: a character that no message can have")
+        raise errors.InvalidParameterValue("filter: it has a character that no message can have")
     if isinstance(value, dict):
         for one in value.values():
             _check_texts(one)

@@ -1,4 +1,4 @@
-"""The messages of a queue that pass a filter, by a bounded scan."""
+"""Finds the messages of a queue that pass a filter, by a bounded scan."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ SCANNED = 10_000
 
 
 class Search(NamedTuple):
-    """What to look for. `after`: the `next` of the search before. `scan`: how many messages to look at, at most."""
+    """A search. `after` is the `next` of the previous search. `scan` is the maximum number of messages to examine."""
 
     arn: str
     filter: MessageFilter
@@ -24,9 +24,9 @@ class Search(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The messages, and how many the search has looked at; `of`: how many there are, None when that is not known.
+    """The messages that pass. `looked_at` counts the examined messages, `of` all messages (None if that is not known).
 
-    `next`: where the next search goes on; None at the end of the queue.
+    `next` is the place where the next search continues, or None at the end of the queue.
     """
 
     rows: list[FoundRow]
@@ -36,9 +36,9 @@ class SearchResult(NamedTuple):
 
 
 def search_messages(search: Search, most_bytes: int, context: Context) -> Operation[SearchResult]:
-    """Looks at messages until `limit` or `most_bytes` of them pass, or `scan` (or 64 MiB) have been looked at.
+    """Examines messages until `limit` or `most_bytes` of them pass, or until it has examined `scan` or 64 MiB.
 
-    The messages come in the order in which the queue keeps them, not in that of their age. Raises QueueDoesNotExist.
+    The order is that in which the queue stores the messages, not that of their age. Raises QueueDoesNotExist.
     """
     text = search.filter.as_json(context)
     rows = yield from Call(

@@ -1,10 +1,11 @@
-"""The settings of Penstock. `definition.py` has each once; `make generate` writes all else that names them.
+"""The settings of Penstock. `definition.py` declares each setting once; `make generate` writes all files that name
+them.
 
     from penstock.settings import Settings
     settings = Settings.read(os.environ)          # once per process, in an entry point
     settings.queue_max_connections                # 10
 
-Nothing here reads the environment by itself. A bad value raises SettingError, which names the setting.
+This package does not read the environment by itself. A bad value raises SettingError, which names the setting.
 """
 
 from .definition import ADDRESSES, DRIVERS, IAM_TOKEN, SETTINGS, Settings

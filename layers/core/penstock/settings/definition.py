@@ -1,8 +1,9 @@
-"""Every setting of Penstock, once: its name, default (and so its type), bounds, unit, text, and whether it is a secret.
+"""Declares every setting of Penstock: its name, default (and so its type), bounds, unit, text, and whether it is
+secret.
 
-`make generate` writes from it docs/settings.md, the schema of the Helm chart, Terraform's `settings` and the variables
-of compose.yaml. Names and defaults are those of the specification; names carry their unit, except where the
-specification's do not.
+From these declarations `make generate` writes docs/settings.md, the schema of the Helm chart, Terraform's `settings`
+and the variables of compose.yaml. The specification determines names and defaults. Each name contains its unit unless
+the name in the specification does not.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from .setting import Setting, SettingError, Value
 DRIVERS: Final = ("psycopg", "pg8000")
 
 IAM_TOKEN: Final = "in-place-of-a-token-of-iam"  # noqa: S105 - no real password
-"""The password of an address where QUEUE_DATABASE_AUTH is `iam`: each new connection replaces it by a token."""
+"""The password in an address if QUEUE_DATABASE_AUTH is `iam`. Each new connection replaces it with a token."""
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
 class Settings:
-    """The values of all settings. They do not change; `replace` returns others."""
+    """The values of all settings. They do not change; `replace` returns a changed copy."""
 
     # fmt: off
     database_url = Setting("", unit="address", secret=True, help="The address of PostgreSQL 15 or newer, directly or "

@@ -1,6 +1,6 @@
-"""What texts of settings must look like, beyond type, bounds and choices.
+"""Formats of settings, beyond type, bounds and choices.
 
-An error does not repeat a value that may have a password in it.
+Errors do not repeat a value that may contain a password.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from penstock.aws.arn import is_region
 from penstock.mail_address import parse_sender, parse_server
 
-# What delivery.http.endpoint takes: messages to any other URL would fail for good, one by one.
+# delivery.http.endpoint accepts only these. Messages to any other URL would each fail permanently.
 _GATEWAY: Final = (
     r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
 )
@@ -23,39 +23,39 @@ _ENCRYPTION_KEY_BYTES: Final = 32
 
 
 class Format(NamedTuple):
-    """A text can be used if the whole of it matches `pattern` and `accepts` takes it."""
+    """Accepts a text if the whole text matches `pattern` and `accepts` accepts it."""
 
     wanted: str
-    """How an error names what is allowed."""
+    """Describes in errors which values are allowed."""
     pattern: str = ""
-    """In the syntax that Python, ECMA 262 and RE2 share, since the Helm chart and Terraform test it, too."""
+    """A pattern in the syntax that Python, ECMA 262 and RE2 share: the Helm chart and Terraform also check it."""
     accepts: Callable[[str], object] | None = None
-    """Returns something false, or raises ValueError, for a text that cannot be used."""
+    """A function that returns a false value, or raises ValueError, for a text that is not allowed."""
     is_shown: bool = True
     """Whether errors repeat the value."""
 
     def matches(self, text: str) -> bool:
-        """Returns whether the text can be used."""
+        """Returns whether the text is allowed."""
         if self.pattern and not re.fullmatch(self.pattern, text):
             return False
         try:
             return self.accepts is None or bool(self.accepts(text))
-        except ValueError:  # also base64's error
+        except ValueError:  # base64 raises a subclass of it
             return False
 
 
 def split_list(text: str) -> list[str]:
-    """Returns the entries of a setting that has several, separated by commas."""
+    """Splits the value of a setting at its commas."""
     return [entry.strip() for entry in text.split(",") if entry.strip()]
 
 
 def split_hosts(text: str) -> list[str]:
-    """Returns the entries of QUEUE_ALLOWED_HOSTS, in lower case."""
+    """Returns the entries of QUEUE_ALLOWED_HOSTS in lower case."""
     return split_list(text.lower())
 
 
 def split_address(text: str) -> tuple[str, int]:
-    """`host:port` in two parts; `[::1]:9324` gives `::1`. Raises ValueError."""
+    """Splits `host:port`; `[::1]:9324` gives `::1`. Raises ValueError."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise ValueError("host:port")
@@ -73,7 +73,7 @@ def _is_zone(text: str) -> bool:
 
     try:
         ZoneInfo(text)
-    except (KeyError, ValueError, OSError):  # unknown, no relative path, or a folder of zones
+    except (KeyError, ValueError, OSError):  # the name is unknown, not a relative path, or a folder of zones
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""What a setting is: its name, default, bounds, unit and text, and how its value is read from a text."""
+"""Defines a setting: its name, default, bounds, unit and text. Reads its value from a text."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,13 +17,14 @@ MOST: Final = 2_147_483_647
 
 
 class SettingError(ValueError):
-    """A setting has a value that cannot be used; the text names the setting and says what is allowed."""
+    """The value of a setting is not allowed. The text names the setting and says which values are allowed."""
 
 
 class Setting(Struct, Generic[V], frozen=True, eq=False):
-    """One setting, an attribute of the class Settings. An instance of Settings has its value under the same name.
+    """One setting, which is an attribute of the class Settings. An instance of Settings has its value under the same
+    name.
 
-    The type of the default is the type of the setting. `unit` is empty where the text needs none.
+    The type of the default is the type of the setting. `unit` is empty if the setting needs no unit.
     """
 
     default: V
@@ -33,15 +34,15 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     format: Format | None = None
-    """What a text must look like beyond type, bounds and choices."""
+    """The format of the text, beyond type, bounds and choices."""
     secret: bool = False
-    """Whether no output shows the value; a file may contain it."""
+    """Whether the value is secret. No output shows it, and a file may contain it."""
     hidden: bool = False
-    """Whether no output shows the value, which may contain a token, although it is usually no secret."""
+    """Whether all output hides the value. It is usually not secret, but may contain a token."""
     attribute: str = ""
     """Name of the attribute of Settings. The class sets it."""
     name: str = ""
-    """Name of the environment variable: the attribute's in capitals."""
+    """Name of the environment variable: the attribute's name in capitals."""
 
     def __post_init__(self) -> None:
         if self.maximum is None and type(self.default) is int:
@@ -59,7 +60,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         return self if instance is None else self.default
 
     if TYPE_CHECKING:
-        # So mypy refuses an assignment. At run time this method would make each read of a value slower.
+        # This makes mypy refuse assignments. At run time the method would make each read of a value slower.
         def __set__(self, instance: object, value: Never) -> None: ...
 
     @property
@@ -69,7 +70,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
 
     @property
     def has_own_maximum(self) -> bool:
-        """Whether the setting names a maximum, other than that of every whole number."""
+        """Returns whether the setting names its maximum. Otherwise the maximum of every whole number applies."""
         return self.maximum is not None and self.maximum != MOST
 
     def write(self, value: Value | None = None) -> str:
@@ -78,16 +79,16 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         return str(given).lower() if isinstance(given, bool) else str(given)
 
     def read(self, variables: Mapping[str, str]) -> Value:
-        """Returns the value in these environment variables, or the default. Raises SettingError."""
+        """Returns the value from these environment variables, or the default. Raises SettingError."""
         return self.parse(self._find_text(variables))
 
     def parse(self, text: str) -> Value:
-        """Returns the value that the text means; an empty text means the default. Raises SettingError."""
+        """Converts a text to a value; an empty text gives the default. Raises SettingError."""
         text = text.strip()
         if text == "":
             return self.default
         value = self._convert(text)
-        if self.minimum is not None and not float(value) >= self.minimum:  # nan is smaller than no number
+        if self.minimum is not None and not float(value) >= self.minimum:  # NaN compares as false
             raise SettingError(f"{self.name} must be at least {self.minimum}, not {text}")
         if self.maximum is not None and float(value) > self.maximum:
             raise SettingError(f"{self.name} must be at most {self.maximum}, not {text}")
@@ -130,7 +131,7 @@ BOOLEANS: Final = {
     "no": False,
     "off": False,
 }
-"""The words for true and false, in any case."""
+"""The words for true and false, in lower case. Any case is allowed."""
 
 _KINDS: Final[dict[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _WANTED: Final[dict[type, str]] = {bool: "true or false", int: "a whole number", float: "a number"}

@@ -1,4 +1,4 @@
-"""Environment variables whose names are nearly those of settings: likely mistakes, which have no effect."""
+"""Finds environment variables whose names resemble settings. They are likely mistakes, and have no effect."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Final
 from .definition import SETTINGS
 
 _PREFIXES: Final = ("QUEUE_", "SNS_", "WEBHOOK_", "QUOTA_", "OTLP_", "PENSTOCK_")
-# Kubernetes gives each container addresses of the services beside it: a service `queue` makes QUEUE_PORT and others.
+# Kubernetes gives each container the addresses of services: a service `queue` makes QUEUE_PORT and others.
 _OF_KUBERNETES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_.+)?|PORT(?:_\d+_.+)?)").fullmatch
-# Likely mistakes that no similarity finds.
+# Likely mistakes that are not similar enough to be found.
 _SAME: Final = {"PENSTOCK_PORT": "QUEUE_ADDRESS", "PENSTOCK_DATABASE_URL": "DATABASE_URL"}
-# Other programs have variables that begin so, too: only one that resembles a setting without QUEUE_ is reported.
+# Other programs also use such prefixes. Only a name that resembles a setting without QUEUE_ is reported.
 _WITHOUT_QUEUE: Final = "METRICS_"
 OF_PROGRAMS: Final = frozenset({
     "PENSTOCK_TEST_POSTGRES", "PENSTOCK_DEPLOYMENT", "PENSTOCK_RELEASE", "PENSTOCK_ENDPOINT", "PENSTOCK_TOKEN",
 })  # fmt: skip
-"""Variables of the command line, our tests and templates, which are no settings of the service."""
+"""Variables of the command line, the tests and the templates. They are not settings of the service."""
 
 
 def describe_unknown_variables(variables: Iterable[str]) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def describe_unknown_variables(variables: Iterable[str]) -> tuple[str, ...]:
 
 
 def _describe(name: str, meant: str = "") -> str:
-    return f"{name} is no setting and has no effect" + (f"; do you mean {meant}?" if meant else "")
+    return f"{name} is not a setting and has no effect" + (f"; do you mean {meant}?" if meant else "")
 
 
 def _find_nearest(name: str, known: set[str]) -> list[str]:

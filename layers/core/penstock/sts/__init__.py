@@ -1,1 +1,1 @@
-"""The part of AWS STS that SDKs need to reach the queues: the caller's identity, and credentials for that caller."""
+"""The part of AWS STS that SDKs need to reach the queues: the caller's identity, and credentials for the caller."""

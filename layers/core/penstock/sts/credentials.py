@@ -1,10 +1,10 @@
 """GetCallerIdentity, and the actions with which SDKs turn a role or a token of an identity provider into credentials.
 
-With access control off the credentials have the caller's key id, which decides the account (`gateway.parse_scope`), and
-any secret, since the service checks no signatures. With `QUEUE_ACCESS=sigv4` the access rule refuses these actions
-before they get here: this service has no roles and no session tokens.
+With access control off, the credentials contain the caller's key id, which determines the account
+(`gateway.parse_scope`). Any secret works, since the service checks no signatures. With `QUEUE_ACCESS=sigv4` the access
+rule refuses these actions earlier: this service has no roles and no session tokens.
 
-Sources: the actions' pages of the STS API reference. That the account of a role does not matter is our choice.
+Sources: the pages of the actions in the STS API reference. It is our choice to ignore the account of a role.
 """
 
 import secrets
@@ -31,7 +31,7 @@ def get_caller_identity(
     request: GetCallerIdentityRequest,  # noqa: ARG001 - as every operation
     context: Context,
 ) -> Operation[GetCallerIdentityResult]:
-    """Account, ARN and name of the caller; a root user has the account's id."""
+    """Returns the account, ARN and name of the caller. The root user has the id of the account."""
     yield from ()
     arn, account_id = context.caller_arn, context.account_id
     user_id = arn.rpartition("/")[2] if "/" in arn else account_id
@@ -39,13 +39,13 @@ def get_caller_identity(
 
 
 def get_session_token(request: GetSessionTokenRequest, context: Context) -> Operation[GetSessionTokenResult]:
-    """Credentials of the caller."""
+    """Returns credentials of the caller."""
     yield from ()
     return GetSessionTokenResult(credentials=build_credentials(request.duration_seconds, context))
 
 
 def assume_role(request: AssumeRoleRequest, context: Context) -> Operation[AssumeRoleResult]:
-    """Credentials of the caller, under the name of a role."""
+    """Returns credentials of the caller under the name of a role."""
     yield from ()
     return AssumeRoleResult(
         credentials=build_credentials(request.duration_seconds, context),
@@ -56,7 +56,7 @@ def assume_role(request: AssumeRoleRequest, context: Context) -> Operation[Assum
 def assume_role_with_web_identity(
     request: AssumeRoleWithWebIdentityRequest, context: Context
 ) -> Operation[AssumeRoleWithWebIdentityResult]:
-    """Returns the same for an unsigned request of the default account. It ignores the token."""
+    """Returns credentials for an unsigned request of the default account. Ignores the token."""
     yield from ()
     return AssumeRoleWithWebIdentityResult(
         credentials=build_credentials(request.duration_seconds, context),
@@ -65,7 +65,7 @@ def assume_role_with_web_identity(
 
 
 def build_credentials(seconds: int, context: Context) -> Credentials:
-    """Credentials that mean the caller."""
+    """Returns credentials of the caller."""
     expiration = datetime.now(UTC) + timedelta(seconds=seconds)
     return Credentials(
         access_key_id=read_key_id(context.http) or context.account_id,

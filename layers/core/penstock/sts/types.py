@@ -1,6 +1,6 @@
 """Requests and results of the STS actions: the members of botocore's model `sts/2011-06-15` that clients use.
 
-Members of requests that say nothing here (policies, tags, MFA) are not read.
+The service ignores members of requests that have no meaning here (policies, tags, MFA).
 """
 
 from typing import Annotated
@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from penstock.aws.codec.names import Request, Result
 
-# The limits of the model; the patterns are in its words, which the texts of errors repeat.
+# The limits and patterns of the model. The texts of errors repeat the patterns.
 _TEXT = r"[\u0009\u000A\u000D\u0020-\u007E\u0085\u00A0-\uD7FF\uE000-\uFFFD\u10000-\u10FFFF]+"
 RoleArn = Annotated[str, Meta(min_length=20, max_length=2048, pattern=_TEXT)]
 SessionName = Annotated[str, Meta(min_length=2, max_length=64, pattern=r"[\w+=,.@-]*")]
@@ -18,7 +18,7 @@ RoleSeconds = Annotated[int, Meta(ge=900, le=43_200)]
 
 
 class Credentials(Result):
-    """Temporary credentials. `expiration`: ISO 8601 in UTC."""
+    """Temporary credentials. `expiration` is ISO 8601 in UTC."""
 
     access_key_id: str
     secret_access_key: str

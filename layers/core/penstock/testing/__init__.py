@@ -1,7 +1,7 @@
-"""What tests of applications use: the pytest fixtures `penstock`, `sqs`, `sns` and `sqs_queue` (docs/testing.md).
+"""Fixtures of pytest for tests of applications: `penstock`, `sqs`, `sns` and `sqs_queue` (docs/testing.md).
 
-pytest loads `fixtures` in every project whose environment has this package: nothing here imports boto3 before
-a test asks for it.
+pytest loads `fixtures` in every project whose environment has this package. No module here imports boto3 before a test
+asks for it.
 """
 
 from .account import Account

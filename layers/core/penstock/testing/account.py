@@ -1,4 +1,4 @@
-"""An account of a test server, which is all that a test sees of it."""
+"""An account of a test server. A test sees only this account."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REGION = "us-east-1"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account that no other test has. Queues and topics of other accounts are in none of its lists."""
+    """An account that no other test uses. Its lists do not show queues and topics of other accounts."""
 
     endpoint_url: str
     account_id: str
@@ -23,17 +23,19 @@ class Account:
 
     @property
     def access_key_id(self) -> str:
-        """The account itself: a test server takes 12 digits for the caller's account, and any secret."""
+        """Returns the account id: a test server takes 12 digits as the caller's account, and accepts any secret."""
         return self.account_id
 
     @property
     def secret_access_key(self) -> str:
-        """Any will do."""
+        """Returns a constant, since the server accepts any secret."""
         return "test"
 
     @property
     def environment(self) -> dict[str, str]:
-        """What SDKs and the AWS command line read: the endpoint, the credentials and the region."""
+        """Returns the variables that SDKs and the AWS command line read: the endpoint, the credentials and the
+        region.
+        """
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
             "AWS_ACCESS_KEY_ID": self.access_key_id,
@@ -43,7 +45,7 @@ class Account:
         }
 
     def client(self, service: str, **options: object) -> BaseClient:
-        """A client of boto3 for `sqs`, `sns`, `scheduler` or `sts`; `options` are those of `Session.client`."""
+        """Returns a boto3 client for `sqs`, `sns`, `scheduler` or `sts`. `options` are those of `Session.client`."""
         return _make_session().client(
             service,
             endpoint_url=self.endpoint_url,
@@ -56,7 +58,7 @@ class Account:
 
 @cache
 def _make_session() -> Session:
-    """One for all tests of the process: the models of services are read once."""
+    """Returns the session that all tests of the process share, so that boto3 reads the models of services once."""
     import boto3.session  # noqa: PLC0415 - pytest loads this module in every project
 
     return boto3.session.Session()

@@ -1,7 +1,7 @@
-"""A clock that a test moves, of a server that this test alone uses.
+"""A clock that a test moves. It belongs to a server that only this test uses.
 
-The server is a child of the test process, and takes its orders from the pipe that is its standard input: no address
-leads to its clock, and it ends when the pipe is closed.
+The server is a child of the test process and takes its orders from the pipe at its standard input. Its clock has no
+address. The server ends when the pipe closes.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Self
 from .account import Account
 from .servers import TestServer, TestServerError, build_server_environment
 
-ACCOUNT = "000000000001"  # those of `TestServer.account` begin with another digit
+ACCOUNT = "000000000001"  # the accounts of `TestServer.account` begin with another digit
 
 
 class Clock:
-    """The time of a server: it goes on as usual, and farther by `advance`.
+    """The time of a server. It runs as usual, and `advance` moves it forward.
 
-    Visibility timeouts, delays, retention, deduplication, schedules and retries go by it, as if so much time had passed
-    in which the service did nothing. The clock of the test's own process is not moved.
+    Visibility timeouts, delays, retention, deduplication, schedules and retries follow it, as if the service had done
+    nothing for that time. The clock of the test process does not move.
     """
 
     def __init__(self, process: subprocess.Popen[str], endpoint_url: str) -> None:
@@ -32,7 +32,10 @@ class Clock:
         self.account = Account(endpoint_url, ACCOUNT)
 
     def advance(self, by: timedelta | float) -> datetime:
-        """Moves the clock by a time or seconds; returns the server's time. Raises ValueError for a negative value."""
+        """Moves the clock by a timedelta or seconds.
+
+        Returns the server's time. Raises ValueError for a negative value.
+        """
         seconds = by.total_seconds() if isinstance(by, timedelta) else by
         if not 0 <= seconds < timedelta.max.total_seconds():
             raise ValueError(f"time passes by 0 seconds or more, not by {seconds}")
@@ -57,7 +60,7 @@ class Clock:
             text=True,
             cwd="/",
             env=build_server_environment(),
-        ) as process:  # at the end its pipes are closed, and it is waited for
+        ) as process:  # closes the pipes at the end, and waits for the process
             yield cls(process, _answer(process))
 
 

@@ -1,4 +1,4 @@
-"""The plugin of pytest: its fixtures. pytest loads it by the entry point `pytest11` of the wheel."""
+"""The pytest plugin with its fixtures. pytest loads it through the entry point `pytest11` of the wheel."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def penstock_server() -> Iterator[TestServer]:
-    """The test server of this machine, which all test processes of a user share. It ends with the last of them."""
+    """Returns the test server of this machine, which all test processes of a user share.
+
+    It ends with the last of them.
+    """
     with closing(find_server()) as server:
         yield server
 
 
 @pytest.fixture
 def penstock(request: pytest.FixtureRequest, penstock_server: TestServer) -> Account:
-    """A separate account for the test: endpoint_url, credentials, `client("sqs")`, `environment`."""
+    """Returns a separate account for the test: endpoint_url, credentials, `client("sqs")`, `environment`."""
     if "penstock_clock" in request.fixturenames:
         clock: Clock = request.getfixturevalue("penstock_clock")
         return clock.account
@@ -34,14 +37,14 @@ def penstock(request: pytest.FixtureRequest, penstock_server: TestServer) -> Acc
 
 @pytest.fixture
 def penstock_clock(penstock_server: TestServer) -> Iterator[Clock]:
-    """A clock that the test moves, with a separate server, which the other fixtures use, too."""
+    """Returns a clock that the test moves. It has a separate server, which the other fixtures then use, too."""
     with Clock.running(penstock_server) as clock:
         yield clock
 
 
 @pytest.fixture
 def penstock_environment(penstock: Account, monkeypatch: pytest.MonkeyPatch) -> Account:
-    """As `penstock`, and SDKs that read the environment find it: `boto3.client("sqs")` needs no argument."""
+    """Returns `penstock`, and sets the environment for SDKs: `boto3.client("sqs")` then needs no argument."""
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_SNS"):
         monkeypatch.delenv(name, raising=False)
     for name, value in penstock.environment.items():
@@ -51,19 +54,19 @@ def penstock_environment(penstock: Account, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def sqs(penstock: Account) -> Iterator[BaseClient]:
-    """A boto3 client for SQS, in the test's account."""
+    """Returns a boto3 client for SQS in the test's account."""
     with closing(penstock.client("sqs")) as client:
         yield client
 
 
 @pytest.fixture
 def sns(penstock: Account) -> Iterator[BaseClient]:
-    """A boto3 client for SNS, in the test's account."""
+    """Returns a boto3 client for SNS in the test's account."""
     with closing(penstock.client("sns")) as client:
         yield client
 
 
 @pytest.fixture
 def sqs_queue(sqs: BaseClient) -> str:
-    """The URL of a new standard queue, in the test's account."""
+    """Returns the URL of a new standard queue in the test's account."""
     return str(sqs.create_queue(QueueName="queue")["QueueUrl"])

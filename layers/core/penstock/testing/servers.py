@@ -4,9 +4,10 @@
                                                           /socket    the server listens; a connection is a user
                                                           /log       what the server wrote
 
-Who starts it listens on the socket first, hands it to the server, and connects like everybody else: connections wait
-in the socket's queue until the server answers. The kernel closes the connection of a process that is killed, and the
-server ends with its last user. It runs a separate PostgreSQL and reads no setting of the environment.
+The process that starts the server listens on the socket first, passes it to the server, and connects like every other
+process. Connections wait in the socket's queue until the server answers. The kernel closes the connection of a killed
+process, and the server ends with its last user. The server runs a separate PostgreSQL and reads no setting from the
+environment.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import penstock
 
 from .account import Account
 
-# All that a test server gets of the environment: where programs and folders are, no address of a database.
+# The variables that a test server inherits. They locate programs and folders; none has the address of a database.
 PASSED_VARIABLES: Final = (
     "HOME",
     "LANG",
@@ -45,13 +46,13 @@ _FIRST_ACCOUNT: Final = 100_000
 
 
 class TestServerError(Exception):
-    """The test server did not start; the text has what it wrote last."""
+    """The test server did not start. The text contains the last line of its log."""
 
     __test__ = False
 
 
 class TestServer:
-    """A server that runs as long as this object is open, or another process uses it."""
+    """A server that runs while this object is open or another process uses it."""
 
     __test__ = False
 
@@ -65,16 +66,16 @@ class TestServer:
         self._numbers = count(1)
 
     def account(self) -> Account:
-        """An unused account: six digits are this process's, six are counted."""
+        """Returns an unused account id: six digits belong to this process, six count its accounts."""
         return Account(self.endpoint_url, f"{self._user:06}{next(self._numbers):06}")
 
     def close(self) -> None:
-        """The server ends unless others use it."""
+        """Closes the connection. The server ends unless others use it."""
         self._connection.close()
 
 
 def find_server() -> TestServer:
-    """The server of this machine, started if it does not run; several processes may call this at once.
+    """Returns the server of this machine, and starts it if it does not run. Several processes may call this at once.
 
     Raises TestServerError.
     """
@@ -94,7 +95,7 @@ def find_server() -> TestServer:
 
 
 def _make_private_folder() -> Path:
-    """One for each user and installation: two virtual environments may hold different releases."""
+    """Returns the folder of this user and installation: two virtual environments may contain different releases."""
     installation = sha256(f"{penstock.__version__} {penstock.__file__} {sys.prefix}".encode()).hexdigest()[
         :12
     ]
@@ -132,14 +133,14 @@ def _try_connect(address: Path) -> socket.socket:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock; the server takes it to check that no process is about to connect."""
+    """Holds the folder's lock. The server takes the lock to check that no process is about to connect."""
     with (folder / "lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _start(folder: Path, listener: socket.socket) -> None:
-    """Returns when the server is a separate process, which has the socket. It is still starting then."""
+    """Returns when the server is a separate process that has the socket. The server is still starting then."""
     command = [sys.executable, "-m", "penstock_web.testing", str(folder), str(listener.fileno())]
     with (folder / "log").open("wb") as log:
         subprocess.run(
@@ -155,7 +156,7 @@ def _start(folder: Path, listener: socket.socket) -> None:
 
 
 def build_server_environment() -> dict[str, str]:
-    """The environment of a test server."""
+    """Returns the environment of a test server."""
     return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
 
 

@@ -94,19 +94,19 @@ def test_clocks(ahead: float, uncertain: float, words: str) -> None:
         ({"QUEUE_MAX_CONNECTIONS": "5", "PATH": "/bin"}, []),
         (
             {"QUEUE_MAX_CONECTIONS": "5"},
-            ["QUEUE_MAX_CONECTIONS is no setting and has no effect; do you mean QUEUE_MAX_CONNECTIONS?"],
+            ["QUEUE_MAX_CONECTIONS is not a setting and has no effect; do you mean QUEUE_MAX_CONNECTIONS?"],
         ),
         (
             {"SNS_SMPT_URL": "smtp://host"},
-            ["SNS_SMPT_URL is no setting and has no effect; do you mean SNS_SMTP_URL?"],
+            ["SNS_SMPT_URL is not a setting and has no effect; do you mean SNS_SMTP_URL?"],
         ),
         (
             {"WEBHOOK_ALLOW_CIDR": "10.0.0.0/8"},
-            ["WEBHOOK_ALLOW_CIDR is no setting and has no effect; do you mean WEBHOOK_ALLOW_CIDRS?"],
+            ["WEBHOOK_ALLOW_CIDR is not a setting and has no effect; do you mean WEBHOOK_ALLOW_CIDRS?"],
         ),
         (
             {"METRICS_TIMEZONE": "Europe/Berlin"},
-            ["METRICS_TIMEZONE is no setting and has no effect; do you mean QUEUE_METRICS_TIMEZONE?"],
+            ["METRICS_TIMEZONE is not a setting and has no effect; do you mean QUEUE_METRICS_TIMEZONE?"],
         ),
         (
             {"QUEUE_SHARDS": "many", "QUEUE_LINGER_MS": "-1", "QUEUE_METRICS_TIMEZONE": "Mars"},

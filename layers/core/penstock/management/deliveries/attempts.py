@@ -1,4 +1,4 @@
-"""The outcomes of attempts to deliver to a URL."""
+"""Lists the attempts to deliver to a URL, with their outcomes."""
 
 from datetime import datetime
 from typing import Final, Literal
@@ -13,16 +13,16 @@ from penstock.effects import Call, Operation
 from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, DeliveryAttemptRow
 
 URL: Final = "^[!-~]{1,2048}$"
-"""The characters of a webhook's address; Subscribe checks more of it."""
+"""The characters of a webhook's address. Subscribe checks it further."""
 MOST_LOOKED_AT: Final = 10_000
-"""How many attempts one request examines."""
+"""The maximum number of attempts that one request examines."""
 
 
 class Attempt(msgspec.Struct):
-    """An attempt. `outcome`: delivered; retried (another attempt follows); given_up.
+    """An attempt. Its `outcome` is delivered, retried (another attempt follows) or given_up.
 
-    `status`: null when no answer came. `duration_ms`: with connecting. `sent_bytes`: the request with its head.
-    `answer`: its first 256 bytes, if WEBHOOK_LOG_ANSWERS is on, for users with `penstock:ReadAnswers`.
+    `status` is null if no answer came. `duration_ms` includes the time to connect. `sent_bytes` includes the head of
+    the request. `answer` has the first 256 bytes, if WEBHOOK_LOG_ANSWERS is on, for users with `penstock:ReadAnswers`.
     """
 
     id: int
@@ -42,9 +42,10 @@ class Attempt(msgspec.Struct):
 
 
 class AttemptPage(msgspec.Struct):
-    """Attempts, the newest first. `next`: give it as `before` for those that follow; null: there are no more.
+    """Attempts, the newest first. `next` is the `before` of the next page, or null at the end.
 
-    `looked_at`: how many attempts the request examined, at most 10,000: more may follow a page with few or no attempts.
+    `looked_at` is the number of attempts that the request examined, at most 10,000. A page with few attempts, or
+    without any, may have a next page.
     """
 
     attempts: list[Attempt]

@@ -20,14 +20,20 @@ SUBJECT = "Test"
 
 
 class SentTest(msgspec.Struct):
-    """A test event that was sent. `GET /v1/deliveries/attempts?endpoint=URL` has the answer, with this `message_id`."""
+    """A test event that was sent.
+
+    `GET /v1/deliveries/attempts?endpoint=URL` shows the answer under this `message_id`.
+    """
 
     delivery_id: int
     message_id: str
 
 
 def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
-    """Raises EndpointNotFound unless a topic or a routing key of the account delivers to this URL, RequestThrottled."""
+    """Sends the test event.
+
+    Raises RequestThrottled, and EndpointNotFound if the account does not deliver to this URL.
+    """
     found = yield from Call(FIND_TEST_TARGET, (context.account_id, context.region, endpoint))
     if not found:
         raise EndpointNotFound(NOT_SUBSCRIBED)
@@ -57,7 +63,7 @@ def write_body(message_id: UUID, endpoint: str) -> str:
 def _build_envelope(
     target: TestTargetRow, message_id: UUID, text: str, context: Context
 ) -> Operation[tuple[str | None, str | None]]:
-    """Head and tail of a Notification, signed with the topic's signature version; events have none."""
+    """Returns the head and tail of a Notification in the topic's signature version; None for events."""
     if target.topic_arn is None:
         return None, None
     signing = yield from build_signing_context(target.signature_version or "1", context)

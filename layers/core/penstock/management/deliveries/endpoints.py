@@ -20,8 +20,9 @@ from .attempts import MOST_LOOKED_AT
 class EndpointDescription(msgspec.Struct):
     """A URL, and the outcomes of its attempts among the newest 10,000 of the account.
 
-    `paused`: a user paused it. `paused_until`: it failed, and one delivery tries after this time. `waiting`:
-    deliveries that wait for it while it is paused, 10,001 if there are more. `p95_ms`: milliseconds, with connecting.
+    `paused` means that a user paused it. `paused_until` means that it failed; the service tries one delivery after this
+    time. `waiting` counts deliveries that wait during the pause, and is 10,001 for more than 10,000. `p95_ms` is in
+    milliseconds and includes the time to connect.
     """
 
     endpoint: str
@@ -43,14 +44,14 @@ def list_endpoints(context: Context) -> Operation[list[EndpointDescription]]:
 
 
 def pause_endpoint(endpoint: str, context: Context) -> Operation[None]:
-    """Raises EndpointNotFound."""
+    """Pauses an endpoint. Raises EndpointNotFound."""
     (row,) = yield from Call(PAUSE_DELIVERY_ENDPOINT, (context.account_id, endpoint))
     if not row.known:
         raise EndpointNotFound
 
 
 def resume_endpoint(endpoint: str, context: Context) -> Operation[None]:
-    """Raises EndpointNotFound when the endpoint is not paused."""
+    """Resumes an endpoint. Raises EndpointNotFound if it is not paused."""
     (row,) = yield from Call(RESUME_DELIVERY_ENDPOINT, (context.account_id, endpoint))
     if not row.known:
         raise EndpointNotFound("The endpoint is not paused.")

@@ -1,4 +1,4 @@
-"""Deliveries to URLs that are pending or exhausted; retries them."""
+"""Lists pending and exhausted deliveries to URLs, and retries them."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -24,7 +24,10 @@ from .attempts import URL
 
 
 class DeliveryDescription(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A delivery. `attempts`: those with a known outcome; `last_status` is absent when the last one had no answer."""
+    """A delivery.
+
+    `attempts` counts those with a known outcome. `last_status` is absent if the last one had no answer.
+    """
 
     id: int
     state: Literal["pending", "exhausted"]
@@ -47,9 +50,10 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class GivenUp(msgspec.Struct, forbid_unknown_fields=True):
-    """Deliveries that were given up: those to `endpoint` (any, if absent) whose last attempt was at `since` or later.
+    """Selects deliveries that the service gave up: those to `endpoint` whose last attempt was at `since` or later.
 
-    Up to `limit` at once, in the order of their ids, those after `after`.
+    Without `endpoint` all are selected. A request covers up to `limit` of them, in the order of their ids, after
+    `after`.
     """
 
     endpoint: Annotated[str, msgspec.Meta(pattern=URL)] | None = None
@@ -59,14 +63,14 @@ class GivenUp(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def describe_retry(wanted: GivenUp) -> Act:
-    """Returns the action for the audit."""
+    """Returns the action for the audit log."""
     given: dict[str, object] = msgspec.to_builtins(wanted)
     chosen = {name: value for name, value in given.items() if value is not None and name != "endpoint"}
     return Act("penstock:RetryDelivery", wanted.endpoint or "*", chosen)
 
 
 def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDeliveriesRow]:
-    """Returns how many of the account's exhausted deliveries are due again."""
+    """Makes the selected deliveries of the account due again. Returns their number."""
     since: datetime | None = wanted.since
     (row,) = yield from Call(
         RETRY_DELIVERIES, (context.account_id, wanted.endpoint, since, wanted.after, wanted.limit)
@@ -85,7 +89,7 @@ def find_deliveries(
 
 
 def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
-    """Returns the delivery's id. Raises DeliveryNotFound."""
+    """Makes a delivery due again. Returns its id. Raises DeliveryNotFound."""
     rows = yield from Call(RETRY_DELIVERY, (context.account_id, delivery_id))
     if not rows:
         raise DeliveryNotFound
@@ -94,7 +98,7 @@ def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
 
 
 def describe_delivery(row: OutgoingDeliveryRow) -> DeliveryDescription:
-    """Returns a delivery as a document. One that is under way or exhausted has no `next_attempt_at`."""
+    """Returns a delivery as a document. While it is under way or exhausted, `next_attempt_at` is absent."""
     waits = row.state == "pending" and not row.under_way
     return DeliveryDescription(
         id=row.delivery_id,

@@ -1,1 +1,1 @@
-"""Messages: their documents, their conversion to and from those of SQS, operations on them, and searches."""
+"""Messages: their documents, their conversion to and from the form of SQS, operations on them, and searches."""

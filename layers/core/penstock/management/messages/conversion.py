@@ -1,4 +1,4 @@
-"""Messages as JSON documents: the API stores a producer's JSON as an SQS message and returns the same JSON.
+"""Converts messages. The API stores a producer's JSON as an SQS message and returns the same JSON.
 
 message  any JSON            <─► body: the same text without blanks; a body that is not JSON comes back as a string
 headers  {"name": value}     <─► message attributes: text String, number Number, anything else String.json
@@ -34,16 +34,16 @@ class Content(Protocol):
 
 
 def count_bytes(message: Content) -> int:
-    """Returns the length of a message's JSON, and of the values of its headers."""
+    """Returns the total length of a message's JSON and of the values of its headers."""
     return sum(memoryview(part).nbytes for part in (message.message, *message.headers.values()))
 
 
 def format_body(raw: msgspec.Raw) -> str:
-    """Returns the body of a message: its JSON without blanks. Raises RequestEntityTooLarge."""
+    """Returns the body of a message, which is its JSON without blanks. Raises RequestEntityTooLarge."""
     longest = validation.MAXIMUM_MESSAGE_BYTES
     size = memoryview(raw).nbytes
     if longest < size <= MAX_BLANK_RATIO * longest:
-        size = len(bytes(raw).translate(None, b" \t\r\n"))  # at most: those within texts stay
+        size = len(bytes(raw).translate(None, b" \t\r\n"))  # an upper bound: blanks in texts stay
     body = "" if size > longest else format_compact(raw)
     if not 0 < len(body) <= longest:
         raise errors.RequestEntityTooLarge(f"A message is longer than {longest} bytes")
@@ -51,12 +51,12 @@ def format_body(raw: msgspec.Raw) -> str:
 
 
 def is_for_later(message: NewMessage) -> bool:
-    """Returns whether the message is to come later than SQS delays messages."""
+    """Returns whether the delay of the message is longer than SQS allows."""
     return message.delay is not None and message.delay > validation.MAXIMUM_DELAY_SECONDS
 
 
 def to_send_request(message: NewMessage) -> SendMessageRequest:
-    """Returns the same message as an SQS request (without its queue), for later with SQS's longest delay.
+    """Returns the message as an SQS request without its queue. A longer delay becomes SQS's longest delay.
 
     Raises InvalidParameterValue, RequestEntityTooLarge.
     """
@@ -72,7 +72,7 @@ def to_send_request(message: NewMessage) -> SendMessageRequest:
 
 
 def format_compact(raw: msgspec.Raw) -> str:
-    """JSON text without blanks between tokens; numbers and strings stay as the producer wrote them."""
+    """Removes blanks between the tokens of JSON. Numbers and strings stay as the producer wrote them."""
     return msgspec.json.format(bytes(raw), indent=-1).decode()
 
 
@@ -87,14 +87,14 @@ def to_attribute(raw: msgspec.Raw) -> MessageAttributeValue:
 
 
 def to_headers(attributes: str | None) -> dict[str, msgspec.Raw]:
-    """Message attributes, in AWS's JSON shape, as headers. Binary values are base64 text."""
+    """Converts message attributes, in AWS's JSON shape, to headers. Binary values are base64 text."""
     if attributes is None:
         return {}
     return {name: to_header(value) for name, value in _attributes.decode(attributes).items()}
 
 
 def to_header(value: MessageAttributeValue) -> msgspec.Raw:
-    """One attribute as JSON."""
+    """Converts one attribute to JSON."""
     text = value.string_value if value.string_value is not None else value.binary_value or ""
     if value.data_type.startswith("Number") or value.data_type == "String.json":
         return convert_to_json(text)
@@ -102,7 +102,7 @@ def to_header(value: MessageAttributeValue) -> msgspec.Raw:
 
 
 def convert_to_json(text: str) -> msgspec.Raw:
-    """Returns the text itself if it is JSON, else the text as a JSON string."""
+    """Returns the text if it is JSON, and otherwise the text as a JSON string."""
     try:
         _check_json(text)
     except (msgspec.DecodeError, RecursionError):
@@ -116,7 +116,7 @@ def encode_string(text: str) -> msgspec.Raw:
 
 
 def read_group(system: str | None) -> str | None:
-    """Returns the message group, or tenant, among the system attributes."""
+    """Returns the message group, or the tenant, from the system attributes."""
     if system is None:
         return None
     values: Mapping[str, Any] = _loads(system)

@@ -36,10 +36,10 @@ from .types import Hidden, NewMessage, StoredMessage
 def send(
     name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context
 ) -> Operation[list[int]]:
-    """Returns the ids, in order. Stores all messages or none; `async_commit`: without waiting for the disk.
+    """Stores all messages or none. Returns their ids in order. With `async_commit` it does not wait for the disk.
 
-    The SQL function that stores messages refuses single ones, so a call before it checks several messages: a second
-    round trip.
+    The SQL function that stores messages can refuse some of them. Therefore an earlier call checks several messages,
+    which costs a second round trip.
     """
     queue = find_queue(name, context)
     trace = context.trace_header
@@ -61,7 +61,7 @@ def send(
 def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Operation[None]:
     """Raises the error that storing any of the messages would cause.
 
-    These are: the message is too long for the queue, it has no deduplication id, the queue does not exist.
+    A message may be too long for the queue or lack a deduplication id, or the queue may not exist.
     """
     rows = yield from Call(DESCRIBE_QUEUE, (arn, False))
     if not rows:
@@ -80,7 +80,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Ope
 def receive(
     name: str, count: int, visibility_seconds: int | None, wait_seconds: int, context: Context
 ) -> Operation[list[StoredMessage]]:
-    """Receives up to `count` messages, each with a receipt; waits for the first one."""
+    """Receives up to `count` messages, each with a receipt. Waits for the first one."""
     queue = find_queue(name, context)
     rows = yield from receiving.receive_messages(
         receiving.build_receive(queue, count, visibility_seconds, wait_seconds, context),
@@ -103,7 +103,7 @@ def receive(
 
 
 def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
-    """Deletes messages and returns the ids of those that existed, in the client's order."""
+    """Deletes messages. Returns the ids of those that existed, in the client's order."""
     arn = build_queue_arn(name, context)
     rows = (yield from Call(DELETE_BY_ID, (arn, list(ids)))) if ids else []
     if not rows:
@@ -114,7 +114,7 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[lis
 
 
 def delete_receipts(name: str, receipts: Sequence[str], context: Context) -> Operation[list[str]]:
-    """Deletes messages and returns their receipts. A receipt of another queue fails the whole request."""
+    """Deletes messages. Returns their receipts. A receipt of another queue fails the whole request."""
     queue = find_queue(name, context)
     opened = []
     for receipt in receipts:
@@ -127,13 +127,13 @@ def delete_receipts(name: str, receipts: Sequence[str], context: Context) -> Ope
 
 
 def delete_one(name: str, message_id: int, context: Context) -> Operation[None]:
-    """Raises MessageNotFound."""
+    """Deletes a message. Raises MessageNotFound."""
     if not (yield from delete_ids(name, [message_id], context)):
         raise MessageNotFound
 
 
 def change_visibility(name: str, message_id: int, seconds: int, context: Context) -> Operation[Hidden]:
-    """Returns the id and the time at which the message becomes visible. Raises MessageNotFound."""
+    """Changes when a message becomes visible. Returns its id and that time. Raises MessageNotFound."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(CHANGE_VISIBILITY_BY_ID, (arn, message_id, seconds))
     if not rows:
@@ -149,7 +149,7 @@ def change_visibility(name: str, message_id: int, seconds: int, context: Context
 def peek(
     name: str, state: str, after: int | None, limit: int, context: Context
 ) -> Operation[list[StoredMessage]]:
-    """Messages in this state, in the order of their ids, without receiving them."""
+    """Lists messages in this state in the order of their ids, without receiving them."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit, limit_page_bytes(context)))
     if not rows:
@@ -174,7 +174,7 @@ def peek(
 def read_archive(
     name: str, after: int | None, limit: int, context: Context
 ) -> Operation[list[StoredMessage]]:
-    """Deleted messages in the queue's archive, in the order of their deletion; `after` is an `archive_id`."""
+    """Lists the deleted messages in the queue's archive in the order of their deletion. `after` is an `archive_id`."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(READ_ARCHIVE, (arn, after, limit, limit_page_bytes(context)))
     if not rows:

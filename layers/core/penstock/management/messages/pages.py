@@ -1,4 +1,4 @@
-"""Pages of messages: as many as the answer may hold."""
+"""Limits pages of messages to the length of an answer."""
 
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ StoredMessageT = TypeVar("StoredMessageT", bound=StoredMessage)
 
 
 def limit_page_bytes(context: Context) -> int:
-    """A page ends with the message that reaches this number of bytes."""
+    """Returns how many bytes a page may have. The message that reaches this number is the last one of the page."""
     limit = context.http.response_limit
     return CONTAINER_BYTES if limit is None else limit.max_bytes
 

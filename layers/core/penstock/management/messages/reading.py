@@ -19,7 +19,7 @@ _many = msgspec.json.Decoder(list[NewMessage])
 
 
 def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
-    """Returns the messages of a request, and whether they came as a list.
+    """Decodes the messages of a request. Also returns whether they came as a list.
 
     Raises InvalidParameterValue, RequestEntityTooLarge.
     """
@@ -30,7 +30,9 @@ def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
         if len(body) > LONG_COMPUTATION_BYTES:
             CountedMessage.count = 0
             (list_counter if is_list else one_counter).decode(body)
-        text = body.decode()  # msgspec does not check raw parts; this refuses invalid bytes in them
+        text = (
+            body.decode()
+        )  # msgspec does not check raw parts. Decoding the text refuses invalid bytes in them.
         messages = _many.decode(text) if is_list else [_one.decode(text)]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise errors.InvalidParameterValue(f"body: {error}") from error

@@ -23,8 +23,9 @@ After = Annotated[str, msgspec.Meta(pattern=PLACE)]
 
 
 class SearchRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What to look for. `limit`: messages in the answer; `scan`: messages to look at; `after`: the `next` of the answer
-    before.
+    """A search. `limit` is the maximum number of messages in the answer, `scan` the maximum number to examine.
+
+    `after` is the `next` of the previous answer.
     """
 
     filter: MessageFilter = msgspec.field(default_factory=MessageFilter)
@@ -34,9 +35,9 @@ class SearchRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SearchAnswer(msgspec.Struct):
-    """The messages that pass, and how many were looked at, of how many (null: not known).
+    """The messages that pass. `looked_at` counts the examined messages, `of` all messages (null if that is not known).
 
-    `next`: the `after` of the search that goes on, null when all have been looked at.
+    `next` is the `after` of the search that continues; it is null if all messages have been examined.
     """
 
     messages: list[FoundMessage]
@@ -46,7 +47,7 @@ class SearchAnswer(msgspec.Struct):
 
 
 class GroupKey(msgspec.Struct, omit_defaults=True):
-    """The common features of a group's messages; null: the messages lack the feature, or it does not group them."""
+    """The common features of a group's messages. A feature is null if it was not requested or the messages lack it."""
 
     source_queue: str | msgspec.UnsetType | None = msgspec.UNSET
     receive_count: int | msgspec.UnsetType = msgspec.UNSET
@@ -55,15 +56,16 @@ class GroupKey(msgspec.Struct, omit_defaults=True):
 
 
 class Sample(FoundMessage, omit_defaults=True, kw_only=True):
-    """A message of a group. `truncated`: its `message` is a text with the first 16,384 characters of it."""
+    """A message of a group. If it is `truncated`, its `message` is a text with the first 16,384 characters."""
 
     truncated: bool = False
 
 
 class ShownGroup(msgspec.Struct):
-    """Messages that failed alike. `filter`: passes these, for searches and moves; null when no filter tells them apart.
+    """Messages that failed alike. Searches and moves can use `filter`, which is null if no filter selects the group.
 
-    `count`: of those looked at; `oldest_at`, `newest_at`: when the first and the last of them came into this queue.
+    `count` counts the examined messages. `oldest_at` and `newest_at` say when the first and the last of them entered
+    this queue.
     """
 
     by: GroupKey
@@ -78,12 +80,12 @@ _search = msgspec.json.Decoder(SearchRequest)
 
 
 def read_search(body: bytes) -> SearchRequest:
-    """Returns the search of a request. Raises InvalidParameterValue."""
+    """Decodes the search of a request. Raises InvalidParameterValue."""
     return decode_document(_search, body)
 
 
 def find_messages(name: str, request: SearchRequest, context: Context) -> Operation[SearchAnswer]:
-    """One page of a search, as long as the answer may be."""
+    """Returns one page of a search, which fits into the answer."""
     wanted = Search(
         queue_names.build_queue_arn(name, context), request.filter, request.after, request.limit, request.scan
     )
@@ -97,13 +99,13 @@ def find_messages(name: str, request: SearchRequest, context: Context) -> Operat
 
 
 def format_place(row: FoundRow) -> str:
-    """Returns the place after this message, as `queue.scan_messages` has it."""
+    """Returns the place after this message, in the form of `queue.scan_messages`."""
     shard = (row.public_id & 255) - 2
     return f"{shard}:{row.public_id >> 8}:{row.group_id if shard == -2 else ''}"
 
 
 def show_message(row: FoundRow | FailureRow) -> FoundMessage:
-    """Returns a message that was looked at, as a document."""
+    """Returns an examined message as a document."""
     return FoundMessage(
         id=row.public_id,
         read_count=row.receive_count,

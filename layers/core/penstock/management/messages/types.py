@@ -6,7 +6,7 @@ import msgspec
 
 from penstock.sqs import validation
 
-# Of JSON schemas alone: `penstock.sqs.validation` checks these, and says what is wrong.
+# These schemas are documentation: `penstock.sqs.validation` checks the values, with better errors.
 Headers = Annotated[
     dict[str, msgspec.Raw],
     msgspec.Meta(
@@ -20,8 +20,10 @@ Printable = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[!-~]{1,
 
 
 class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """A message to send. `delay`: seconds until it becomes visible, up to a year; beyond SQS's 900 it waits as a
-    schedule. A FIFO queue has only its own delay. `dedup_id` and `group_id` as in SQS.
+    """A message to send. It becomes visible after `delay` seconds, at most a year. A delay above SQS's 900 creates a
+    schedule.
+
+    In a FIFO queue only the delay of the queue applies. `dedup_id` and `group_id` are those of SQS.
     """
 
     message: msgspec.Raw
@@ -31,14 +33,14 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     dedup_id: Printable | None = None
 
     def __post_init__(self) -> None:
-        """Ends a step of decoding: between two messages of a long body, other threads may go on (effects.Compute)."""
+        """Ends a step of decoding. Between two messages of a long body, other threads may run (effects.Compute)."""
 
 
 class StoredMessage(msgspec.Struct, omit_defaults=True):
-    """A message as it is read. Times are RFC 3339, UTC.
+    """A message. Times are RFC 3339 in UTC.
 
-    Peeking also tells when and how it came into this queue (`entered_by`: sent, dead_lettered, moved), which for a dead
-    letter is later than when it was sent (`enqueued_at`).
+    Peeking also shows when and how the message entered this queue (`entered_by`: sent, dead_lettered, moved). For a
+    dead letter this is later than the time when it was sent (`enqueued_at`).
     """
 
     id: int
@@ -56,9 +58,10 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
 
 
 class FoundMessage(StoredMessage, omit_defaults=True, kw_only=True):
-    """A message that a search found: `read_count` counts receives in this queue, `receive_count` those in all.
+    """A message that a search found. `read_count` counts receives in this queue, `receive_count` receives in all
+    queues.
 
-    `source_queue`: the queue from which it came into this dead-letter queue.
+    `source_queue` is the queue from which it entered this dead-letter queue.
     """
 
     state: str
@@ -67,15 +70,16 @@ class FoundMessage(StoredMessage, omit_defaults=True, kw_only=True):
 
 
 class FoundPage(msgspec.Struct):
-    """What clients read of a search's answer."""
+    """The members of a search's answer that clients read."""
 
     messages: list[FoundMessage]
     next: str | None
 
 
 class SentId(msgspec.Struct, omit_defaults=True):
-    """The message that a request sent. One that is to come in more than 900 seconds has no id until then, but a
-    `schedule` of this name.
+    """A sent message.
+
+    A message with a delay above 900 seconds has no id until then; it has a `schedule` of this name.
     """
 
     id: int | None
@@ -83,7 +87,10 @@ class SentId(msgspec.Struct, omit_defaults=True):
 
 
 class SentIds(msgspec.Struct, omit_defaults=True):
-    """The messages that a request with a list sent, in its order. `schedules`: as of one message, if there is one."""
+    """The messages that a request with a list sent, in its order.
+
+    `schedules` is present if one of them has a schedule.
+    """
 
     ids: list[int | None]
     schedules: list[str | None] | None = None
@@ -95,7 +102,7 @@ Seconds12h = Annotated[int, msgspec.Meta(ge=0, le=43_200, description="seconds")
 
 
 class Hidden(msgspec.Struct):
-    """When a message becomes visible."""
+    """The time when a message becomes visible."""
 
     id: int
     visible_at: str
