@@ -1,1 +1,1 @@
-"""Parts of the documents of the management plane: how they are read, and the queues, keys and times in them."""
+"""Parts that the documents of the management plane share: decoding, queue names, routing keys and times."""

@@ -1,4 +1,4 @@
-"""Decodes the documents of requests within bounds, so that no document holds up the event loop."""
+"""Decodes the documents of requests within limits, so that no document blocks the event loop."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
@@ -10,24 +10,25 @@ from penstock.effects import LONG_COMPUTATION_BYTES
 from penstock.sqs import validation
 
 MAX_MESSAGES = 1_000
-MAX_BLANK_RATIO = 3  # the JSON of a message may be this many times as long as the longest body
-MAX_HEADERS_BYTES = 1_310_720  # of one message; its attributes may not be longer than 1 MiB
-MAX_DOCUMENT_BYTES = 262_144  # of a body that has no messages in it
-MAX_HEADERS = 1_000  # of one message in a long body; decoding 100,000 takes 100 ms
-# Of the JSON of one message with its headers: decoding takes up to 5 ms a MiB, in one step.
+MAX_BLANK_RATIO = 3  # how many times the longest body the JSON of a message may be
+MAX_HEADERS_BYTES = 1_310_720  # for one message; its attributes may not be longer than 1 MiB
+MAX_DOCUMENT_BYTES = 262_144  # for a body without messages
+MAX_HEADERS = 1_000  # for one message in a long body; decoding 100,000 takes 100 ms
+# The limit for the JSON of one message with its headers. Decoding takes up to 5 ms per MiB, in one step.
 MAX_ONE_BYTES = MAX_BLANK_RATIO * validation.MAXIMUM_MESSAGE_BYTES + MAX_HEADERS_BYTES + 65_536
 
 T = TypeVar("T")
 
 
 class CountedMessage(msgspec.Struct):
-    """A message that is only counted before long bodies are decoded.
+    """Counts the messages of a long body before they are decoded.
 
-    Decoding a million empty messages, or a million headers, would take a second. Long bodies are decoded one at a time.
+    Decoding a million empty messages, or a million headers, at once would take a second. Therefore the messages of long
+    bodies are decoded one at a time.
     """
 
     headers: msgspec.Raw = msgspec.Raw(b"")
-    count: ClassVar[int] = 0  # messages of the body that is being counted
+    count: ClassVar[int] = 0  # messages counted so far in the body
 
     def __post_init__(self) -> None:
         CountedMessage.count += 1
@@ -35,19 +36,19 @@ class CountedMessage(msgspec.Struct):
             raise ValueError(f"1 to {MAX_MESSAGES} messages, not more")
         if memoryview(self.headers).nbytes > MAX_HEADERS_BYTES:
             raise ValueError(f"a message has at most {MAX_HEADERS_BYTES} bytes of headers")
-        quotes = bytes(self.headers).count(b'":')  # after each name, and perhaps within texts
+        quotes = bytes(self.headers).count(b'":')  # one after each name, and perhaps some within texts
         if quotes > 10 * MAX_HEADERS:
             raise ValueError(f"a message of a long body has at most {MAX_HEADERS} headers")
 
 
 class CountedTarget(msgspec.Struct):
-    """A schedule whose message is only counted."""
+    """Counts the message of a schedule."""
 
-    target: CountedMessage = msgspec.field(default_factory=CountedMessage)  # is counted, too
+    target: CountedMessage = msgspec.field(default_factory=CountedMessage)  # it counts itself
 
 
 class CountedTransaction(msgspec.Struct):
-    """A transaction whose parts are only counted."""
+    """Counts the parts of a transaction."""
 
     ack: list[CountedMessage] = []
     send: list[CountedMessage] = []
@@ -75,13 +76,13 @@ def decode_body(
 ) -> T:
     """Decodes a request's body. Raises InvalidParameterValue.
 
-    `counter`: counts the messages of a long body first, `most` at most, so that no body holds up the event loop.
+    `counter` first counts the messages of a long body, `most` at most, so that no body blocks the event loop.
     """
     try:
         if len(body) > LONG_COMPUTATION_BYTES:
             CountedMessage.count = MAX_MESSAGES - most
             counter.decode(body)
-        return decoder.decode(body.decode())  # refuses invalid bytes in raw parts: as in read_messages
+        return decoder.decode(body.decode())  # refuses invalid bytes in raw parts, as read_messages does
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         raise errors.InvalidParameterValue(f"body: {error}") from error
 
@@ -99,7 +100,7 @@ def decode_document(
 
 
 def build_reader(kind: type[T], most_bytes: int = MAX_DOCUMENT_BYTES) -> Callable[[bytes], T]:
-    """Returns a function that decodes a body of this type. It raises as `decode_document` does."""
+    """Returns a function that decodes a body of this type, and raises the errors of `decode_document`."""
     decoder = msgspec.json.Decoder(kind)
     return lambda body: decode_document(decoder, body, most_bytes)
 

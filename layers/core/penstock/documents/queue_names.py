@@ -1,4 +1,4 @@
-"""Queues by their names: account and region are those of the request."""
+"""Finds queues by their names. The request determines the account and the region."""
 
 from collections.abc import Iterable
 
@@ -19,14 +19,14 @@ def find_queue(name: str, context: Context) -> ResolvedQueue:
 
 
 def build_queue_arn(name: str, context: Context) -> str:
-    """Returns the queue's ARN. Raises as `queue_of` does."""
+    """Returns the queue's ARN. Raises QueueDoesNotExist as `find_queue` does."""
     return find_queue(name, context).arn
 
 
 def authorize_queues(action: str, names: Iterable[str], context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller may do this with the queues that a body names.
+    """Raises AccessDenied unless the caller may perform the action on the queues that a body names.
 
-    The account's own keys may, as they may with the queue of a path. Raises QueueDoesNotExist as `arn_of` does.
+    Keys of the account itself always may. Raises QueueDoesNotExist as `build_queue_arn` does.
     """
     if not context.caller.principal.is_root:
         arns = [build_queue_arn(name, context) for name in dict.fromkeys(names)]

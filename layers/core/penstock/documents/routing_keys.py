@@ -1,4 +1,4 @@
-"""Routing keys of events and patterns of them (AMQP topic exchanges: `*` is one segment, `#` any number of them)."""
+"""Routing keys of events and their patterns, as in AMQP topic exchanges: `*` is one segment, `#` any number of them."""
 
 import re
 

@@ -1,10 +1,10 @@
-"""Times as documents have them: RFC 3339, UTC."""
+"""Converts times of documents, which are RFC 3339 in UTC."""
 
 from datetime import UTC, datetime
 
 
 def format_timestamp(milliseconds: int) -> str:
-    """Milliseconds since 1970 as RFC 3339."""
+    """Formats milliseconds since 1970 as RFC 3339."""
     moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -21,15 +21,15 @@ def parse_timestamp(text: str) -> datetime | None:
 
 
 def to_second(at: datetime | None) -> str | None:
-    """Returns a time of a schedule, to the second."""
+    """Formats the time of a schedule to the second."""
     return None if at is None else format_time(at)
 
 
 def to_millisecond(at: datetime | None) -> str | None:
-    """Returns the time of an event, to the millisecond."""
+    """Formats the time of an event to the millisecond."""
     return None if at is None else format_time(at, "milliseconds")
 
 
 def format_time(at: datetime, precision: str = "seconds") -> str:
-    """Returns the time in UTC."""
+    """Formats the time in UTC."""
     return at.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")

@@ -7,7 +7,7 @@ from penstock.errors import AwsError
 
 
 class ManagementError(AwsError):
-    """Is the base of the errors. The code of an error is the name of its class, unless the class sets another one."""
+    """The base of the errors. The code of an error is the name of its class, unless the class sets another code."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -16,13 +16,13 @@ class ManagementError(AwsError):
 
 
 class ObjectNotFound(ManagementError):  # noqa: N818 - called as the answer is
-    """Is the base of the errors for objects that do not exist."""
+    """The base of the errors for objects that do not exist."""
 
     status = 404
 
 
 class MessageNotFound(ObjectNotFound):
-    """No message has this id (any more)."""
+    """No message has this id, or no longer."""
 
     default_message = "The message does not exist."
 
@@ -46,7 +46,7 @@ class DeliveryNotFound(ObjectNotFound):
 
 
 class EndpointNotFound(ObjectNotFound):
-    """No subscription, binding or recent attempt of the account has this URL; or, to resume, it is not paused."""
+    """No subscription, binding or recent attempt of the account has this URL. A resume found no pause."""
 
     default_message = "The account delivers nothing to this endpoint."
 
@@ -64,7 +64,7 @@ class KeyNotFound(ObjectNotFound):
 
 
 class AccessIsOff(ManagementError):  # noqa: N818 - called as the answer is
-    """The service changes users and keys only if it requires keys: otherwise anyone could create one."""
+    """The service does not require keys, so it does not change users or keys. Otherwise anyone could do so."""
 
     status = 409
     default_message = "The service requires no keys (QUEUE_ACCESS), so it creates none."
@@ -86,7 +86,7 @@ class ScheduleConflict(ManagementError):  # noqa: N818 - called as the answer is
 
 
 class ScheduleUnusable(ManagementError):  # noqa: N818 - called as the answer is
-    """A schedule that could never fire as it is written.
+    """The schedule could never fire.
 
     `details` are members of the error document if an expression is wrong: its position (from 0, in the written
     expression), suggestion, examples.

@@ -14,11 +14,10 @@ from penstock.postgres.statements.phone_numbers import OPT_OUT
 
 
 class OutgoingMessageDescription(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A message for a phone, a mobile app, e-mail or a function. `error`: why it has failed.
+    """A message for a phone, a mobile app, e-mail or a function.
 
-    kept: nothing carries it; waiting: the gateway has not accepted it yet.
-
-    `attributes`: by name, each with its DataType and StringValue or BinaryValue (base64).
+    The state is `kept` if nothing carries the message, and `waiting` if the gateway has not accepted it yet. `error` is
+    the reason of a failure. `attributes` are by name, each with its DataType and StringValue or BinaryValue (base64).
     """
 
     id: int
@@ -38,14 +37,14 @@ class OutgoingMessageDescription(msgspec.Struct, kw_only=True, omit_defaults=Tru
 
 
 MOST_TEXT_BYTES = 524_288
-"""Of a page: escaped six times as long, it fits into an answer of the container and of most functions."""
+"""The longest text of a page. Even escaped to six times its length, it fits into a container's or function's answer."""
 _attributes = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 
 
 def list_outgoing(
     protocol: str | None, destination: str | None, after: int | None, limit: int, context: Context
 ) -> Operation[list[OutgoingMessageDescription]]:
-    """Returns a page of the account's outgoing messages. A destination with NUL has none."""
+    """Returns a page of the account's outgoing messages. The page of a destination with NUL is empty."""
     if destination is not None and "\0" in destination:
         return []
     rows = yield from Call(

@@ -1,4 +1,4 @@
-"""Checks policies of users before they are stored: a misspelt policy would allow no action, without any error."""
+"""Checks policies of users before they are stored. A misspelt policy would allow no action, without any error."""
 
 from typing import Final
 
@@ -14,9 +14,9 @@ _SERVICES: Final = frozenset(name.partition(":")[0] for name in _KNOWN)
 
 
 def find_policy_problem(text: str) -> str | None:
-    """Returns why a text is no policy of a user, or which of its actions do not exist; None for a valid policy.
+    """Returns why a text is not a policy of a user, or which of its actions do not exist. None means it is valid.
 
-    Actions of services that Penstock does not have are no problem: the policy may be one of AWS.
+    Actions of services that Penstock does not have are allowed, since the policy may come from AWS.
     """
     if problem := find_form_problem(text):
         return problem

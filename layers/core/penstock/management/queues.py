@@ -1,4 +1,4 @@
-"""Queues: create, list, describe, change, pause; list receivers."""
+"""Creates, lists, describes, changes and pauses queues. Lists their receivers."""
 
 from time import time
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES, LIS
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest
 
-# As on AWS every attribute is a text; a client may also send numbers, booleans and policies as JSON values.
+# As on AWS every attribute is a text. A client may also send numbers, booleans and policies as JSON values.
 Attributes = Annotated[
     dict[str, str | bool | int | dict[str, Any]],
     msgspec.Meta(
@@ -26,7 +26,7 @@ Attributes = Annotated[
 
 
 class NewQueue(msgspec.Struct, forbid_unknown_fields=True):
-    """A queue to make. A FIFO queue's name ends in `.fifo`, or `fifo` is true and the suffix is added."""
+    """A queue to create. The name of a FIFO queue ends in `.fifo`. With `fifo` the service adds the suffix."""
 
     name: str
     fifo: bool = False
@@ -35,7 +35,7 @@ class NewQueue(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class QueueName(msgspec.Struct):
-    """A queue of a list."""
+    """A queue in a list."""
 
     name: str
     fifo: bool
@@ -43,14 +43,14 @@ class QueueName(msgspec.Struct):
 
 
 class QueuePage(msgspec.Struct, omit_defaults=True):
-    """Queues in the order of their names; `next`, when there is one, asks for the following page."""
+    """Queues in the order of their names. `next`, if present, requests the next page."""
 
     queues: list[QueueName]
     next: str | None = None
 
 
 class QueueDescription(QueueName):
-    """A queue with its counts. Ages are in seconds, null when the queue is empty."""
+    """A queue with its counts. Ages are in seconds; they are null if the queue is empty."""
 
     arn: str
     queue_length: int
@@ -66,9 +66,9 @@ class QueueDescription(QueueName):
 
 
 class ReceiverDescription(msgspec.Struct):
-    """A receiver. `messages`: since `first_received_at`; `last_received_at`: also of an empty receive.
+    """A receiver. `messages` counts since `first_received_at`. `last_received_at` includes empty receives.
 
-    `caller`: ARN of the user; if the service requires no keys, with the key id that the request names.
+    `caller` is the ARN of the user. If the service requires no keys, it contains the key id that the request names.
     """
 
     caller: str
@@ -83,7 +83,7 @@ _texts = msgspec.json.Decoder(dict[str, str])
 
 
 def create_queue(new: NewQueue, context: Context) -> Operation[str]:
-    """Returns the name of the new queue. Raises QueueNameExists, also if the existing queue has the same attributes."""
+    """Creates a queue. Returns its name. Raises QueueNameExists, even if the existing queue has the same attributes."""
     fifo = new.fifo or new.name.endswith(".fifo")
     name = f"{new.name}.fifo" if fifo and not new.name.endswith(".fifo") else new.name
     validation.check_queue_name(name, fifo=fifo)
@@ -101,7 +101,7 @@ MOST_RECEIVERS = 100
 
 
 def convert_attributes(values: Attributes) -> dict[str, str]:
-    """Attributes as texts, as in AWS's API: true becomes "true", 60 "60", a policy its JSON text."""
+    """Converts attributes to texts, as in AWS's API: true to "true", 60 to "60", a policy to its JSON text."""
     return {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
         for name, value in values.items()
@@ -109,7 +109,7 @@ def convert_attributes(values: Attributes) -> dict[str, str]:
 
 
 def list_queues(limit: int, after: str | None, context: Context) -> Operation[QueuePage]:
-    """A page of queues in the order of their names."""
+    """Returns a page of queues in the order of their names."""
     last = queues.read_token(after)
     rows = yield from Call(LIST_QUEUES, (context.account_id, context.region, "", last, limit + 1))
     page = [
@@ -120,7 +120,7 @@ def list_queues(limit: int, after: str | None, context: Context) -> Operation[Qu
 
 
 def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
-    """A queue with its current counts."""
+    """Returns a queue with its current counts."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(DESCRIBE_QUEUE, (arn, True))
     if not rows:
@@ -146,7 +146,7 @@ def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
 
 
 def change_queue(name: str, changes: Attributes, context: Context) -> Operation[QueueDescription]:
-    """Changes attributes and returns the queue: one database call writes, a second one counts."""
+    """Changes attributes and returns the queue. One database call writes, another one counts the messages."""
     arn = build_queue_arn(name, context)
     checked = attributes.check_queue_attributes(
         convert_attributes(changes), arn.endswith(".fifo"), extensions=True
@@ -169,12 +169,12 @@ def delete_queue(name: str, context: Context) -> Operation[None]:
 
 
 def purge_queue(name: str, context: Context) -> Operation[int]:
-    """Deletes every message of a queue and returns their number. Raises QueueDoesNotExist, PurgeQueueInProgress."""
+    """Deletes every message of a queue. Returns their number. Raises QueueDoesNotExist, PurgeQueueInProgress."""
     return (yield from queues.purge(build_queue_arn(name, context), context))
 
 
 def list_receivers(name: str, context: Context) -> Operation[list[ReceiverDescription]]:
-    """Returns the receivers of a queue in the last day, up to 100, the latest first. Raises QueueDoesNotExist."""
+    """Returns the receivers of a queue in the last day, up to 100, latest first. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(LIST_RECEIVERS, (arn, MOST_RECEIVERS))
     if not rows:

@@ -1,4 +1,4 @@
-"""Rights that a route, a page or a tool requires of the caller's policies, declared together with it."""
+"""Declares the rights that a route, a page or a tool requires of the caller's policies."""
 
 from typing import Final, Literal, NamedTuple
 
@@ -15,10 +15,11 @@ Scope = Literal["account", "queue", "topic"]
 
 
 class Right(NamedTuple):
-    """`actions`: policies must allow all of them; without any, everybody may who has a key or is signed in.
+    """A right. The caller's policies must allow all `actions`. Without actions every key and every session has the
+    right.
 
-    `scope`: whether they are asked for `*`, or for the one queue or topic that the request names, whose own policy
-    counts, too. `is_public`: the request needs no key.
+    `scope` says what the policies must allow them on: `*`, or the queue or topic that the request names. The policy of
+    that queue or topic counts, too. `is_public` means that the request needs no key.
     """
 
     actions: tuple[str, ...] = ()
@@ -31,17 +32,23 @@ SIGNED_IN: Final = Right()
 
 
 def require(*actions: str) -> Right:
-    """The right to do these in the account. Raises ValueError for an action that does not exist."""
+    """Returns the right to perform these actions in the account. Raises ValueError for an unknown action."""
     return _build_right(actions, "account")
 
 
 def require_on_queue(*actions: str) -> Right:
-    """The right to do these with the queue that the request names. Raises ValueError as `require` does."""
+    """Returns the right to perform these actions on the queue that the request names.
+
+    Raises ValueError as `require` does.
+    """
     return _build_right(actions, "queue")
 
 
 def require_on_topic(*actions: str) -> Right:
-    """The right to do these with the topic that the request names. Raises ValueError as `require` does."""
+    """Returns the right to perform these actions on the topic that the request names.
+
+    Raises ValueError as `require` does.
+    """
     return _build_right(actions, "topic")
 
 
@@ -53,9 +60,9 @@ def _build_right(actions: tuple[str, ...], scope: Scope) -> Right:
 
 
 def authorize(right: Right, name: str | None, context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller has the right. `name`: of the queue or topic that the right is about.
+    """Raises AccessDenied unless the caller has the right. `name` is the name of its queue or topic.
 
-    The account's own keys have every right here, so that they can mend policies.
+    Keys of the account itself have every right here, so that they can repair policies.
     """
     if context.caller.principal.is_root:
         return

@@ -23,7 +23,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 
 
 class NewTopic(msgspec.Struct, forbid_unknown_fields=True):
-    """A topic to make; a name that ends in `.fifo` makes a FIFO topic. `attributes` have the names of SNS."""
+    """A topic to create. A name that ends in `.fifo` creates a FIFO topic. `attributes` have the names of SNS."""
 
     name: Name
     attributes: dict[str, str] = {}
@@ -45,16 +45,16 @@ class DescribedTopic(ShownTopic):
 
 
 class TopicList(msgspec.Struct, omit_defaults=True):
-    """Topics by name, 100 a page; `next` asks for the following page."""
+    """Topics in the order of their names, up to 100 on a page. `next` requests the next page."""
 
     topics: list[ShownTopic]
     next: str | None = None
 
 
 class NewTopicMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """A message to publish: a text, or any JSON, which is published as it is written, without blanks.
+    """A message to publish. It is a text, or any JSON, which is published as it is written, but without blanks.
 
-    `headers` are message attributes: texts and numbers as such, any other value as a String of JSON.
+    `headers` become message attributes. Texts and numbers keep their type; any other value becomes a String of JSON.
     """
 
     message: Raw
@@ -65,17 +65,17 @@ class NewTopicMessage(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PublishedMessage(msgspec.Struct, omit_defaults=True):
-    """What SNS answers. `sequence_number`: of a FIFO topic."""
+    """The answer of SNS. A message of a FIFO topic has a `sequence_number`."""
 
     message_id: str
     sequence_number: str | None = None
 
 
 class NewTopicSubscription(msgspec.Struct, forbid_unknown_fields=True):
-    """A subscription to make: of a `queue` of the account (or an ARN), or a `url`, which has to confirm.
+    """A subscription to create, either of a `queue` of the account (or an ARN), or of a `url`, which has to confirm it.
 
-    `filter`: a filter policy, compared with the message's attributes or with its body. `raw`: without envelope.
-    `dead_letters`: the queue that gets what a URL does not take.
+    `filter` is a filter policy, which is compared with the message's attributes or with its body. `raw` omits the
+    envelope. The queue `dead_letters` gets the messages that a URL does not accept.
     """
 
     queue: Text | None = None
@@ -87,7 +87,7 @@ class NewTopicSubscription(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ShownTopicSubscription(msgspec.Struct):
-    """A subscription. `arn`: null until its endpoint has confirmed."""
+    """A subscription. `arn` is null until its endpoint has confirmed it."""
 
     arn: str | None
     topic: str
@@ -97,14 +97,14 @@ class ShownTopicSubscription(msgspec.Struct):
 
 
 class TopicSubscriptionList(msgspec.Struct, omit_defaults=True):
-    """Subscriptions, 100 a page; `next` asks for the following page."""
+    """Subscriptions, up to 100 on a page. `next` requests the next page."""
 
     subscriptions: list[ShownTopicSubscription]
     next: str | None = None
 
 
 class MadeSubscription(msgspec.Struct):
-    """`arn`: null while its endpoint has not confirmed."""
+    """A new subscription. `arn` is null while its endpoint has not confirmed it."""
 
     arn: str | None
 
@@ -118,7 +118,7 @@ def build_topic_arn(name: str, context: Context) -> str:
 
 
 def create_topic(new: NewTopic, context: Context) -> Operation[ShownTopic]:
-    """Makes a topic, or finds an existing one that has every supplied attribute and tag."""
+    """Creates a topic, or returns an existing one that has every given attribute and tag."""
     fifo = {"FifoTopic": "true"} if new.name.endswith(".fifo") else {}
     made = yield from topics.create_topic(
         sns.CreateTopicRequest(
@@ -146,7 +146,7 @@ def describe_topic(name: str, context: Context) -> Operation[DescribedTopic]:
 
 
 def publish_message(name: str, new: NewTopicMessage, context: Context) -> Operation[PublishedMessage]:
-    """Publishes a message. Raises NotFound and what SNS refuses."""
+    """Publishes a message. Raises NotFound and the errors of SNS."""
     validation.check_number_of_attributes(len(new.headers))
     attributes = {key: to_attribute(value) for key, value in new.headers.items()}
     request = sns.PublishRequest(
@@ -166,13 +166,13 @@ def publish_message(name: str, new: NewTopicMessage, context: Context) -> Operat
 
 
 def read_text(raw: msgspec.Raw) -> str:
-    """Returns a JSON string's text; any other JSON without blanks."""
+    """Returns the text of a JSON string, or any other JSON without blanks."""
     text = format_compact(raw)
     return msgspec.json.decode(text, type=str) if text.startswith('"') else text
 
 
 def subscribe(name: str, new: NewTopicSubscription, context: Context) -> Operation[MadeSubscription]:
-    """Subscribes a queue or a URL. Raises InvalidParameterValue, NotFound and what SNS refuses."""
+    """Subscribes a queue or a URL. Raises InvalidParameterValue, NotFound and the errors of SNS."""
     if (new.queue is None) == (new.url is None):
         raise errors.InvalidParameterValue("body: either queue or url")
     attributes = {}
@@ -198,7 +198,7 @@ def subscribe(name: str, new: NewTopicSubscription, context: Context) -> Operati
 def list_subscriptions(
     name: str | None, after: str | None, context: Context
 ) -> Operation[TopicSubscriptionList]:
-    """Returns a page of the subscriptions of a topic, or (None) of the account. Raises NotFound."""
+    """Returns a page of the subscriptions of a topic, or of the account (None). Raises NotFound."""
     page: sns.ListSubscriptionsResult
     if name is None:
         page = yield from subscribing.list_subscriptions(sns.ListSubscriptionsRequest(after), context)
@@ -216,12 +216,12 @@ def list_subscriptions(
 
 
 def delete_topic(name: str, context: Context) -> Operation[None]:
-    """Deletes a topic and its subscriptions; it is no error if no topic has this name."""
+    """Deletes a topic and its subscriptions. A missing topic is not an error."""
     yield from topics.delete_topic(sns.DeleteTopicRequest(build_topic_arn(name, context)), context)
 
 
 def unsubscribe(name: str, subscription: str, context: Context) -> Operation[None]:
-    """Ends a subscription of a topic; a missing one is no error."""
+    """Ends a subscription of a topic. A missing subscription is not an error."""
     arn = f"{build_topic_arn(name, context)}:{subscription}"
     yield from subscribing.unsubscribe(sns.UnsubscribeRequest(arn), context)
 

@@ -1,4 +1,4 @@
-"""Acknowledges, sends and publishes in one transaction."""
+"""Acknowledges, sends and publishes messages in one transaction."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -52,7 +52,7 @@ class RoutedEvent(NewEvent, kw_only=True):
 
 
 class Transaction(msgspec.Struct, forbid_unknown_fields=True):
-    """Acknowledgements, messages and events of one transaction: up to 1,000 of each kind."""
+    """The acknowledgements, messages and events of one transaction: up to 1,000 of each kind."""
 
     ack: Annotated[list[Ack], msgspec.Meta(max_length=MAX_MESSAGES)] = []
     send: Annotated[list[QueuedMessage], msgspec.Meta(max_length=MAX_MESSAGES)] = []
@@ -60,7 +60,7 @@ class Transaction(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SentMessage(msgspec.Struct, omit_defaults=True):
-    """A message that a transaction sent; `id` and `schedule` as of one message."""
+    """A message that a transaction sent. SentId explains `id` and `schedule`."""
 
     queue: str
     id: int | None
@@ -68,7 +68,7 @@ class SentMessage(msgspec.Struct, omit_defaults=True):
 
 
 class TransactionResult(msgspec.Struct):
-    """What a transaction did: how many messages it acknowledged, which it sent, and what its events reached."""
+    """The result: the number of acknowledged messages, the sent messages, and the targets of events."""
 
     acked: int
     sent: list[SentMessage]
@@ -79,14 +79,14 @@ _transaction = msgspec.json.Decoder(Transaction)
 
 
 def read_transaction(body: bytes) -> Transaction:
-    """Returns the transaction of a request. Raises InvalidParameterValue."""
+    """Decodes the transaction of a request. Raises InvalidParameterValue."""
     return decode_body(_transaction, body, transaction_counter, 3 * MAX_MESSAGES)
 
 
 def run_transaction(transaction: Transaction, context: Context) -> Operation[TransactionResult]:
     """Runs the transaction and returns its result.
 
-    Raises AccessDenied, or the error of the first part that the database refuses; then nothing was changed.
+    Raises AccessDenied, or the error of the first part that the database refuses. The transaction then changes nothing.
     """
     yield from authorize_queues("DeleteMessage", (ack.queue for ack in transaction.ack), context)
     yield from authorize_queues("SendMessage", (message.queue for message in transaction.send), context)
@@ -109,7 +109,7 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
     if later := sum(map(is_for_later, transaction.send)):
         yield from check_quota("schedules", None, context, errors.OverLimit, DEFAULT_GROUP, later)
     if events or later or any(arn.endswith(".fifo") for arn in (*acked_queues, *arns)):
-        # Not merged with other requests: the call may wait for a lock, or makes schedules.
+        # This is not merged with other requests, because it may wait for a lock or create schedules.
         arguments = (*build_transaction_columns(acks, messages), *event_arguments)
         rows = yield from Call(TRANSACT, arguments)
     else:
@@ -124,7 +124,7 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
 def check_parts(
     transaction: Transaction, arns: Sequence[str], trace: str | None
 ) -> tuple[list[SendEntry], list[OutgoingEvent]]:
-    """Returns the messages and events of a transaction, checked. Raises InvalidParameterValue and others."""
+    """Checks the messages and events of a transaction. Raises InvalidParameterValue and others."""
     messages = [
         sending.check_message(to_send_request(message), arn, trace).stored._replace(
             delay_seconds=message.delay
@@ -135,11 +135,11 @@ def check_parts(
 
 
 def raise_refusal(rows: Sequence[TransactedRow], transaction: Transaction) -> None:
-    """Raises the error in the only row, if any: StaleReceipt, QueueDoesNotExist, RequestEntityTooLarge and others."""
+    """Raises the error of the first row, if any: StaleReceipt, QueueDoesNotExist, RequestEntityTooLarge and others."""
     for row in rows:
         if row.error == "StaleReceipt":
             queue = transaction.ack[row.n - 1].queue
-            raise StaleReceipt(f"ack {row.n}: the receipt for queue '{queue}' is over")
+            raise StaleReceipt(f"ack {row.n}: the receipt for queue '{queue}' has expired")
         if row.error == "MessageTooLong":
             raise errors.RequestEntityTooLarge(f"send {row.n}: longer than the queue's {row.detail} bytes")
         if row.error == "QueueDoesNotExist":

@@ -1,4 +1,4 @@
-"""Reads minutes and facts of queues and gives verdicts."""
+"""Reads minutes and facts of queues, and computes verdicts from them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -13,21 +13,21 @@ from penstock.settings import Settings
 from penstock.verdicts import Facts, Gauges, Kind, Minute, Verdict, is_asking_for_more, judge
 
 RECENT: Final = timedelta(hours=2)
-"""The minutes that do for most verdicts."""
+"""The length of history that suffices for most verdicts."""
 KEPT: Final = timedelta(hours=25)
-"""How long minutes are kept."""
+"""How long the database keeps minutes."""
 QUEUES_A_READ: Final = {RECENT: 60, KEPT: 5}
-"""Of so many queues the minutes are read at once."""
+"""How many queues one read covers, by length of history."""
 MOST_HISTORIES: Final = 20
-"""Of so many queues, the worst first, all minutes are read: 30,000 rows."""
+"""The number of queues, worst first, whose complete history is read. It amounts to 30,000 rows."""
 ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
-"""The worst kind first."""
+"""The kinds in the order of lists, worst first."""
 QUEUES_A_PAGE: Final = 200
 Histories = Mapping[int, Sequence[Minute]]
 
 
 def list_queue_names(database: Database, settings: Settings) -> Iterator[list[str]]:
-    """The names of all queues of the account of QUEUE_ACCOUNT_ID, in order, at most QUEUES_A_PAGE at a time."""
+    """Yields the names of all queues of the account of QUEUE_ACCOUNT_ID in order, QUEUES_A_PAGE at a time."""
     after: str | None = None
     place = (settings.queue_account_id, settings.queue_region)
     while rows := database.call(LIST_QUEUES, (*place, None, after, QUEUES_A_PAGE)):
@@ -38,9 +38,9 @@ def list_queue_names(database: Database, settings: Settings) -> Iterator[list[st
 def read_verdicts(
     arns: Sequence[str], in_flight_limit: int, target_lag_seconds: int
 ) -> Operation[dict[str, Verdict]]:
-    """Returns the verdicts on queues, by ARN; those that do not exist are left out.
+    """Returns the verdicts on queues by ARN, without queues that do not exist.
 
-    `in_flight_limit`: the setting QUEUE_IN_FLIGHT_LIMIT, 0 for none.
+    `in_flight_limit` is the setting QUEUE_IN_FLIGHT_LIMIT, where 0 means no limit.
     """
     give = partial(compute_verdicts, in_flight_limit=in_flight_limit, target_lag_seconds=target_lag_seconds)
     verdicts: dict[str, Verdict] = {}
@@ -62,14 +62,14 @@ def _read_part(
 
 
 def split_parts(arns: Sequence[str], length: timedelta) -> Iterator[list[str]]:
-    """Yields the queues whose minutes are read together: some 7,000 rows, which are decoded in ten milliseconds."""
+    """Yields groups of queues to read together. A group has some 7,000 rows, which take ten milliseconds to decode."""
     size = QUEUES_A_READ[length]
     for start in range(0, len(arns), size):
         yield list(arns[start : start + size])
 
 
 def find_span_before(now: datetime, length: timedelta) -> tuple[datetime, datetime]:
-    """Returns the start and the end of the minutes before now, and of the one that is not over."""
+    """Returns the start and the end of the minutes before now, including the current one."""
     minute = now.replace(second=0, microsecond=0)
     return minute - length, minute + timedelta(minutes=1)
 
@@ -80,21 +80,21 @@ def compute_verdicts(
     in_flight_limit: int,
     target_lag_seconds: int,
 ) -> dict[str, Verdict]:
-    """Returns the verdicts on these queues, by ARN."""
+    """Returns the verdicts on these queues by ARN."""
     return dict(compute_each_verdict(facts, group_by_queue(rows), in_flight_limit, target_lag_seconds))
 
 
 def compute_each_verdict(
     facts: Iterable[VerdictFactsRow], histories: Histories, in_flight_limit: int, target_lag_seconds: int
 ) -> Iterator[tuple[str, Verdict]]:
-    """Yields the ARN of each queue and its verdict: one takes a few milliseconds at most."""
+    """Yields the ARN of each queue and its verdict. One takes a few milliseconds at most."""
     for row in facts:
         known = read_facts(row, in_flight_limit)
         yield row.arn, judge(histories.get(row.n, ()), known, row.read_at, target_lag_seconds)
 
 
 def group_by_queue(rows: Iterable[MinuteRow]) -> Histories:
-    """Returns the minutes of each queue by its number."""
+    """Returns the minutes of each queue, by the queue's number."""
     found: dict[int, list[Minute]] = {}
     for row in rows:
         found.setdefault(row.n, []).append(read_minute(row))
@@ -119,7 +119,7 @@ def read_minute(row: MinuteRow) -> Minute:
 
 
 def read_facts(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
-    """What a verdict takes into account."""
+    """Returns the facts that a verdict uses."""
     gauges = None
     if row.measured_at is not None and row.visible is not None and row.in_flight is not None:
         gauges = Gauges(row.measured_at, row.visible, row.in_flight, row.delayed or 0, row.oldest_at)
@@ -139,9 +139,9 @@ def read_facts(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
 
 
 def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
-    """Returns the ARNs of the queues of which all minutes are to be read, the worst first.
+    """Returns the ARNs of the queues whose complete history is needed, worst first.
 
-    Queues in a long-standing state come last: their usual state changes nothing.
+    Queues in a long-standing state come last, since more history would not change their verdict.
     """
     asking = [arn for arn, verdict in verdicts.items() if is_asking_for_more(verdict)]
     return sorted(asking, key=lambda arn: (verdicts[arn].since_or_before, rank_badness(verdicts[arn])))[
@@ -150,5 +150,5 @@ def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
 
 
 def rank_badness(verdict: Verdict) -> tuple[int, int]:
-    """What lists are ordered by: the worst kind first, then the largest backlog."""
+    """Returns the sort key of lists: the worst kind first, then the largest backlog."""
     return ORDER[verdict.kind], -verdict.backlog

@@ -1,1 +1,1 @@
-"""Message move tasks: AWS's actions, and those of selected messages, which REST, console and command line start."""
+"""Message move tasks: AWS's actions, and tasks for selected messages (REST, console, command line)."""

@@ -31,7 +31,7 @@ from penstock.sqs.types import (
 )
 
 MOST_RESULTS = 10
-LONGEST_HANDLE = 1_024  # characters; a longer text is truncated and thus invalid
+LONGEST_HANDLE = 1_024  # characters; the service truncates a longer text, which makes it invalid
 
 
 class TaskHandle(msgspec.Struct, rename="camel"):
@@ -47,7 +47,7 @@ class TaskHandle(msgspec.Struct, rename="camel"):
 def start_message_move_task(
     request: StartMessageMoveTaskRequest, context: Context
 ) -> Operation[StartMessageMoveTaskResult]:
-    """Starts the move of a dead-letter queue's messages, one task a queue at a time."""
+    """Starts to move a dead-letter queue's messages. A queue has one task at a time."""
     validation.check_range("MaxNumberOfMessagesPerSecond", request.max_number_of_messages_per_second)
     source = check_arn("SourceArn", request.source_arn, context)
     destination = request.destination_arn or None
@@ -63,7 +63,7 @@ def start_message_move_task(
 def list_message_move_tasks(
     request: ListMessageMoveTasksRequest, context: Context
 ) -> Operation[ListMessageMoveTasksResult]:
-    """Returns the last tasks of a queue, newest first; only one if the request names no number."""
+    """Returns the last tasks of a queue, newest first. Returns one task if the request gives no maximum."""
     limit = 1 if request.max_results is None else request.max_results
     if not 1 <= limit <= MOST_RESULTS:
         raise errors.InvalidParameterValue(
@@ -79,7 +79,7 @@ def list_message_move_tasks(
 def cancel_message_move_task(
     request: CancelMessageMoveTaskRequest, context: Context
 ) -> Operation[CancelMessageMoveTaskResult]:
-    """Cancels a running task; moved messages stay in their destination."""
+    """Cancels a running task. Moved messages stay in their destination."""
     handle = read_handle(request.task_handle)
     source = check_arn("SourceArn", handle.source_arn, context)
     (row,) = yield from Call(CANCEL_MOVE_TASK, (str(handle.task_id), source))
@@ -104,7 +104,7 @@ def build_entry(source: str, task: ListedTaskRow) -> ListMessageMoveTasksResultE
 
 
 def check_arn(parameter: str, text: str, context: Context) -> str:
-    """Returns the ARN of a queue in the request's region. Raises ResourceNotFoundException for any other text."""
+    """Returns the ARN of a queue in the request's region. Raises ResourceNotFoundException for another text."""
     parsed = parse_queue_arn(text)
     if parsed is None or parsed.region != context.region:
         raise make_sql_error("ResourceNotFoundException", parameter)
@@ -112,9 +112,9 @@ def check_arn(parameter: str, text: str, context: Context) -> str:
 
 
 def read_handle(text: str) -> TaskHandle:
-    """Returns the content of a task handle. Raises InvalidParameterValue for any other text."""
+    """Returns the content of a task handle. Raises InvalidParameterValue for another text."""
     try:
         return msgspec.json.decode(b64decode(text[:LONGEST_HANDLE], validate=True), type=TaskHandle)
     except (ValueError, msgspec.DecodeError, RecursionError):
-        # The text is not ASCII, not base64, not JSON or not this JSON.
+        # The text is not ASCII, not base64, not JSON, or has other members.
         raise errors.InvalidParameterValue("Value for parameter TaskHandle is invalid.") from None

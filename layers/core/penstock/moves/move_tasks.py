@@ -1,10 +1,10 @@
-"""Message move tasks of selected messages: they take some messages of a queue, and those of AWS's actions take all.
+"""Message move tasks for selected messages. AWS's actions move all messages of a queue instead.
 
-    running ──> completed            all selected messages were looked at
+    running ──> completed            the task has examined all selected messages
        │  └──> cancelled, failed
        └─ canary moved ─> waiting ─ continue ─> running
 
-The worker `move` does each step in a transaction: a message is always in exactly one of the two queues.
+The worker `move` does each step in a transaction, so a message is always in exactly one of the two queues.
 """
 
 from typing import Annotated, NamedTuple
@@ -31,17 +31,17 @@ from penstock.sqs import handles
 from penstock.sqs.sql_errors import make_sql_error
 
 MOST_IDS = 10_000
-MOST_PER_SECOND = 500  # of StartMessageMoveTask
+MOST_PER_SECOND = 500  # as in StartMessageMoveTask
 
 PublicId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 PerSecond = Annotated[int, msgspec.Meta(ge=1, le=MOST_PER_SECOND)]
 
 
 class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Messages to move: by `ids`, or those that pass the `filter` (all with an empty one), if they can be received.
+    """Selects messages by `ids` or by `filter`; an empty filter selects all. Only messages that can be received move.
 
-    `to`: name of the queue; each to the queue that it came from when not given. `per_second`: at most so many.
-    `canary`: after so many the move waits to be continued.
+    `to` is the name of the destination; without it each message returns to its source queue. `per_second` limits the
+    rate. After `canary` messages the task waits until a request continues it.
     """
 
     ids: Annotated[list[PublicId], msgspec.Meta(min_length=1, max_length=MOST_IDS)] | None = None
@@ -52,12 +52,12 @@ class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 
 
 class ShownMoveTask(msgspec.Struct):
-    """A move. `of`: how many messages were selected by ids, or could be received when a filter began to look.
+    """A move. `of` counts the selected ids, or the messages that could be received when a filter began to examine them.
 
-    `looked_at`: at how many of these it has looked; `skipped`: selected, but in flight, delayed, or without a queue to
-    move to (`problem` says why). `to`: null, each to the queue that it came from. `state`: running, waiting (to be
-    continued), completed, cancelled, failed. Of `ids` the first 1,000; neither `ids` nor `filter`: a task of
-    StartMessageMoveTask.
+    `looked_at` counts the examined messages. `skipped` counts selected messages that are in flight, delayed, or without
+    a destination (`problem` gives the reason). If `to` is null, each message returns to its source queue. `state` is
+    running, waiting (until a request continues it), completed, cancelled or failed. `ids` has the first 1,000 ids. A
+    task of StartMessageMoveTask has neither `ids` nor `filter`.
     """
 
     id: str
@@ -81,12 +81,12 @@ _new = msgspec.json.Decoder(NewMoveTask)
 
 
 def read_move_task(body: bytes) -> NewMoveTask:
-    """Returns the move of a request. Raises InvalidParameterValue."""
+    """Decodes the move of a request. Raises InvalidParameterValue."""
     return decode_document(_new, body)
 
 
 class MoveTaskNotFound(errors.AwsError):
-    """The queue has no task of this id: it never had, or has had ten others since."""
+    """The queue has no task of this id. A queue keeps its last ten tasks."""
 
     json_type = query_code = "MoveTaskNotFound"
     status = 404
@@ -94,21 +94,21 @@ class MoveTaskNotFound(errors.AwsError):
 
 
 class MoveTaskConflict(errors.AwsError):
-    """A queue has one task at a time; a task that has ended can neither go on nor be cancelled."""
+    """The queue already has a task, or the task has ended, so a request can neither continue nor cancel it."""
 
     json_type = query_code = "MoveTaskConflict"
     status = 409
 
 
 class MoveTaskAct(NamedTuple):
-    """An act on a task, as the audit notes it, and its operation."""
+    """An action on a task, as the audit log records it, with its operation."""
 
     act: Act
     operation: Operation[MoveTaskRow]
 
 
 def count_nothing(_: MoveTaskRow) -> None:
-    """Returns None: the number of messages to move is unknown yet."""
+    """Returns None, since the number of messages to move is not known yet."""
 
 
 def count_moved(row: MoveTaskRow) -> int:
@@ -118,9 +118,9 @@ def count_moved(row: MoveTaskRow) -> int:
 
 # --- operations ------------------------------------------------------------------------------------------------------
 def start_move_task(name: str, new: NewMoveTask, context: Context) -> MoveTaskAct:
-    """Starts a task, checked before the audit notes it. The task itself says how many messages it has moved.
+    """Starts a task, which is checked before the audit log records it. The task counts the moved messages.
 
-    Raises InvalidParameterValue, QueueDoesNotExist for a text that cannot be a queue; the operation raises
+    Raises InvalidParameterValue, QueueDoesNotExist for a text that cannot be a queue. The operation raises
     MoveTaskConflict, QueueDoesNotExist, and AccessDenied unless the caller may send to the destination.
     """
     source = build_queue_arn(name, context)
@@ -132,7 +132,7 @@ def start_move_task(name: str, new: NewMoveTask, context: Context) -> MoveTaskAc
 
 
 def _check_selection(new: NewMoveTask, context: Context) -> str | None:
-    """Returns the filter as JSON, where there is one. Raises InvalidParameterValue."""
+    """Returns the filter, if any, as JSON. Raises InvalidParameterValue."""
     if (new.ids is None) == (new.filter is None):
         raise errors.InvalidParameterValue("either ids or filter")
     if new.filter is None:
@@ -151,7 +151,7 @@ def _authorize_and_start(
         yield from authorize_queues("SendMessage", [to], context)
     (row,) = yield from Call(START_MOVE_TASK, arguments)
     if row.error == "MoveTaskRunning":
-        raise MoveTaskConflict("A move of this queue runs already, or waits to be continued")
+        raise MoveTaskConflict("A move of this queue is running already, or waits to be continued")
     if row.error == "ResourceNotFoundException":
         raise errors.QueueDoesNotExist
     if row.error is not None or row.task_id is None:
@@ -182,8 +182,9 @@ def _describe(source: str, task_id: UUID) -> Operation[MoveTaskRow]:
 
 
 def continue_move_task(name: str, task_id: UUID, per_second: int | None, context: Context) -> MoveTaskAct:
-    """Lets a task go on after its canary, or at another rate. The operation raises MoveTaskNotFound, MoveTaskConflict,
-    QueueDoesNotExist.
+    """Continues a task after its canary, or at another rate.
+
+    The operation raises MoveTaskNotFound, MoveTaskConflict, QueueDoesNotExist.
     """
     act = Act("sqs:StartMessageMoveTask", name, {"move": str(task_id), "per_second": per_second})
     return MoveTaskAct(act, _continue(build_queue_arn(name, context), task_id, per_second))
@@ -198,7 +199,7 @@ def _continue(source: str, task_id: UUID, per_second: int | None) -> Operation[M
 
 
 def cancel_move_task(name: str, task_id: UUID, context: Context) -> MoveTaskAct:
-    """Ends a task after its current step; moved messages stay moved. Raises as `continue_move_task`."""
+    """Ends a task after its current step. Moved messages stay moved. Raises as `continue_move_task`."""
     act = Act("sqs:CancelMessageMoveTask", name, {"move": str(task_id)})
     return MoveTaskAct(act, _cancel(build_queue_arn(name, context), task_id))
 
@@ -213,7 +214,7 @@ def _cancel(source: str, task_id: UUID) -> Operation[MoveTaskRow]:
 
 # --- documents -------------------------------------------------------------------------------------------------------
 def show_move_task(row: MoveTaskRow) -> ShownMoveTask:
-    """Returns a move as a document; of its filter the queue from which messages came has its name."""
+    """Returns a move as a document. Its filter contains the name of the source queue."""
     return ShownMoveTask(
         id=row.task_id,
         state=row.state,

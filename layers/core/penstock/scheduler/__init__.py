@@ -1,1 +1,1 @@
-"""EventBridge Scheduler: types, errors, and the operations of its actions; when schedules fire, and how."""
+"""EventBridge Scheduler: its types, its errors and the operations of its actions; schedule expressions; firing."""

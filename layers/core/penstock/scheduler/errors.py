@@ -1,7 +1,8 @@
-"""The errors of EventBridge Scheduler. Names and statuses: botocore's model `scheduler/2021-06-30`; names of errors
-that all services share: "Common Errors" (EventBridge Scheduler API reference).
+"""The errors of EventBridge Scheduler.
 
-An answer has the error's name in the header `x-amzn-errortype`, and `{"Message": …}` as its body.
+Their names and statuses are those of botocore's model `scheduler/2021-06-30`. "Common Errors" of the EventBridge
+Scheduler API reference lists the errors that all services share. An answer has the error's name in the header
+`x-amzn-errortype`, and `{"Message": …}` as its body.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
@@ -88,7 +89,7 @@ class UnknownOperationException(SchedulerError):
     default_message = "No operation of this service has this method and path."
 
 
-# EventBridge Scheduler's names of errors that all services share.
+# The names that EventBridge Scheduler gives to errors that all services share.
 COMMON: Mapping[type[AwsError], str] = {
     errors.AccessDenied: "AccessDeniedException",
     errors.ExpiredToken: "ExpiredTokenException",
@@ -104,7 +105,7 @@ COMMON: Mapping[type[AwsError], str] = {
 
 
 def as_scheduler_error(error: AwsError) -> AwsError:
-    """Returns the error in EventBridge Scheduler's form, which may have another status."""
+    """Converts an error to EventBridge Scheduler's form, which may have another status."""
     return ThrottlingException(error.message) if isinstance(error, errors.RequestThrottled) else error
 
 

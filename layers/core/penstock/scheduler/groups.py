@@ -32,7 +32,7 @@ from .errors import (
 )
 
 PAGE = 100
-MAXIMUM_TAGS = 50  # "Tagging your AWS resources"; the model's 200 is the limit of one request
+MAXIMUM_TAGS = 50  # "Tagging your AWS resources". The 200 of the model is the limit of one request.
 
 
 class ScheduleGroup(Struct):
@@ -48,7 +48,7 @@ class ScheduleGroup(Struct):
 
     @property
     def arn(self) -> str:
-        """Its ARN."""
+        """The ARN of the group."""
         return str(GroupArn(self.region, self.account_id, self.name))
 
 
@@ -67,7 +67,7 @@ def create_schedule_group(
 
 
 def make_token(client_token: str | None, request: Struct) -> str | None:
-    """Returns the stored token, with a hash of the request: the same token differs in another request."""
+    """Returns the token to store. It contains a hash of the request, so the same token differs in another request."""
     if client_token is None:
         return None
     return f"{client_token}:{sha256(msgspec.json.encode(request)).hexdigest()[:32]}"
@@ -82,7 +82,7 @@ def get_schedule_group(
 
 
 def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context: Context) -> Operation[None]:
-    """Deletes a group and its schedules at once, so no request sees it DELETING. Tokens work as for schedules."""
+    """Deletes a group and its schedules at once, so it never appears as DELETING. Tokens work as for schedules."""
     if request.name == DEFAULT_GROUP:
         raise ValidationException.member(request.name, "name", "not be the default group")
     key = (context.account_id, context.region, request.name, "")
@@ -94,7 +94,7 @@ def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context
 def list_schedule_groups(
     request: scheduler.ListScheduleGroupsRequest, context: Context
 ) -> Operation[scheduler.ListScheduleGroupsResult]:
-    """Groups in the order of their names, at most 100 a page."""
+    """Returns groups in the order of their names, at most 100 on a page."""
     limit = request.max_results or PAGE
     after = paging.read_group(request.next_token)
     key = (context.account_id, context.region)
@@ -108,7 +108,7 @@ def list_schedule_groups(
 
 # --- tags ------------------------------------------------------------------------------------------------------------
 def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Operation[None]:
-    """Adds tags to a group; an existing tag gets the new value."""
+    """Adds tags to a group. An existing tag gets the new value."""
     arn = own_group(request.resource_arn, context)
     tags = check_tags(request.tags)
     (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*make_key(arn), encode_jsonb(tags), MAXIMUM_TAGS))
@@ -116,7 +116,7 @@ def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Ope
 
 
 def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Operation[None]:
-    """Removes tags; a missing tag is no error."""
+    """Removes tags. A missing tag is not an error."""
     arn = own_group(request.resource_arn, context)
     (row,) = yield from Call(UNTAG_SCHEDULE_GROUP, (*make_key(arn), request.tag_keys))
     raise_tag_error(row.error, arn)
@@ -133,7 +133,7 @@ def list_tags_for_resource(
 
 
 def check_tags(tags: Sequence[scheduler.Tag]) -> dict[str, str]:
-    """Tags by key. Raises ValidationException for a key that occurs twice or is reserved for AWS."""
+    """Returns tags by key. Raises ValidationException for a repeated key and for a key that is reserved for AWS."""
     found = {tag.key: tag.value for tag in tags}
     if len(found) < len(tags):
         raise ValidationException.member("[…]", "tags", "have each key once")
@@ -149,7 +149,7 @@ def make_tag_limit_error() -> ServiceQuotaExceededException:
 
 
 def raise_tag_error(error: str | None, arn: GroupArn) -> None:
-    """Raises the error whose code a SQL function returned."""
+    """Raises the error for a code that a SQL function returned."""
     if error is not None:
         raise make_tag_limit_error() if error == "TagLimitExceeded" else make_missing_error(arn.name)
 

@@ -1,7 +1,7 @@
-"""Schedules in the form of SQL functions, by column, for AWS's API and the REST API; and their next times.
+"""Schedules in the form of SQL functions, by column, for AWS's API and the REST API, and their next times.
 
-Python computes occurrences from the database's time and stores the next one with the schedule. So an operation that
-writes a schedule first reads that time (`read`), which makes two round trips.
+Python computes occurrences from the database's time and stores the next one with the schedule. Therefore an operation
+that writes a schedule first reads that time (`read`), which makes two round trips.
 """
 
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ _JUST_BEFORE = timedelta(microseconds=1)
 
 
 class StoredSchedule(Struct):
-    """A row of queue.schedule. `target`: Target of EventBridge Scheduler, or that of the REST API."""
+    """A row of queue.schedule. `target` is a Target of EventBridge Scheduler, or a target of the REST API."""
 
     account_id: str
     region: str
@@ -59,21 +59,21 @@ class StoredSchedule(Struct):
 
 
 def read_row(columns: JsonObject) -> StoredSchedule:
-    """Returns a schedule from the JSON of its columns."""
+    """Converts the JSON of a row's columns to a schedule."""
     return msgspec.convert(columns, StoredSchedule)
 
 
 def read(group: str, name: str, context: Context) -> Operation[tuple[datetime, StoredSchedule | None]]:
-    """Returns the database's time, and the schedule, if it exists."""
+    """Returns the database's time, and the schedule if it exists."""
     (found,) = yield from Call(READ_SCHEDULE, (context.account_id, context.region, group, name))
     return found.now, None if found.schedule is None else read_row(found.schedule)
 
 
 # --- occurrences -----------------------------------------------------------------------------------------------------
 class Period(Struct, frozen=True):
-    """The period in which an expression fires, from `start` to `end`; a rate counts from `anchor`.
+    """The period in which an expression fires, from `start` to `end`. A rate counts from `anchor`.
 
-    One-shots ignore it, as AWS's do StartDate and EndDate (CreateSchedule, API reference).
+    One-shots ignore it, as on AWS they ignore StartDate and EndDate (CreateSchedule, API reference).
     """
 
     start: datetime | None = None
@@ -82,7 +82,7 @@ class Period(Struct, frozen=True):
 
 
 def next_fire(expression: Expression, after: datetime, period: Period) -> datetime | None:
-    """Returns the first occurrence strictly after `after`; None after the last one."""
+    """Returns the first occurrence strictly after `after`, or None after the last one."""
     if expression.is_one_shot:
         return expression.next_after(after)
     if period.start is not None:
@@ -94,10 +94,10 @@ def next_fire(expression: Expression, after: datetime, period: Period) -> dateti
 def find_first_fire(
     mode: str, expression: Expression, now: datetime, period: Period, context: Context
 ) -> datetime | None:
-    """Returns the first occurrence of a schedule that a request writes; `mode` is that of queue.put_schedule.
+    """Returns the first occurrence of a schedule that a request writes. `mode` is the mode of queue.put_schedule.
 
-    A new one-shot may be late by the grace of misfires: its time may have passed during the request. A replaced one may
-    not: it may have fired already, and must not fire twice.
+    A new one-shot may be late by the misfire grace, since its time may pass during the request. A replaced one may not:
+    it may have fired already, and must not fire twice.
     """
     if mode == "create" and expression.is_one_shot:
         now -= timedelta(seconds=context.environment.settings.queue_schedule_misfire_grace_seconds)

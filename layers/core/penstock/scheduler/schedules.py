@@ -1,6 +1,6 @@
 """Schedules of EventBridge Scheduler: create, get, update, delete, list.
 
-Its schedules and those of the REST API are the same rows: each API shows all of them in its form.
+They are the same rows as schedules of the REST API. Each API shows all of them in its form.
 """
 
 from datetime import UTC, datetime
@@ -48,7 +48,7 @@ def create_schedule(request: scheduler.CreateScheduleRequest, context: Context) 
 def update_schedule(
     request: scheduler.UpdateScheduleRequest, context: Context
 ) -> Operation[scheduler.UpdateScheduleResult]:
-    """Replaces a schedule: members that the request lacks get their defaults, as on AWS."""
+    """Replaces a schedule. Members that the request lacks get their defaults, as on AWS."""
     row = yield from put("update", request, context)
     return scheduler.UpdateScheduleResult(schedule_arn=build_arn(row))
 
@@ -74,7 +74,7 @@ def delete_schedule(request: scheduler.DeleteScheduleRequest, context: Context) 
 def list_schedules(
     request: scheduler.ListSchedulesRequest, context: Context
 ) -> Operation[scheduler.ListSchedulesResult]:
-    """Schedules in the order of group and name, at most 100 a page."""
+    """Returns schedules in the order of group and name, at most 100 on a page."""
     limit = request.max_results or PAGE
     group, name = paging.read_schedule(request.next_token)
     status = None if request.state is None else STATUS[request.state]
@@ -92,7 +92,7 @@ def list_schedules(
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -> Operation[StoredSchedule]:
-    """Creates or replaces a schedule, and returns the stored one.
+    """Creates or replaces a schedule. Returns the stored schedule.
 
     Raises ValidationException, ConflictException, ResourceNotFoundException.
     """
@@ -157,7 +157,7 @@ def check_expression(request: scheduler.CreateScheduleRequest) -> Expression:
 
 
 def check_period(request: scheduler.CreateScheduleRequest) -> Period:
-    """Start and end. Both may be in the past, so that a client can change a schedule after it began."""
+    """Returns start and end. Both may be in the past, so that a client can change a schedule after it began."""
     start, end = convert_moment(request.start_date), convert_moment(request.end_date)
     if start is not None and end is not None and end <= start:
         raise ValidationException.member(str(request.end_date), "endDate", "be later than startDate")
@@ -165,7 +165,7 @@ def check_period(request: scheduler.CreateScheduleRequest) -> Period:
 
 
 def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:
-    """Returns the window in minutes; None if it is off."""
+    """Returns the window in minutes, or None if it is off."""
     minutes = window.maximum_window_in_minutes
     if window.mode == "FLEXIBLE" and minutes is None:
         raise ValidationException.member(None, WINDOW, "not be null", "The mode is FLEXIBLE.")
@@ -175,7 +175,7 @@ def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:
 
 
 def convert_moment(seconds: float | None) -> datetime | None:
-    """Returns a time of a request, to the millisecond."""
+    """Converts a time of a request, to the millisecond."""
     return None if seconds is None else datetime.fromtimestamp(round(seconds, 3), UTC)
 
 
@@ -185,7 +185,7 @@ def build_arn(row: StoredSchedule) -> str:
 
 
 def describe_schedule(row: StoredSchedule) -> scheduler.GetScheduleResult:
-    """Returns a schedule in EventBridge Scheduler's form."""
+    """Converts a schedule to EventBridge Scheduler's form."""
     minutes = row.window_minutes
     window = scheduler.FlexibleTimeWindow("OFF" if minutes is None else "FLEXIBLE", minutes)
     return scheduler.GetScheduleResult(
@@ -208,7 +208,7 @@ def describe_schedule(row: StoredSchedule) -> scheduler.GetScheduleResult:
 
 
 def summarise(row: StoredSchedule) -> scheduler.ScheduleSummary:
-    """Returns a schedule of a list."""
+    """Converts a schedule to its form in a list."""
     return scheduler.ScheduleSummary(
         arn=build_arn(row),
         name=row.name,
@@ -238,5 +238,5 @@ def describe_target(row: StoredSchedule) -> scheduler.Target:
 
 
 def to_seconds(at: datetime | None) -> float | None:
-    """Returns a time in the form of answers, to the millisecond."""
+    """Converts a time to the form of answers, to the millisecond."""
     return None if at is None else round(at.timestamp(), 3)

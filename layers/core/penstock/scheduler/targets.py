@@ -1,8 +1,7 @@
-"""Targets of EventBridge Scheduler's schedules: a queue (SendMessage) or a topic (Publish) of the installation, or a
-function of Lambda (Invoke).
+"""Targets of EventBridge Scheduler: a queue (SendMessage), a topic (Publish), or a Lambda function (Invoke).
 
-AWS checks a target when it invokes it. Penstock checks its ARN and parameters when a client sets it, since it can
-invoke no other targets. It does not check whether the queue or topic exists: as on AWS, a client may create a schedule
+AWS checks a target when it invokes it. Penstock checks its ARN and parameters when a client sets it, since it cannot
+invoke other targets. It does not check whether the queue or topic exists: as on AWS, a client may create a schedule
 before its target. The texts of constraints are ours.
 """
 
@@ -20,7 +19,7 @@ from penstock.sqs import validation
 from .errors import ValidationException
 from .types import RetryPolicy, Target
 
-# AWS's defaults for a schedule without them (Target and RetryPolicy, API reference).
+# AWS's defaults for a schedule that has no retry policy (Target and RetryPolicy, API reference).
 EVENT_AGE_SECONDS = 86_400
 RETRY_ATTEMPTS = 185
 
@@ -35,7 +34,7 @@ UNSUPPORTED_PARAMETERS = (
 
 
 def check_target(target: Target, account_id: str, region: str, settings: Settings) -> Target:
-    """Returns the target as it is stored, with a complete retry policy. Raises ValidationException."""
+    """Returns the target to store, with a complete retry policy. Raises ValidationException."""
     given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
         raise ValidationException.member(
@@ -63,7 +62,9 @@ INPUT = "target.input"
 GROUP_ID = "target.sqsParameters.messageGroupId"
 SUPPORTED_TARGETS = "Penstock invokes Amazon SQS queues, Amazon SNS topics and AWS Lambda functions."
 FUNCTION_BYTES = 1_048_576
-"""Of the event of an asynchronous invocation ("Lambda quotas", https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
+"""The maximum size of an asynchronous invocation's event ("Lambda quotas",
+https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
+"""
 
 
 def _check_queue(arn: str, group_id: str | None) -> None:
@@ -94,7 +95,10 @@ def _is_json(text: str) -> bool:
 
 
 def _check_topic(target: Target, group_id: str | None) -> None:
-    """A FIFO topic needs a message group, from SqsParameters: our extension, as on AWS such a target always fails."""
+    """Checks that a FIFO topic has a group in SqsParameters.
+
+    This is our extension: on AWS such a target always fails.
+    """
     topic = parse_topic_arn(target.arn)
     if topic is None:
         constraint = "be the ARN of a queue, a topic or a function"
@@ -107,7 +111,7 @@ def _check_topic(target: Target, group_id: str | None) -> None:
 
 
 def _check_regions(target: Target, settings: Settings) -> None:
-    """What QUEUE_REGIONS lacks is in another installation, which this one does not call."""
+    """Raises ValidationException for a region outside QUEUE_REGIONS, which belongs to another installation."""
     dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
     for path, arn in (("target.arn", target.arn), ("target.deadLetterConfig.arn", dead_letters)):
         if arn is not None and not settings.serves(arn.split(":")[3]):
@@ -130,7 +134,7 @@ def _check_input(text: str | None, most_bytes: int) -> None:
 
 
 def fill_in_retry_policy(policy: RetryPolicy | None) -> RetryPolicy:
-    """Returns the retry policy with AWS's defaults for members that the request lacks."""
+    """Returns the retry policy, completed with AWS's defaults."""
     age = None if policy is None else policy.maximum_event_age_in_seconds
     attempts = None if policy is None else policy.maximum_retry_attempts
     return RetryPolicy(

@@ -1,7 +1,7 @@
 """Requests and results of EventBridge Scheduler: the members of botocore's model `scheduler/2021-06-30`.
 
-A member without a default is required. Limits are the model's; `aws/codec/rest_json.py` checks them and answers
-violations as AWS does. Times are seconds since 1970, with fractions.
+A member without a default is required. The limits are those of the model. `aws/codec/rest_json.py` checks them, and
+answers violations as AWS does. Times are seconds since 1970, with fractions.
 """
 
 from typing import Annotated, Literal
@@ -69,7 +69,10 @@ class SqsParameters(RestMessage):
 
 
 class Target(RestMessage):
-    """What a schedule invokes. Penstock refuses other targets than queues and topics: their parameters are untyped."""
+    """The target of a schedule.
+
+    Its parameters for targets other than queues and topics are untyped: Penstock refuses them.
+    """
 
     arn: TargetArn
     role_arn: RoleArn

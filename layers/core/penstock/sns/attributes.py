@@ -1,4 +1,4 @@
-"""Attributes of topics and subscriptions: which exist, which values they may have, and how SNS shows them.
+"""Attributes of topics and subscriptions: their names and values, and how SNS shows them.
 
 Values are stored as the strings that the client sent. Sources: CreateTopic, SetTopicAttributes, GetTopicAttributes,
 Subscribe, SetSubscriptionAttributes and GetSubscriptionAttributes of the SNS API reference.
@@ -46,7 +46,10 @@ def _check_json_object(value: str) -> bool:
 
 
 def _check_access_policy(value: str) -> bool:
-    """At most 30 KB (quotas of "Amazon SNS API permissions", SNS Developer Guide); each statement has a principal."""
+    """Checks a policy: at most 30 KB, with a principal in each statement.
+
+    Source: the quotas of "Amazon SNS API permissions" (SNS Developer Guide).
+    """
     return (
         len(value) <= MAXIMUM_POLICY_BYTES
         and len(value.encode()) <= MAXIMUM_POLICY_BYTES
@@ -115,7 +118,7 @@ BOOLEANS = frozenset(("FifoTopic", "ContentBasedDeduplication", "RawMessageDeliv
 
 
 def format_booleans(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Names, in lower case, of boolean attributes, whose values clients may write in any case (`True`)."""
+    """Converts values of boolean attributes to lower case. Clients may write them in any case (`True`)."""
     return {name: value.lower() if name in BOOLEANS else value for name, value in attributes.items()}
 
 
@@ -127,9 +130,9 @@ _REASONS = {
 
 # --- topics ----------------------------------------------------------------------------------------------------------
 def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
-    """Raises InvalidParameter for an attribute that topics, or topics of this type, lack, and for an invalid value.
+    """Raises InvalidParameter for an invalid value, and for an attribute that topics, or topics of this type, lack.
 
-    A value with characters that XML 1.0 cannot hold is also invalid: no answer could show it.
+    A value with characters that XML 1.0 does not allow is also invalid, since no answer could show it.
     """
     known = {**TOPIC, **FIFO_TOPIC}
     for name, value in attributes.items():
@@ -144,12 +147,12 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
 
 
 def is_topic_attribute(name: str) -> bool:
-    """Returns whether SetTopicAttributes can change it: the type of a topic never changes."""
+    """Returns whether SetTopicAttributes can change the attribute. The type of a topic never changes."""
     return name in TOPIC or (name in FIFO_TOPIC and name != "FifoTopic")
 
 
 def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
-    """Raises InvalidParameter for a KMS key, with QUEUE_REFUSE_KMS."""
+    """Raises InvalidParameter for a KMS key if QUEUE_REFUSE_KMS is on."""
     if settings.queue_refuse_kms and attributes.get("KmsMasterKeyId"):
         raise InvalidParameter.named("KmsMasterKeyId", KMS_KEYS_REFUSED)
 
@@ -191,7 +194,7 @@ def show_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pending
 
 # --- subscriptions ---------------------------------------------------------------------------------------------------
 def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) -> None:
-    """Raises InvalidParameter for an attribute that subscriptions of the protocol lack, and for an invalid value."""
+    """Raises InvalidParameter for an invalid value, and for an attribute that the protocol's subscriptions lack."""
     for name, value in attributes.items():
         if name not in SUBSCRIPTION:
             raise InvalidParameter.named("AttributeName")
@@ -212,7 +215,7 @@ def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) 
 
 
 def check_redrive_policy(text: str) -> None:
-    """`{"deadLetterTargetArn": ARN of an SQS queue}`, or empty. Raises InvalidParameter."""
+    """Checks `{"deadLetterTargetArn": ARN of an SQS queue}`, or an empty text. Raises InvalidParameter."""
     if text == "":
         return
     policy = _decode_json(text)

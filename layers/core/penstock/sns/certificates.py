@@ -1,4 +1,4 @@
-"""Certificates of the keys that sign SNS messages, for programs that verify them: no credentials are needed."""
+"""Serves certificates of the keys that sign SNS messages. Programs that verify messages need no credentials."""
 
 import re
 
@@ -14,14 +14,17 @@ _KEY_ID = re.compile(r"[0-9a-f]{32}").fullmatch
 
 
 def is_certificate(method: str, path: str) -> bool:
-    """Returns whether the request asks for a certificate, which need not exist."""
+    """Returns whether the request asks for a certificate, which may not exist."""
     return (
         method == "GET" and path.endswith((".pem", "/cert")) and (path in CURRENT or _NAMED(path) is not None)
     )
 
 
 def find_certificate(path: str) -> Operation[HttpResponse]:
-    """Returns the certificate as PEM; 404 for a key that never existed, or was retired more than 30 days ago."""
+    """Returns the certificate as PEM.
+
+    The answer is 404 for an unknown key, and for one retired more than 30 days ago.
+    """
     named = _NAMED(path)
     if named is not None and not _KEY_ID(named[1]):
         return NOT_FOUND

@@ -1,14 +1,13 @@
-"""Delivery policies of SNS: how often HTTP(S) endpoints get messages, when failed deliveries are retried, and the
-content type.
+"""Delivery policies of SNS: how often HTTP(S) endpoints get messages, when deliveries are retried, the content type.
 
     check_delivery_policy(text)                        # SetSubscriptionAttributes, Subscribe
     check_topic_policy(text)                           # SetTopicAttributes, CreateTopic
     policy = effective_policy(subscription_text, topic_text)
     retry_delays(policy["healthyRetryPolicy"])         # [20.0, 20.0, 20.0]
 
-Pure functions. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies in
-the SNS Developer Guide. They name the members, the limits, the phases and both ends of the back-off. They show the
-curves in between only as a picture, so the formulas of the curves are ours. AWS adds jitter, Penstock does not.
+The functions are pure. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies
+in the SNS Developer Guide. They name the members, the limits, the phases and both ends of the back-off. They show the
+curves in between only as a picture, so the formulas of the curves are ours. AWS adds jitter; Penstock does not.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,13 +17,15 @@ import msgspec
 
 from .errors import InvalidParameter
 
-Policy = Mapping[str, Any]  # JSON; its members are checked before they are stored
+Policy = Mapping[str, Any]  # JSON whose members were checked before they were stored
 
 MOST_RETRY_SECONDS: Final = 3_600
-MOST_CHARACTERS: Final = 30_720  # our choice, as of an access policy; all members together have under 1,000
+MOST_CHARACTERS: Final = (
+    30_720  # our choice, as for an access policy; all members together have less than 1,000
+)
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
-# Member: least and greatest value.
+# The least and the greatest value of each member.
 _RETRY_LIMITS: Final[dict[str, tuple[int, int | None]]] = {
     "minDelayTarget": (1, MOST_RETRY_SECONDS),
     "maxDelayTarget": (1, MOST_RETRY_SECONDS),
@@ -35,7 +36,7 @@ _RETRY_LIMITS: Final[dict[str, tuple[int, int | None]]] = {
 }
 _THROTTLE_LIMITS: Final[dict[str, tuple[int, int | None]]] = {"maxReceivesPerSecond": (1, None)}
 _CURVES: Final = ("linear", "arithmetic", "geometric", "exponential")
-# "Creating an HTTP/S delivery policy"; the first three are also allowed for delivery that is not raw.
+# "Creating an HTTP/S delivery policy". Only the first three are allowed without raw delivery.
 _CONTENT_TYPES: Final = frozenset(
     {
         "text/plain", "application/json", "application/xml", "text/css", "text/csv", "text/html", "text/xml",
@@ -56,15 +57,15 @@ _DEFAULT_REQUEST: Final[Policy] = {"headerContentType": CONTENT_TYPE}
 
 
 def make_policy_error(reason: str) -> InvalidParameter:
-    """Returns the error for a policy that cannot be used."""
+    """Returns the error for a policy that is not valid."""
     return InvalidParameter.named(f"DeliveryPolicy: {reason}")
 
 
 # --- effective policies ----------------------------------------------------------------------------------------------
 def compute_effective_policy(subscription: str | None, topic: str | None) -> Policy:
-    """EffectiveDeliveryPolicy of a subscription: its sections, else the topic's, else AWS's defaults.
+    """Returns a subscription's EffectiveDeliveryPolicy: its own sections, the topic's, or AWS's defaults.
 
-    Both texts have been checked; None and an empty text stand for no policy.
+    Both texts have been checked. None and an empty text mean that there is no policy.
     """
     http = _read(topic).get("http") or {}
     own = {} if http.get("disableSubscriptionOverrides") else _read(subscription)
@@ -81,7 +82,7 @@ def compute_effective_policy(subscription: str | None, topic: str | None) -> Pol
 
 
 def compute_effective_topic_policy(topic: str | None) -> Policy:
-    """EffectiveDeliveryPolicy of a topic, which applies to subscriptions without a delivery policy."""
+    """Returns a topic's EffectiveDeliveryPolicy, which applies to subscriptions without a delivery policy."""
     http = _read(topic).get("http") or {}
     policy = compute_effective_policy(None, topic)
     answer: dict[str, object] = {
@@ -94,12 +95,12 @@ def compute_effective_topic_policy(topic: str | None) -> Policy:
 
 
 def show_policy(text: str) -> str:
-    """Returns the form in which a client reads a subscription's policy: without members that are null."""
+    """Returns a subscription's policy in the form that clients read, without members that are null."""
     return msgspec.json.encode(_remove_nulls(_read(text))).decode()
 
 
 def show_topic_policy(text: str) -> str:
-    """Returns the form in which a client reads a topic's policy: the same, with `disableSubscriptionOverrides`."""
+    """Returns a topic's policy in the form that clients read, which also has `disableSubscriptionOverrides`."""
     first = {"defaultHealthyRetryPolicy": None, "disableSubscriptionOverrides": False}  # in AWS's order
     http = _read(text).get("http") or {}
     return msgspec.json.encode({"http": _remove_nulls({**first, **http})}).decode()
@@ -114,7 +115,7 @@ def _remove_nulls(section: Policy) -> dict[str, object]:
 
 
 def retry_delays(retry: Policy) -> list[float]:
-    """Seconds before each retry, first to last: immediate, pre-backoff, backoff and post-backoff phase."""
+    """Returns the seconds before each retry, in the immediate, pre-backoff, backoff and post-backoff phases."""
     retries = {**DEFAULT_RETRY, **_drop_absent(retry)}
     shortest, longest = retries["minDelayTarget"], retries["maxDelayTarget"]
     at_once, early, late = (retries[f"num{phase}DelayRetries"] for phase in ("No", "Min", "Max"))
@@ -126,30 +127,30 @@ def retry_delays(retry: Policy) -> list[float]:
     return [0.0] * at_once + [float(shortest)] * early + curve + [float(longest)] * late
 
 
-# The share, 0 to 1, of the way from the shortest to the longest delay at retry i of 0..last. ratio: longest / shortest.
+# How far retry i of 0..last is, from 0 to 1, between the shortest and the longest delay. `ratio` is longest / shortest.
 _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
-    # equal steps
+    # The steps are equal.
     "linear": lambda i, last, _: i / last if last else 0.0,
-    # each step longer than the one before by the same amount
+    # Each step is longer than the previous one by the same amount.
     "arithmetic": lambda i, last, _: i * (i + 1) / (last * (last + 1)) if last else 0.0,
-    # each delay longer than the one before by the same factor
+    # Each delay is longer than the previous one by the same factor.
     "geometric": lambda i, last, ratio: (
         (ratio ** (i / last) - 1) / (ratio - 1) if last and ratio > 1 else 0.0
     ),
-    # each step twice the one before
+    # Each step is twice the previous one.
     "exponential": lambda i, last, _: (2**i - 1) / (2**last - 1) if last else 0.0,
 }
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_delivery_policy(text: str) -> None:
-    """A subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
+    """Checks a subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
     document = _check_object(_parse_given(text), "")
     _check_sections(document, "", "healthyRetryPolicy", "throttlePolicy", "requestPolicy")
 
 
 def check_topic_policy(text: str) -> None:
-    """A topic's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
+    """Checks a topic's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
     document = _check_object(_parse_given(text), "")
     _check_names(document, {"http"})
     http = _check_object(document.get("http"), "http")

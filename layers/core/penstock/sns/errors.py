@@ -1,7 +1,8 @@
-"""The errors of SNS. Codes and statuses: botocore's model `sns/2010-03-31`; ValidationError: Common Errors, SNS API
-reference. A class has the name of its Query code, prefixed with `Topic` if an SQS error has that name.
+"""The errors of SNS.
 
-SNS writes no `<Detail/>` into an XML error; `encode_error` in aws/codec/xml.py leaves it out.
+Codes and statuses are those of botocore's model `sns/2010-03-31`. ValidationError is in Common Errors of the SNS API
+reference. A class has the name of its Query code, prefixed with `Topic` if an SQS error has that name. SNS writes no
+`<Detail/>` into an XML error, so `encode_error` in aws/codec/xml.py omits it.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
@@ -28,7 +29,7 @@ class InvalidParameter(SnsError):
 
     @classmethod
     def named(cls, name: str, reason: str = "") -> "InvalidParameter":
-        """`Invalid parameter: TopicArn`, with a reason if AWS gives one."""
+        """Returns `Invalid parameter: TopicArn`, with a reason if AWS gives one."""
         return cls(f"Invalid parameter: {name} Reason: {reason}" if reason else f"Invalid parameter: {name}")
 
     def within(self, member: str) -> "InvalidParameter":
@@ -52,7 +53,7 @@ class ValidationError(SnsError):
 
     @classmethod
     def missing(cls, path: str) -> "ValidationError":
-        """A required member is absent: `Tags.1.Key`, which AWS writes `tags.1.member.key`."""
+        """Returns the error for a missing member. AWS writes `Tags.1.Key` as `tags.1.member.key`."""
         parts = [
             f"{part}.member" if part.isdigit() else part[:1].lower() + part[1:] for part in path.split(".")
         ]
@@ -67,7 +68,7 @@ class NotFound(SnsError):
 
 
 class TopicResourceNotFound(SnsError):
-    """Tags of a topic that does not exist."""
+    """The tags belong to a topic that does not exist."""
 
     json_type = "ResourceNotFoundException"
     query_code = "ResourceNotFound"
@@ -169,8 +170,10 @@ class UserError(SnsError):
 
 
 class Verification(SnsError):
-    """A wrong password of a phone number. The model gives the exception no other code than its own name, and a required
-    `Status`, "the status of the verification error", whose values it does not name: this one is our choice.
+    """The password of a phone number is wrong.
+
+    The model gives the exception its name as its only code, and requires a `Status`, "the status of the verification
+    error", without naming values: this value is our choice.
     """
 
     json_type = "VerificationException"
@@ -201,7 +204,7 @@ SNS_ERRORS: dict[str, type[SnsError]] = {
 }  # fmt: skip
 
 
-# SNS's own names of errors that all services share.
+# SNS's names of errors that all services share.
 SNS_NAMES: dict[type[AwsError], type[SnsError]] = {
     AccessDenied: AuthorizationError,
     InternalFailure: InternalError,

@@ -1,6 +1,6 @@
-"""The page for a browser that opens a SubscribeURL or an UnsubscribeURL: its button does the link's action.
+"""The page for a browser that opens a SubscribeURL or an UnsubscribeURL. Its button performs the link's action.
 
-The form posts to the address of the page, whose query string has all parameters.
+The form posts to the address of the page, whose query string contains all parameters.
 """
 
 from base64 import b64encode
@@ -19,7 +19,7 @@ _STYLE = (
 
 
 def _build_policy() -> bytes:
-    """What the page may load (nothing but its style), where its form may lead, and that no other page shows it."""
+    """Returns a policy that limits what the page loads, where its form leads, and which pages show it."""
     style = b64encode(sha256(_STYLE.encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; frame-ancestors 'none'; "

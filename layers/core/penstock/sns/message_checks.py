@@ -1,4 +1,4 @@
-"""The checks of Publish and PublishBatch before a message goes to the database."""
+"""Checks messages of Publish and PublishBatch before they go to the database."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -36,7 +36,7 @@ PROTOCOLS = (
 """Members of a message with MessageStructure `json`: protocols of subscriptions, and platforms of mobile apps."""
 
 RESERVED = ("AWS.SNS.", "AWS.MM.")
-"""Prefixes of attributes that control text messages and pushes of SNS, although SQS refuses them."""
+"""Prefixes of attributes that control text messages and pushes of SNS. SQS refuses these prefixes."""
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 # --- messages --------------------------------------------------------------------------------------------------------
 def check_message(request: sns.PublishRequest, target: Target) -> Operation[OutgoingMessage]:
-    """Returns the message of a Publish, checked and measured. Raises InvalidParameter, ParameterValueInvalid."""
+    """Checks and measures the message of a Publish. Raises InvalidParameter, ParameterValueInvalid."""
     characters = count_characters(request)
     return (yield from compute(lambda: make_message(request, target), characters))
 
@@ -57,7 +57,7 @@ def check_message(request: sns.PublishRequest, target: Target) -> Operation[Outg
 def check_entries(
     entries: Sequence[sns.PublishBatchRequestEntry], topic: TopicArn
 ) -> Operation[list[tuple[str, OutgoingMessage | sqs_errors.AwsError]]]:
-    """By the id of each entry: its message, or the error that refuses it.
+    """Returns the message of each entry, or the error that refuses it, by the entry's id.
 
     Raises ParameterValueInvalid for a bad attribute.
     """
@@ -70,7 +70,7 @@ def check_entries(
 
 
 def count_characters(entry: Entry) -> int:
-    """Characters of a message and of its attributes' values."""
+    """Returns the number of characters in a message and in the values of its attributes."""
     attributes = (entry.message_attributes or {}).values()
     return len(entry.message) + sum(len(attribute.string_value or "") for attribute in attributes)
 
@@ -78,7 +78,7 @@ def count_characters(entry: Entry) -> int:
 def make_message_or_error(
     entry: sns.PublishBatchRequestEntry, topic: TopicArn
 ) -> OutgoingMessage | sqs_errors.AwsError:
-    """Returns an entry's message, or the error that does not fail the other entries. Raises ParameterValueInvalid."""
+    """Returns an entry's message, or an error that fails only this entry. Raises ParameterValueInvalid."""
     try:
         return make_message(entry, topic)
     except errors.ParameterValueInvalid:
@@ -88,7 +88,7 @@ def make_message_or_error(
 
 
 def make_message(entry: Entry, target: Target) -> OutgoingMessage:
-    """Returns a message of a request, checked and measured. Raises InvalidParameter, ParameterValueInvalid."""
+    """Checks and measures a message of a request. Raises InvalidParameter, ParameterValueInvalid."""
     if not entry.message:
         raise errors.InvalidParameter.named("Empty message")
     if entry.subject is not None:
@@ -110,11 +110,11 @@ def make_message(entry: Entry, target: Target) -> OutgoingMessage:
 
 # --- parts of a message ----------------------------------------------------------------------------------------------
 def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
-    """Returns the text for each protocol. With MessageStructure `json` the message has a text for each protocol, or a
+    """Returns the text for each protocol. With MessageStructure `json` the message has texts by protocol, or a
     `default`.
 
-    `platform`: of the only mobile app that gets the message; with a text for it, the message needs no default. `string`
-    is what programs write for a message that is a text (aws-sdk-js 1368).
+    `platform` is that of the only mobile app that gets the message; with a text for it, the message needs no default.
+    Programs write the structure `string` for a message that is a text (aws-sdk-js 1368).
     """
     if entry.message_structure is None or entry.message_structure.lower() == "string":
         return {DEFAULT_TEXT: check_text(entry.message)}
@@ -138,24 +138,24 @@ def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
 
 
 def decode_text(member: msgspec.Raw | None) -> str | None:
-    """Returns a member that is a text, decoded."""
+    """Decodes a member that is a text."""
     return _text(member) if member is not None and bytes(memoryview(member)[:1]) == b'"' else None
 
 
 def check_text(text: str) -> str:
-    """Returns a text that SQS can carry. Raises InvalidParameter."""
+    """Checks that SQS can carry the text. Raises InvalidParameter."""
     apply_sqs_rule(validation.check_message_body, text, _refuse_text)
     return text
 
 
 def check_subject(text: str) -> None:
-    """1-99 characters, no line breaks or control characters (Publish, API reference)."""
+    """Checks a subject: 1-99 characters, no line breaks or control characters (Publish, API reference)."""
     if not 1 <= len(text) <= MOST_SUBJECT or not text.isprintable() or text != text.strip():
         raise errors.InvalidParameter.named("Subject")
 
 
 def check_attributes(given: dict[str, sns.MessageAttributeValue]) -> dict[str, MessageAttributeValue]:
-    """Returns the attributes in the form of SQS, whose rules apply, except that a Number.Array is no number.
+    """Returns the attributes in the form of SQS. SQS's rules apply, but a Number.Array is not a number.
 
     Raises ParameterValueInvalid.
     """
@@ -173,7 +173,7 @@ def check_attributes(given: dict[str, sns.MessageAttributeValue]) -> dict[str, M
 
 
 def check_ids(entry: Entry, topic: TopicArn) -> None:
-    """Group and deduplication id: well formed, and right for the type of topic. Raises InvalidParameter."""
+    """Checks the form of the group and deduplication ids, and that the topic allows them. Raises InvalidParameter."""
     group, deduplication = entry.message_group_id, entry.message_deduplication_id
     if topic.fifo and not group:
         raise group_required()
@@ -193,7 +193,7 @@ def check_ids(entry: Entry, topic: TopicArn) -> None:
 def apply_sqs_rule(
     check: Callable[[T], object], value: T, make_error: Callable[[str], sqs_errors.AwsError]
 ) -> None:
-    """Checks a value as SQS does. Raises SNS's error, with SQS's text, for a value that SQS refuses."""
+    """Checks a value as SQS does. If SQS refuses it, raises SNS's error with SQS's text."""
     try:
         check(value)
     except sqs_errors.AwsError as error:
@@ -201,7 +201,7 @@ def apply_sqs_rule(
 
 
 def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
-    """1-10 entries under distinct ids of 1-80 characters."""
+    """Checks a batch: 1-10 entries with distinct ids of 1-80 characters."""
     if not entries:
         raise errors.TopicEmptyBatchRequest
     if len(entries) > MOST_ENTRIES:
@@ -226,7 +226,7 @@ def make_default_error(platform: str | None) -> errors.InvalidParameter:
 
 
 def group_required() -> errors.InvalidParameter:
-    """Returns the error for a message without a group for a FIFO topic."""
+    """Returns the error for a message without a group on a FIFO topic."""
     return errors.InvalidParameter.named("The MessageGroupId parameter is required for FIFO topics")
 
 

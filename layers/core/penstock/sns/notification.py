@@ -1,13 +1,13 @@
-"""The messages that SNS sends: their JSON, and the text for the signature.
+"""Builds the messages that SNS sends: their JSON, and the text for the signature.
 
     Notification              for a queue or a URL; its UnsubscribeURL names the subscription, so it has two parts,
                               `head` and `tail`, with the subscription's ARN between them; that URL is not signed
     SubscriptionConfirmation  for a URL, which confirms with the Token or by a request to SubscribeURL
     UnsubscribeConfirmation   for an unsubscribed URL; the same token would subscribe it again
 
-Order of members, layout, texts and links are those of AWS's examples: a member a line, indented by two spaces, with a
-space before the colon, since some receivers compare messages as text. Sources: "Parsing message formats" and "Verifying
-the signatures of Amazon SNS messages" (SNS Developer Guide).
+The order of members, the layout, the texts and the links are those of AWS's examples: each member on its own line,
+indented by two spaces, with a space before the colon, since some receivers compare messages as text. Sources: "Parsing
+message formats" and "Verifying the signatures of Amazon SNS messages" (SNS Developer Guide).
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class TextSigner(Protocol):
 
 
 class SigningContext(NamedTuple):
-    """The facts common to one request's messages: signer, signature version, base of links, the certificate's URL."""
+    """The facts common to a request's messages: signer, signature version, base of links, the certificate's URL."""
 
     signer: TextSigner
     version: str
@@ -52,14 +52,17 @@ class EnvelopeParts(NamedTuple):
 
 
 def format_timestamp(at: datetime | None = None) -> str:
-    """Returns a time, by default now, in UTC, with milliseconds; never `.000`, which the Java SDK formats otherwise."""
+    """Formats a time, by default now, in UTC with milliseconds.
+
+    It avoids `.000`, which the Java SDK formats differently.
+    """
     moment = (at or datetime.now(UTC)).astimezone(UTC)
     milliseconds = max(1, moment.microsecond // 1000)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
 
 
 def build_string_to_sign(members: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """For each present member, in the order of names: its name, a line feed, its value, a line feed."""
+    """Joins names and values of the present members, in the order of names. A line feed follows each name and value."""
     return "".join(f"{name}\n{members[name]}\n" for name in names if name in members)
 
 
@@ -107,7 +110,7 @@ def build_head(members: Mapping[str, str], base_url: str) -> str:
 
 
 def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
-    """Returns the rest of an envelope, after the subscription's ARN. Each attribute is an object on a separate line."""
+    """Returns the rest of an envelope, after the subscription's ARN. Each attribute is on a separate line."""
     if not attributes:
         return '"\n}'
     shown = [
@@ -118,7 +121,7 @@ def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
 
 
 def build_lines(members: Mapping[str, str]) -> str:
-    """Members of an envelope in AWS's layout, without the brackets. Their names need no escapes."""
+    """Returns the lines of members in AWS's layout, without the brackets. Their names need no escapes."""
     return ",\n".join([f'  "{name}" : {_encode(value).decode()}' for name, value in members.items()])
 
 
@@ -130,7 +133,7 @@ def sign(members: dict[str, str], names: tuple[str, ...], signing: SigningContex
 
 
 def show_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, dict[str, str]]:
-    """Message attributes in an envelope's form; binary values are base64."""
+    """Converts message attributes to an envelope's form, where binary values are base64."""
     return {
         name: {
             "Type": value.data_type,

@@ -5,11 +5,11 @@ from typing import NamedTuple
 from penstock.sqs.types import MessageAttributeValue
 
 DEFAULT_TEXT = "*"
-"""The key for all protocols without a special text."""
+"""The key for all protocols without a separate text."""
 
 
 class OutgoingMessage(NamedTuple):
-    """A checked message. `texts` by protocol; `size`: bytes of the original message and its attributes."""
+    """A checked message. `texts` are by protocol. `size` counts bytes of the original message and its attributes."""
 
     message_id: str
     texts: dict[str, str]

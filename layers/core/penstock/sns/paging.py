@@ -1,4 +1,4 @@
-"""Tokens of the lists of Amazon SNS."""
+"""Tokens in the lists of Amazon SNS."""
 
 from collections.abc import Callable
 

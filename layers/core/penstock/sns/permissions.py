@@ -1,4 +1,4 @@
-"""SNS AddPermission and RemovePermission: statements of a topic's access policy under a label."""
+"""AddPermission and RemovePermission of SNS change statements of a topic's access policy under a label."""
 
 import msgspec
 
@@ -19,7 +19,7 @@ from .topics import describe_topic, read_stored_attributes
 
 
 def add_permission(request: sns.AddPermissionRequest, context: Context) -> Operation[None]:
-    """Allows other accounts some actions on the topic, under a label."""
+    """Allows other accounts to perform some actions on the topic, under a label."""
     arn = read_topic_arn(request.topic_arn, context)
     check_grant(request)
     while True:
@@ -32,7 +32,7 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Opera
 
 
 def remove_permission(request: sns.RemovePermissionRequest, context: Context) -> Operation[None]:
-    """Removes the statement with that label; a missing one is no error."""
+    """Removes the statement with this label. A missing statement is not an error."""
     arn = read_topic_arn(request.topic_arn, context)
     check_label(request.label)
     while True:
@@ -43,7 +43,7 @@ def remove_permission(request: sns.RemovePermissionRequest, context: Context) ->
 
 
 def read_policy(arn: TopicArn) -> Operation[tuple[str | None, Policy, Statements]]:
-    """Returns the policy's text as stored (None: the default), the policy and its statements. Raises NotFound."""
+    """Returns the stored text of the policy (None for the default), the policy and its statements. Raises NotFound."""
     old = read_stored_attributes((yield from describe_topic(arn))).get("Policy")
     policy: Policy = msgspec.json.decode(old or build_default_policy(arn))
     statements = policy.get("Statement", [])
@@ -77,7 +77,7 @@ def check_label(label: str) -> None:
 
 
 def check_grant(request: sns.AddPermissionRequest) -> None:
-    """Checks accounts (12 digits), topic actions, and that XML can show the label. Raises InvalidParameter."""
+    """Checks that accounts have 12 digits, that actions are a topic's, and that XML can show the label."""
     check_label(request.label)
     if not request.aws_account_ids or not all(map(is_account_id, request.aws_account_ids)):
         raise errors.InvalidParameter.named("AWSAccountId")

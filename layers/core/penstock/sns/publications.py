@@ -1,8 +1,8 @@
 """Messages of a topic in the database's form, with their envelopes and the facts for filter policies.
 
 A process caches the database's last answer for each topic: the signature version, and whether any subscription needs
-envelopes (raw delivery to queues needs none, and a signature is half of a Publish's cost). The call that publishes
-checks both against the database, so a stale entry costs a second call and nothing else.
+envelopes. Raw delivery to queues needs none, and a signature takes half of the time of a Publish. The call that
+publishes checks both against the database, so a stale entry only costs a second call.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ NO_ENVELOPE = "none"
 MOST_RAW_ATTRIBUTES = 10  # with more attributes raw delivery fails, and a dead-letter queue gets the envelope
 
 ENVELOPED = frozenset((DEFAULT_TEXT, "sqs", "http", "https", "email-json", "lambda", "firehose"))
-"""Protocols whose messages have envelopes; phones, mobile apps and e-mail get only the text."""
+"""Protocols whose messages have envelopes. Phones, mobile apps and e-mail get only the text."""
 
 Attributes = Mapping[str, MessageAttributeValue]
 Contents = dict[str, dict[str, str]]
@@ -39,7 +39,7 @@ _json = msgspec.json.Encoder()
 
 # --- signature versions ----------------------------------------------------------------------------------------------
 class TopicCache:
-    """The database's last answers about topics; `Environment.cache` has one cache for the process."""
+    """The database's last answers about topics. `Environment.cache` has one such cache for the process."""
 
     __slots__ = ("_versions", "_without_envelope")
 
@@ -48,11 +48,11 @@ class TopicCache:
         self._without_envelope: set[str] = set()
 
     def signature_version(self, topic: str) -> str:
-        """Returns the topic's version in this process's cache; 1, AWS's default, if unknown."""
+        """Returns the topic's version in this process's cache. An unknown version is 1, AWS's default."""
         return self._versions.get(topic, "1")
 
     def learn_signature_version(self, topic: str, version: str) -> str:
-        """Stores the version that the database answered, which also means that a subscription needs envelopes."""
+        """Stores the version that the database answered. It means that a subscription needs envelopes."""
         if len(self._versions) >= MOST_TOPICS:
             self._versions.clear()
         self._versions[topic] = version
@@ -78,9 +78,9 @@ class TopicCache:
 class Publication(msgspec.Struct, omit_defaults=True):
     """A message to publish, in the form of `queue.publish_messages`.
 
-    `contents`, by protocol (`*`: the others): the text as it is, `raw`, and the parts of its envelope, `head`, `tail`
-    and `opening` (`notification.EnvelopeParts`). `facts`: the facts for filter policies, by their scope,
-    MessageAttributes or MessageBody. `trace`: the trace header of the request. `request_bytes`: the size of all
+    `contents` has, by protocol (`*` for the others), the plain text as `raw`, and the parts of its envelope as `head`,
+    `tail` and `opening` (`notification.EnvelopeParts`). `facts` has the facts for filter policies by their scope,
+    MessageAttributes or MessageBody. `trace` is the trace header of the request. `request_bytes` is the size of all
     messages and attributes of the request together, which the topic limits.
     """
 
@@ -111,7 +111,7 @@ def encode_publications(
 def make_contents(
     topic: TopicArn, message: OutgoingMessage, version: str, context: Context
 ) -> Operation[Contents]:
-    """By protocol: the text itself, and the parts of its envelope, if it has one."""
+    """Returns, by protocol, the text itself and the parts of its envelope, if it has one."""
     if version == NO_ENVELOPE:
         return {protocol: {"raw": text} for protocol, text in message.texts.items()}
     envelope: Callable[[str, str, str, str | None, str, Attributes], notification.EnvelopeParts]
@@ -156,6 +156,6 @@ def encode_publication(
 
 
 def encode_body_facts(text: str) -> bytes | None:
-    """Returns the facts for a policy on the body, as JSON; None if the body is no JSON object."""
+    """Returns the facts for a policy on the body, as JSON, or None if the body is not a JSON object."""
     facts = find_body_facts(text)
     return None if facts is None else _json.encode(facts)

@@ -29,18 +29,18 @@ from .publications import NO_ENVELOPE, TopicCache, encode_publications
 from .targets import Recipient, find_target, read_topic_arn
 from .topics import describe_topic, read_stored_attributes
 
-MOST_BYTES = 1_048_576  # of a topic's MaximumMessageSize, which is compared in SQL
+MOST_BYTES = 1_048_576  # the limit of a topic's MaximumMessageSize, which SQL compares
 TOO_LONG = "MessageTooLong"  # the code that queue.publish_messages returns
 
 ERRORS: Mapping[str, Callable[[], errors.SnsError]] = {
     TOO_LONG: make_length_error,
     "DeduplicationIdRequired": make_deduplication_error,
 }
-"""By the code of the column `error`: the error of one message of several."""
+"""The error of one message of several, by the code of the column `error`."""
 
 
 def publish(request: sns.PublishRequest, context: Context) -> Operation[sns.PublishResult]:
-    """Publishes one message. The answer comes after the commit."""
+    """Publishes one message. The answer follows the commit."""
     target = find_target(request, context)
     message = yield from check_message(request, target)
     if isinstance(target, Recipient):
@@ -58,9 +58,9 @@ def publish(request: sns.PublishRequest, context: Context) -> Operation[sns.Publ
 
 
 def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operation[sns.PublishBatchResult]:
-    """Publishes up to ten messages in one transaction; refused messages fail individually.
+    """Publishes up to ten messages in one transaction. Refused messages fail individually.
 
-    But an invalid attribute, or a missing group or deduplication id, fails the call.
+    An invalid attribute, or a missing group or deduplication id, fails the whole call.
     """
     topic = read_topic_arn(request.topic_arn, context)
     entries = request.publish_batch_request_entries
@@ -88,7 +88,9 @@ def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operati
         yield from describe_topic(topic)
         return result
     rows = yield from store(topic, [message for _, message in accepted], size, context)
-    if any(row.error == TOO_LONG for row in rows):  # then all: the whole request is too long
+    if any(
+        row.error == TOO_LONG for row in rows
+    ):  # the whole request is too long, so all rows have this error
         raise errors.TopicBatchRequestTooLong
     for (name, _), row in zip(accepted, rows, strict=True):
         report_entry(result, name, row)
@@ -98,7 +100,7 @@ def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operati
 def store(
     topic: TopicArn, messages: Sequence[OutgoingMessage], size: int, context: Context
 ) -> Operation[list[PublishedRow]]:
-    """Signs and stores the messages; repeats this if the database answers that the topic's signature version differs.
+    """Signs and stores the messages. Repeats this if the database answers with another signature version.
 
     Raises NotFound, and Throttled beyond QUOTA_DELIVERIES.
     """
@@ -110,10 +112,10 @@ def store(
             (yield from encode_publications(topic, messages, version, size, context)),
             (str(topic), version),
             merge_key=str(topic),
-            size_bytes=2 * size,  # each message as it is, and in its envelope
+            size_bytes=2 * size,  # each message has its text, and an envelope with the text
         )
         published = sorted(rows)
-        first, *_ = published  # these three are errors of all messages
+        first, *_ = published  # all messages have one of these three errors
         if first.error == "NotFound":
             raise errors.NotFound
         if first.error == TOO_MANY_DELIVERIES:
@@ -145,5 +147,5 @@ def build_failed_entry(name: str, error: sqs_errors.AwsError) -> sns.BatchResult
 
 
 def format_sequence_number(number: int | None) -> str | None:
-    """20 digits, rising within a FIFO topic."""
+    """Returns 20 digits, which rise within a FIFO topic."""
     return None if number is None else f"{number:020d}"

@@ -3,8 +3,8 @@
 A key is an RSA-2048 private key with its self-signed certificate. The database stores it, and all processes and
 functions share it. Only this module imports `cryptography`, in the functions that sign.
 
-Version 1 is RSA with SHA-1, version 2 with SHA-256, both PKCS #1 v1.5, in base64 ("Verifying the signatures of Amazon
-SNS messages", SNS Developer Guide). `benchmarks.costs.notifications` of commit 82fb1cae measured its cost.
+Version 1 is RSA with SHA-1, version 2 is RSA with SHA-256, both PKCS #1 v1.5, in base64 ("Verifying the signatures of
+Amazon SNS messages", SNS Developer Guide). `benchmarks.costs.notifications` of commit 82fb1cae measured its cost.
 """
 
 from base64 import b64encode
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 KEY_BITS = 2048
 CERTIFICATE_DAYS = 3650
-COMMON_NAME = "sns.amazonaws.com"  # AWS's name in most regions; its SDK for Java 2 requires it
+COMMON_NAME = "sns.amazonaws.com"  # AWS's name in most regions, which its SDK for Java 2 requires
 
 
 class NewSigningKey(NamedTuple):
-    """A new key in its stored form: an id of 32 hex digits, and two PEM texts."""
+    """A new key in the form to store: an id of 32 hex digits, and two PEM texts."""
 
     key_id: str
     private_key: bytes
@@ -29,14 +29,14 @@ class NewSigningKey(NamedTuple):
 
 
 class Signer:
-    """Signs with one key. Raises ValueError for a PEM that holds no key."""
+    """Signs with one key. Raises ValueError for a PEM without a key."""
 
     __slots__ = ("_key", "certificate_path", "key_id")
 
     def __init__(self, key_id: str, private_key: bytes) -> None:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
-        # The key was valid when Penstock created it; another validation takes 40 ms of every cold start.
+        # The key was valid when Penstock created it. Another validation would add 40 ms to every cold start.
         key = load_pem_private_key(private_key, None, unsafe_skip_rsa_key_validation=True)
         self._key: RSAPrivateKey = key  # type: ignore[assignment]
         self.key_id = key_id
@@ -52,7 +52,7 @@ class Signer:
 
 
 class SigningKeyCache:
-    """A process's cache: the signing key, until a time of `monotonic`, and a new key to offer the database."""
+    """The cache of a process: the signing key, when it expires (`monotonic`), and a new key to offer the database."""
 
     __slots__ = ("_offer", "_until", "signer")
 
@@ -62,26 +62,29 @@ class SigningKeyCache:
         self._offer: NewSigningKey | None = None
 
     def fresh(self, now: float) -> Signer | None:
-        """Returns the key, until the next check for another one is due."""
+        """Returns the key unless the next check is due."""
         return self.signer if now < self._until else None
 
     def keep(self, signer: Signer, until: float) -> None:
         self.signer, self._until, self._offer = signer, until, None
 
     def offer(self) -> NewSigningKey:
-        """Returns a new key; concurrent requests of the process offer the same one, since creating it takes 50 ms."""
+        """Returns a new key.
+
+        Concurrent requests of the process offer the same one, since a key takes 50 ms to create.
+        """
         if self._offer is None:
             self._offer = make_key()
         return self._offer
 
 
 def build_certificate_path(key_id: str) -> str:
-    """Returns the path at which a certificate is served."""
+    """Returns the path of a certificate."""
     return f"/SimpleNotificationService-{key_id}.pem"
 
 
 def make_key() -> NewSigningKey:
-    """Returns a key with its certificate: one PEM block, line feeds only."""
+    """Creates a key with its certificate: one PEM block, with line feeds only."""
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415

@@ -1,6 +1,7 @@
-"""The key that signs SNS messages: the first signing process creates it, all processes read it once a minute.
+"""The key that signs SNS messages. The first signing process creates it; all processes read it once a minute.
 
-After a rotation a process may sign with the old key for up to a minute; its certificate is served for 30 more days.
+After a rotation a process may sign with the old key for up to a minute. The service serves the old certificate for 30
+more days.
 """
 
 import logging
@@ -48,7 +49,7 @@ def add_key(made: NewSigningKey, encryption_key: str, *, rotate: bool) -> Operat
 
 
 def decrypt_private_key(key: SigningKeyRow, encryption_key: str) -> bytes:
-    """Returns the private key, as PEM. Raises InternalFailure when another encryption key encrypted it."""
+    """Returns the private key as PEM. Raises InternalFailure if it was encrypted with another encryption key."""
     private_key = bytes(key.private_key)
     if not key.sealed:
         return private_key

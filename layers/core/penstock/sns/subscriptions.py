@@ -1,4 +1,4 @@
-"""Subscriptions: subscribe, confirm, list, describe, change, unsubscribe."""
+"""Subscribes, confirms, lists, describes, changes and unsubscribes."""
 
 import re
 import secrets
@@ -42,7 +42,7 @@ from .topics import LARGE_MESSAGES, describe_topic
 
 PAGE = 100
 CONFIRMED_BY_ENDPOINT = frozenset(("http", "https", "email", "email-json"))
-"""Protocols whose endpoints confirm a subscription; the others' are confirmed at once (Subscribe, API reference)."""
+"""Protocols whose endpoints confirm a subscription. Other subscriptions are active at once (API reference)."""
 
 PENDING = "pending confirmation"
 PENDING_IN_LISTS = "PendingConfirmation"
@@ -62,12 +62,12 @@ _FUNCTION = re.compile(
 _STREAM = re.compile(
     r"arn:aws[a-z-]*:firehose:[a-z0-9-]+:[0-9]{12}:deliverystream/[A-Za-z0-9_.-]{1,64}"
 ).fullmatch
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]{1,576}").fullmatch  # required, says Subscribe
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]{1,576}").fullmatch  # Subscribe requires it
 _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 
 
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:
-    """Subscribes an endpoint: at once, or, for URLs and e-mail, after its confirmation."""
+    """Subscribes an endpoint. URLs and e-mail first have to confirm; others are active at once."""
     topic = read_topic_arn(request.topic_arn, context)
     attributes = topic_attributes.format_booleans(request.attributes or {})
     try:
@@ -80,7 +80,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
         yield from check_platform_endpoint(endpoint, context)
     token = confirmation = None
     if request.protocol in CONFIRMED_BY_ENDPOINT:
-        token = secrets.token_hex(80)  # AWS's have 300 to 400 characters of hex
+        token = secrets.token_hex(80)  # AWS's tokens have 300 to 400 hex characters
         confirmation = yield from envelopes.build_confirmation(topic, token, context)
     yield from check_quota("subscriptions", None, context, errors.SubscriptionLimitExceeded)
     queues = list_dead_letter_queues(attributes) + ([endpoint] if request.protocol == "sqs" else [])
@@ -101,7 +101,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
 
 
 def make_error(code: str) -> errors.SnsError:
-    """Returns the typed error for a code that SQL returned."""
+    """Returns the error for a code that SQL returned."""
     if code == "SubscriptionExists":
         return errors.InvalidParameter.named(
             "Attributes", "Subscription already exists with different attributes"
@@ -122,7 +122,7 @@ def confirm_subscription(
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
     if authenticates and is_anonymous(context):
         raise errors.AuthorizationError("AuthenticateOnUnsubscribe is for signed requests only.")
-    # Penstock made no token of another form, and SQL finds no subscription for an empty one.
+    # Penstock creates no token of another form, and SQL finds no subscription for an empty one.
     token = request.token if _TOKEN(request.token) else ""
     (row,) = yield from Call(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
     if row.error is not None:
@@ -131,7 +131,7 @@ def confirm_subscription(
 
 
 def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[None]:
-    """Ends a subscription; a missing one is no error. A URL gets a message with which it can confirm again."""
+    """Ends a subscription. A missing subscription is not an error. A URL gets a message to confirm it again."""
     arn = request.subscription_arn
     topic = find_topic(arn, context)
     rows = yield from Call(DESCRIBE_SUBSCRIPTION, (arn,))
@@ -159,7 +159,7 @@ def is_anonymous(context: Context) -> bool:
 def list_subscriptions(
     request: sns.ListSubscriptionsRequest, context: Context
 ) -> Operation[sns.ListSubscriptionsResult]:
-    """Returns the account's subscriptions, 100 a page."""
+    """Returns the account's subscriptions, 100 on a page."""
     found, token = yield from page(None, request.next_token, context)
     return sns.ListSubscriptionsResult(subscriptions=found, next_token=token)
 
@@ -167,7 +167,7 @@ def list_subscriptions(
 def list_subscriptions_by_topic(
     request: sns.ListSubscriptionsByTopicRequest, context: Context
 ) -> Operation[sns.ListSubscriptionsByTopicResult]:
-    """Returns a topic's subscriptions, 100 a page."""
+    """Returns a topic's subscriptions, 100 on a page."""
     topic = read_topic_arn(request.topic_arn, context)
     found, token = yield from page(str(topic), request.next_token, context)
     if not found:
@@ -178,7 +178,7 @@ def list_subscriptions_by_topic(
 def page(
     topic: str | None, token: str | None, context: Context
 ) -> Operation[tuple[list[sns.Subscription], str | None]]:
-    """One page, and the token of the next one."""
+    """Returns one page, and the token of the next one."""
     after = paging.read_token(token, is_subscription_id)
     rows = yield from Call(LIST_SUBSCRIPTIONS, (context.account_id, context.region, topic, after, PAGE + 1))
     more = paging.make_token(rows[PAGE - 1].subscription_id) if len(rows) > PAGE else None
@@ -208,14 +208,14 @@ def get_subscription_attributes(
 def set_subscription_attributes(
     request: sns.SetSubscriptionAttributesRequest, context: Context
 ) -> Operation[None]:
-    """Changes one attribute; a missing or empty value removes it."""
+    """Changes one attribute. A missing or empty value removes it."""
     arn, name = request.subscription_arn, request.attribute_name
     value = topic_attributes.format_booleans({name: request.attribute_value or ""})[name]
     error: str | None = "Changed"
     while error == "Changed":
         found = yield from describe_subscription(arn, context)
         stored = _text.decode(found.attributes)
-        given = value if value or name not in NEEDS_VALUE else "null"  # as AWS writes it
+        given = value if value or name not in NEEDS_VALUE else "null"  # AWS writes it so
         topic_attributes.check_subscription_attributes({name: given}, found.protocol)
         changed = {key: given for key, given in {**stored, name: value}.items() if given}
         new = encode_jsonb({name: value or None})
@@ -239,7 +239,7 @@ def list_dead_letter_queues(attributes: Mapping[str, str]) -> list[str]:
 
 
 def build_limits(context: Context) -> tuple[int, int]:
-    """Returns the most filter policies of a topic and of an account."""
+    """Returns the maximum number of filter policies of a topic and of an account."""
     settings = context.environment.settings
     return settings.sns_topic_filter_policies, settings.sns_account_filter_policies
 
@@ -294,7 +294,7 @@ ENDPOINTS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "lambda": (_FUNCTION, "Invalid parameter: Lambda endpoint ARN"),
     "firehose": (_STREAM, "Invalid parameter: Firehose endpoint ARN"),
 }
-"""By protocol: the form of its endpoints, and the error text for others; AWS's text for `sms`, else ours."""
+"""The form of endpoints by protocol, and the error text for others. The text for `sms` is AWS's, the rest is ours."""
 
 FIFO_QUEUE = "FIFO SQS Queues can not be subscribed to standard SNS topics"
 
@@ -323,7 +323,7 @@ def find_topic(arn: str, context: Context) -> TopicArn:
 
 
 def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Context) -> str:
-    """Returns the endpoint, which must fit its protocol. Raises InvalidParameter. A queue may be in another region."""
+    """Checks that the endpoint fits its protocol. Raises InvalidParameter. A queue may be in another region."""
     if protocol == "sqs":
         queue = parse_queue_arn(endpoint)
         if queue is None or not context.environment.settings.serves(queue.region):
@@ -357,7 +357,7 @@ def check_function(protocol: str, endpoint: str, context: Context) -> None:
 
 
 def check_url(protocol: str, endpoint: str) -> None:
-    """Raises InvalidParameter for a text that is no URL of the protocol."""
+    """Raises InvalidParameter for a text that is not a URL of the protocol."""
     if not endpoint.startswith(f"{protocol}://"):
         raise errors.InvalidParameter.named("Endpoint must match the specified protocol")
     if not is_url(endpoint):
@@ -365,7 +365,7 @@ def check_url(protocol: str, endpoint: str) -> None:
 
 
 def is_url(text: str) -> bool:
-    """Returns whether the text is a URL that a worker can post to; the worker checks the address when it connects."""
+    """Returns whether a worker can post to the URL. The worker checks the address when it connects."""
     try:
         parts = urlsplit(text)
         return (
@@ -380,7 +380,7 @@ def is_url(text: str) -> bool:
 
 
 def compile_filter(attributes: Mapping[str, str]) -> str | None:
-    """Returns the filter policy as SQL evaluates it. Raises InvalidParameter."""
+    """Returns the filter policy in the form that SQL evaluates. Raises InvalidParameter."""
     policy = attributes.get("FilterPolicy")
     return (
         compile_policy(policy, attributes.get("FilterPolicyScope", "MessageAttributes")) if policy else None

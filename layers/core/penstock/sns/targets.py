@@ -20,7 +20,10 @@ ArnT = TypeVar("ArnT", TopicArn, PlatformArn)
 
 
 class Recipient(NamedTuple):
-    """The only receiver of a message: a phone number, or a mobile app's endpoint (its ARN). `platform`: the app's."""
+    """The only receiver of a message: a phone number, or the ARN of a mobile app's endpoint.
+
+    `platform` is the app's.
+    """
 
     protocol: str
     destination: str
@@ -52,7 +55,7 @@ def read_phone_number(request: sns.PublishRequest) -> Recipient:
 
 
 def read_recipient(target: str, topic: str | None, context: Context) -> Recipient:
-    """Returns the endpoint that a Publish names. Raises InvalidParameter, also if the request names a topic too."""
+    """Returns the endpoint that a Publish names. Raises InvalidParameter, also if the request names a topic, too."""
     arn = read_arn(parse_endpoint_arn, "TargetArn", target, context)
     if topic:
         raise errors.InvalidParameter.named("TargetArn")

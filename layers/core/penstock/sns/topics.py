@@ -1,4 +1,4 @@
-"""Topics: create, list, describe, change, tag, delete; data protection policies."""
+"""Creates, lists, describes, changes, tags and deletes topics. Refuses data protection policies."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _TAG = re.compile(r"[\w\s.:/=+@-]*").fullmatch
 
 
 def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation[sns.CreateTopicResult]:
-    """Creates a topic, or finds an existing one with every given attribute and tag."""
+    """Creates a topic, or returns an existing one that has every given attribute and tag."""
     attributes = topic_attributes.format_booleans(request.attributes or {})
     fifo = attributes.get("FifoTopic") == "true"
     if not is_topic_name(request.name) or request.name.endswith(".fifo") != fifo:
@@ -45,7 +45,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
     except errors.InvalidParameter as refused:
         raise refused.within("Attributes") from refused
     if not fifo:
-        attributes.pop("FifoTopic", None)  # repeats the name, also for an existing topic
+        attributes.pop("FifoTopic", None)  # it repeats the name, also for an existing topic
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
         raise make_data_protection_error()
@@ -61,12 +61,12 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
 
 
 def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Operation[None]:
-    """Deletes a topic and its subscriptions; a missing topic is no error."""
+    """Deletes a topic and its subscriptions. A missing topic is not an error."""
     yield from Call(DROP_TOPIC, (str(read_topic_arn(request.topic_arn, context)),))
 
 
 def list_topics(request: sns.ListTopicsRequest, context: Context) -> Operation[sns.ListTopicsResult]:
-    """Returns the account's topics, 100 a page."""
+    """Returns the account's topics, 100 on a page."""
     after = paging.read_token(request.next_token, is_topic_name)
     rows = yield from Call(LIST_TOPICS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListTopicsResult(
@@ -86,7 +86,7 @@ def get_topic_attributes(
 
 
 def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Context) -> Operation[None]:
-    """Changes one attribute; a missing or empty value removes it."""
+    """Changes one attribute. A missing or empty value removes it."""
     arn = read_topic_arn(request.topic_arn, context)
     name = request.attribute_name
     value = topic_attributes.format_booleans({name: request.attribute_value or ""})[name]
@@ -103,12 +103,12 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
         raise errors.NotFound
 
 
-# The rule is that of SetTopicAttributes (API reference); the text is ours.
+# The rule is that of SetTopicAttributes (API reference). The text is ours.
 LARGE_MESSAGES = (
     "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
 )
 
-# Attributes that cannot be empty: the value to check if a request removes the attribute.
+# Attributes that cannot be empty. The value is checked if a request removes the attribute.
 DEFAULTS: Mapping[str, str] = {
     "TracingConfig": "PassThrough",
     "SignatureVersion": "1",
@@ -123,7 +123,7 @@ DEFAULTS: Mapping[str, str] = {
 
 # --- tags ------------------------------------------------------------------------------------------------------------
 def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation[sns.TagResourceResult]:
-    """Adds tags; an existing tag gets the new value."""
+    """Adds tags. An existing tag gets the new value."""
     arn = read_topic_arn(request.resource_arn, context)
     tags = check_tags(request.tags)
     (row,) = yield from Call(TAG_TOPIC, (str(arn), encode_jsonb(tags), topic_attributes.MAXIMUM_TAGS))
@@ -132,9 +132,9 @@ def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation
 
 
 def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Operation[sns.UntagResourceResult]:
-    """Removes tags; a missing tag is no error."""
+    """Removes tags. A missing tag is not an error."""
     arn = read_topic_arn(request.resource_arn, context)
-    # No tag has such a key, and PostgreSQL has no texts with NUL.
+    # No tag has such a key, and PostgreSQL cannot store texts with NUL.
     if any(encode_text(key) is None for key in request.tag_keys):
         raise errors.InvalidParameter.named("TagKeys")
     (row,) = yield from Call(UNTAG_TOPIC, (str(arn), request.tag_keys))
@@ -155,7 +155,7 @@ def list_tags_for_resource(
 
 
 def check_tags(tags: Sequence[sns.Tag]) -> dict[str, str]:
-    """At most 50; keys of 1-128, values of up to 256 characters; no key twice.
+    """Checks tags: at most 50, keys of 1-128 and values of up to 256 characters, no key twice.
 
     Raises InvalidParameter, TagLimitExceeded.
     """
@@ -173,7 +173,7 @@ def check_tags(tags: Sequence[sns.Tag]) -> dict[str, str]:
 
 
 def raise_tag_error(error: str | None) -> None:
-    """Raises the error whose code a SQL function returned."""
+    """Raises the error for a code that a SQL function returned."""
     if error is not None:
         raise errors.TagLimitExceeded if error == "TagLimitExceeded" else errors.TopicResourceNotFound
 
@@ -182,7 +182,7 @@ def raise_tag_error(error: str | None) -> None:
 def get_data_protection_policy(
     request: sns.GetDataProtectionPolicyRequest, context: Context
 ) -> Operation[sns.GetDataProtectionPolicyResult]:
-    """Returns an empty policy: no topic has one."""
+    """Returns an empty policy, since no topic has one."""
     yield from describe_topic(read_topic_arn(request.resource_arn, context))
     return sns.GetDataProtectionPolicyResult()
 
@@ -190,13 +190,13 @@ def get_data_protection_policy(
 def put_data_protection_policy(
     request: sns.PutDataProtectionPolicyRequest, context: Context
 ) -> Operation[None]:
-    """Refused, as by AWS for new customers ("Message data protection availability change", SNS Developer Guide)."""
+    """Refuses the policy, as AWS does for new customers ("Message data protection availability change")."""
     yield from describe_topic(read_topic_arn(request.resource_arn, context))
     raise make_data_protection_error()
 
 
 def make_data_protection_error() -> errors.AuthorizationError:
-    """Returns the error for data protection policies; its text is ours."""
+    """Returns the error for data protection policies. Its text is ours."""
     return errors.AuthorizationError("Message data protection is not available to new customers.")
 
 

@@ -1,8 +1,8 @@
 """Requests and results of the SNS actions: the members of botocore's model `sns/2010-03-31`, under its names.
 
-A member without a default is required. Limits are the model's, and the gateway checks them. Lists and maps are wrapped
-(`Tags.member.1.Key`), except message attributes, whose entries have a `Name` and a `Value`. Binary values are base64
-text in requests and in these types.
+A member without a default is required. The limits are those of the model, and the gateway checks them. Lists and maps
+are wrapped (`Tags.member.1.Key`), except message attributes, whose entries have a `Name` and a `Value`. Binary values
+are base64 text in requests and in these types.
 """
 
 from typing import Annotated, Literal
@@ -38,7 +38,7 @@ LanguageCode = Literal[
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 class MessageAttributeValue(Result):
-    """A message attribute. The model requires DataType; the check of the attribute answers when it is missing."""
+    """A message attribute. The model requires DataType. If it is missing, the check of the attribute answers."""
 
     data_type: str = ""
     string_value: str | None = None
@@ -62,7 +62,7 @@ class Topic(Result):
 
 
 class Subscription(Result):
-    """A subscription in a list; its ARN is `PendingConfirmation` until it is confirmed."""
+    """A subscription in a list. Its ARN is `PendingConfirmation` until the endpoint confirms it."""
 
     subscription_arn: str
     owner: str
@@ -72,7 +72,7 @@ class Subscription(Result):
 
 
 class BatchResultErrorEntry(Result):
-    """The error of one entry of a batch; `code` is the Query error code."""
+    """The error of one entry of a batch. `code` is the Query error code."""
 
     id: str
     sender_fault: bool

@@ -1,9 +1,9 @@
 """Attributes of queues: their names, values and defaults, and the selection of a request.
 
-Penstock keeps the strings that the client sent: Terraform and other tools wait until they read back the values that
-they set. But it stores booleans in lower case: AWS accepts `True`, the result of Python's `str`. Sources: CreateQueue,
-SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of docs/compatibility.md. `archive`,
-`archive_seconds`, `history` and `paused` are Penstock's and belong only to the REST API.
+Penstock stores the strings that the client sent: Terraform and other tools wait until they read back the values that
+they set. Only booleans are stored in lower case: AWS accepts `True`, the result of Python's `str`. Sources:
+CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of docs/compatibility.md.
+AWS does not have `archive`, `archive_seconds`, `history` and `paused`; only the REST API accepts them.
 """
 
 import json
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 Check = Callable[[str], bool]
 
-# Bytes of a policy (Developer Guide, "Amazon SQS policy quotas"). Every other value is shorter.
+# The maximum bytes of a policy (Developer Guide, "Amazon SQS policy quotas"). Every other value is shorter.
 LONGEST_VALUE = 8_192
-MOST_BRACKETS = 500  # a policy of 20 statements has 100
+MOST_BRACKETS = 500  # a policy with 20 statements has 100
 
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
 
@@ -48,7 +48,7 @@ def _accept_only(*values: str) -> Check:
 
 
 def is_access_policy(value: str) -> bool:
-    """Returns an object; its Statement, if present, is an object or a list of objects (IAM's grammar of policies)."""
+    """Returns whether the value is an object whose Statement, if present, is an object or a list of objects (IAM)."""
     policy = {} if value == "" else _decode_json(value)
     statement = policy.get("Statement", []) if isinstance(policy, dict) else None
     return isinstance(statement, dict) or (
@@ -72,7 +72,7 @@ STANDARD: Mapping[str, Check] = {
     "VisibilityTimeout": _limit_range(0, 43_200),
     "Policy": is_access_policy,
     "RedrivePolicy": _accept_any_value,  # parse_redrive_policy has its own errors
-    "RedriveAllowPolicy": _accept_any_value,  # likewise
+    "RedriveAllowPolicy": _accept_any_value,  # parse_redrive_allow_policy has its own errors
     "KmsMasterKeyId": _accept_any_value,
     "KmsDataKeyReusePeriodSeconds": _limit_range(60, 86_400),
     "SqsManagedSseEnabled": _is_boolean,
@@ -119,10 +119,11 @@ MESSAGE_SYSTEM = frozenset(
 def check_queue_attributes(
     attributes: Mapping[str, str], fifo: bool, *, creating: bool = False, extensions: bool = False
 ) -> dict[str, str]:
-    """Returns the attributes of a CreateQueue (`creating`) or SetQueueAttributes, checked; booleans in lower case.
+    """Checks attributes of CreateQueue (`creating`) or SetQueueAttributes. Returns them with booleans in lower case.
 
     Raises InvalidAttributeName for an attribute that does not exist, cannot be written or is not for this type of
-    queue; InvalidAttributeValue for a value out of range; InvalidParameterValue for an invalid redrive policy.
+    queue. Raises InvalidAttributeValue for a value out of range, and InvalidParameterValue for an invalid redrive
+    policy.
     """
     known = {**STANDARD, **(FIFO if fifo else {}), **(EXTENSIONS if extensions else {})}
     for name, value in attributes.items():
@@ -141,14 +142,14 @@ def check_queue_attributes(
 def _is_for_fifo(name: str, creating: bool) -> bool:
     """Returns whether AWS's error for this attribute on a standard queue says that it belongs to FIFO queues.
 
-    It does not for FifoQueue, nor, when a queue is created, for ContentBasedDeduplication (reports of users).
+    AWS does not say so for FifoQueue and, when a queue is created, for ContentBasedDeduplication (reports of users).
     """
     unknown = {"FifoQueue", "ContentBasedDeduplication"} if creating else {"FifoQueue"}
     return name in FIFO and name not in unknown
 
 
 def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
-    """Raises UnsupportedOperation for a KMS key, with QUEUE_REFUSE_KMS."""
+    """Raises UnsupportedOperation for a KMS key if QUEUE_REFUSE_KMS is on."""
     if settings.queue_refuse_kms and attributes.get("KmsMasterKeyId"):
         raise UnsupportedOperation(KMS_KEYS_REFUSED)
 
@@ -156,7 +157,7 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
 def build_defaults(
     fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES
 ) -> dict[str, str]:
-    """Defaults of attributes. Seconds and bytes as in AWS's reference."""
+    """Returns the defaults of attributes. Seconds and bytes are those of AWS's reference."""
     values = {
         "DelaySeconds": "0",
         "MaximumMessageSize": "1048576",
@@ -177,9 +178,9 @@ def build_defaults(
 
 
 def add_implied(values: Mapping[str, str]) -> dict[str, str]:
-    """Returns the attributes to set and their consequences: a queue has one kind of encryption at a time.
+    """Returns the attributes to set and their consequences. A queue has one kind of encryption at a time.
 
-    A KMS key turns SSE-SQS off; SSE-SQS removes the key. The reuse period is removed together with the key. Source:
+    A KMS key turns SSE-SQS off, and SSE-SQS removes the key. Removing the key also removes the reuse period. Source:
     Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
     """
     if values.get("KmsMasterKeyId"):
@@ -190,7 +191,7 @@ def add_implied(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def show_attributes(stored: Mapping[str, str]) -> dict[str, str]:
-    """Returns a queue's attributes in the form of GetQueueAttributes. It shows a reuse period only with a KMS key."""
+    """Returns a queue's attributes in the form of GetQueueAttributes. The reuse period appears only with a KMS key."""
     values = {name: value for name, value in stored.items() if name not in EXTENSIONS}
     if "KmsMasterKeyId" in values:
         values.setdefault("KmsDataKeyReusePeriodSeconds", DEFAULT_KEY_REUSE_SECONDS)
@@ -200,17 +201,17 @@ def show_attributes(stored: Mapping[str, str]) -> dict[str, str]:
 
 
 def make_unknown_error(name: str) -> AwsError:
-    """SQS's text for a name that is not an attribute of this queue."""
+    """Returns the error for a name that is not an attribute of this queue."""
     return InvalidAttributeName(f"Unknown Attribute {name}.")
 
 
 def make_fifo_error(name: str) -> AwsError:
-    """SQS's text for an attribute of FIFO queues on a standard queue."""
+    """Returns the error for an attribute of FIFO queues on a standard queue."""
     return InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.")
 
 
 def make_value_error(name: str) -> AwsError:
-    """SQS's text for a value that the attribute cannot have."""
+    """Returns the error for a value that the attribute cannot have."""
     return InvalidAttributeValue(f"Invalid value for the parameter {name}.")
 
 
@@ -228,7 +229,7 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
             "You can use one type of server-side encryption (SSE) at one time. "
             "You can either enable KMS SSE or SQS SSE."
         )
-    # For an existing queue, queue.set_queue_attributes also checks the attributes that the queue has.
+    # For an existing queue, queue.set_queue_attributes also checks its present attributes.
     scope = attributes.get("DeduplicationScope", "queue" if creating else "messageGroup")
     if attributes.get("FifoThroughputLimit") == "perMessageGroupId" and scope != "messageGroup":
         raise make_scope_error()
@@ -240,19 +241,19 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
 
 # --- redrive policies ------------------------------------------------------------------------------------------------
 class RedrivePolicy(msgspec.Struct, frozen=True):
-    """After `maximum_receive_count` receives (1-1000) a message moves to the queue of this ARN."""
+    """A redrive policy. After `maximum_receive_count` receives (1-1000) a message moves to the queue with this ARN."""
 
     dead_letter_target_arn: str
     maximum_receive_count: int
 
     def shares_account_and_region(self, source_arn: str) -> bool:
-        """Returns whether source and target have the same account and region, which is required."""
+        """Returns whether source and target have the same account and region, as AWS requires."""
         target, source = parse_queue_arn(self.dead_letter_target_arn), parse_queue_arn(source_arn)
         return target is not None and source is not None and target[:2] == source[:2]
 
 
 class RedriveAllowPolicy(msgspec.Struct, frozen=True):
-    """Which queues may name this one as their dead-letter queue: `allowAll`, `denyAll` or `byQueue`."""
+    """Says which queues may use this one as their dead-letter queue: `allowAll`, `denyAll` or `byQueue`."""
 
     permission: str
     source_queue_arns: tuple[str, ...]
@@ -303,7 +304,7 @@ def _check_target(arn: str, fifo: bool, text: str) -> None:
 
 
 def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
-    """Returns the policy, or None for an empty text, which removes it. At most 10 source queues, only for `byQueue`."""
+    """Parses the policy. Returns None for an empty text, which removes it. Only `byQueue` has sources, at most 10."""
     if text == "":
         return None
     policy = _decode_json(text)
@@ -327,12 +328,12 @@ def _make_allow_policy_error(text: str) -> AwsError:
 
 
 def make_policy_error(parameter: str, text: str, reason: str) -> AwsError:
-    """SQS's text for an invalid policy, with the reason."""
+    """Returns the error for an invalid policy, with the reason."""
     return InvalidParameterValue(f"Value {text} for parameter {parameter} is invalid. Reason: {reason}")
 
 
 def _decode_json(text: str) -> Any:
-    """Returns the parsed text; None if it is no JSON, or nested too deeply for a later parser (PostgreSQL's)."""
+    """Parses JSON. Returns None for another text, and for JSON that is nested too deeply for PostgreSQL."""
     if text.count("[") + text.count("{") > MOST_BRACKETS:
         return None
     try:
@@ -343,7 +344,7 @@ def _decode_json(text: str) -> Any:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 class AttributeSelection(msgspec.Struct, frozen=True):
-    """The attributes that a request names: all, or these names, or names with one of these prefixes."""
+    """The attributes that a request selects: all, these names, or names with one of these prefixes."""
 
     everything: bool = False
     names: frozenset[str] = frozenset()
@@ -357,7 +358,7 @@ class AttributeSelection(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> bool:
-        """Whether the selection needs counts of the queue's messages."""
+        """Returns whether the selection needs counts of the queue's messages."""
         return self.everything or not self.names.isdisjoint(COUNTS)
 
     def pick(self, attributes: Mapping[str, V]) -> dict[str, V]:
@@ -372,7 +373,7 @@ ALL_ATTRIBUTES = AttributeSelection(everything=True)
 def check_attribute_names(
     names: Sequence[str] | None, known: frozenset[str] = READABLE
 ) -> AttributeSelection:
-    """AttributeNames of GetQueueAttributes; `All` is every one. Raises InvalidAttributeName."""
+    """Reads AttributeNames of GetQueueAttributes. `All` selects every attribute. Raises InvalidAttributeName."""
     if not names:
         return NO_ATTRIBUTES
     requested = frozenset(names)
@@ -383,12 +384,12 @@ def check_attribute_names(
 
 
 def check_system_attribute_names(*lists: Sequence[str] | None) -> AttributeSelection:
-    """AttributeNames and MessageSystemAttributeNames of ReceiveMessage together. Raises InvalidAttributeName."""
+    """Joins AttributeNames and MessageSystemAttributeNames of ReceiveMessage. Raises InvalidAttributeName."""
     return check_attribute_names([name for names in lists for name in names or ()], MESSAGE_SYSTEM)
 
 
 def select_message_attributes(names: Iterable[str] | None) -> AttributeSelection:
-    """MessageAttributeNames of ReceiveMessage: names, `All`, `.*`, `*`, and `bar.*` for all that start with `bar`."""
+    """Reads MessageAttributeNames of ReceiveMessage: names, `All`, `.*`, `*`, and `bar.*` for the prefix `bar`."""
     if not names:
         return NO_ATTRIBUTES
     requested = frozenset(names)

@@ -1,8 +1,7 @@
 """DeleteMessage and DeleteMessageBatch.
 
-On a standard queue an old handle is no error: a consumer may have received the message again or deleted it (API
-reference of DeleteMessage). A FIFO queue refuses a handle after its visibility timeout, even if the message was
-received again.
+A standard queue accepts an old handle: a consumer may have received the message again or deleted it (API reference of
+DeleteMessage). A FIFO queue refuses a handle after its visibility timeout, even if the message was received again.
 """
 
 from penstock.context import Context
@@ -34,7 +33,7 @@ def delete_message(request: DeleteMessageRequest, context: Context) -> Operation
 def delete_message_batch(
     request: DeleteMessageBatchRequest, context: Context
 ) -> Operation[DeleteMessageBatchResult]:
-    """Deletes up to ten messages; invalid handles fail individually."""
+    """Deletes up to ten messages. Invalid handles fail individually."""
     validation.check_batch(request.entries, "DeleteMessageBatchRequestEntry")
     queue = context.queue(request.queue_url)
     result = DeleteMessageBatchResult()
@@ -64,7 +63,7 @@ def delete(queue: ResolvedQueue, receipt_handles: list[ReceiptHandle]) -> Operat
     arn = queue.arn
     rows = yield from BatchCall(DELETE_MESSAGES, receipt_handles, merge_key=queue.merge_key)
     if queue.is_fifo:
-        yield Wake(arn, 1, Woken.FOR_MORE)  # the next messages of their groups, if any, may be received now
+        yield Wake(arn, 1, Woken.FOR_MORE)  # consumers may now receive the next messages of these groups
     outcomes = [row.outcome for row in (sorted(rows) if len(rows) > 1 else rows)]
     yield from handles.check_outcomes(arn, outcomes)
     yield Deleted(arn, outcomes.count("deleted"))

@@ -1,8 +1,8 @@
-"""MD5 digests and sizes of messages, which the SDKs recompute and check.
+"""MD5 digests and sizes of messages. SDKs compute the digests, too, and compare them.
 
-Source: "Calculating the MD5 message digest for message attributes" in the SQS Developer Guide. Sorted by name, each
-attribute adds its name, its data type and its value, each preceded by its length in four bytes, big endian; one byte
-before the value gives the transport type: 1 for text (String and Number), 2 for Binary.
+Source: "Calculating the MD5 message digest for message attributes" in the SQS Developer Guide. Attributes are sorted by
+name. Each adds its name, its data type and its value, each after its length in four bytes, big endian. One byte before
+the value is the transport type: 1 for text (String and Number), 2 for Binary.
 """
 
 from base64 import b64decode
@@ -17,7 +17,7 @@ _TEXT, _BINARY = b"\x01", b"\x02"
 
 
 def compute_attributes_md5(attributes: Mapping[str, MessageAttributeValue]) -> str:
-    """MD5OfMessageAttributes (or of system attributes). The values have passed `validation`."""
+    """Computes MD5OfMessageAttributes (or of system attributes). `validation` has checked the values."""
     digest = md5(usedforsecurity=False)
     for name in sorted(attributes):
         value = attributes[name]
@@ -30,7 +30,7 @@ def compute_attributes_md5(attributes: Mapping[str, MessageAttributeValue]) -> s
 
 
 def size_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> int:
-    """Bytes that the attributes add to the size of the message: names, types and (decoded) values."""
+    """Returns how many bytes the attributes add to the message: names, types and (decoded) values."""
     return sum(
         len(name.encode()) + len(value.data_type.encode()) + len(encode_value(value))
         for name, value in attributes.items()
@@ -38,7 +38,7 @@ def size_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> int:
 
 
 def encode_value(value: MessageAttributeValue) -> bytes:
-    """Returns the value as bytes: text in UTF-8, or the decoded base64 text."""
+    """Returns the value as bytes: a text in UTF-8, or the decoded base64 text."""
     if value.string_value is not None:
         return value.string_value.encode()
     return b64decode(value.binary_value or "")

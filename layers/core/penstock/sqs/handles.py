@@ -30,7 +30,7 @@ def check_outcomes(arn: str, outcomes: list[str]) -> Operation[None]:
 
 
 def find_outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
-    """Returns the error for a handle that is no longer valid; None if the calling operation handles the outcome.
+    """Returns the error for a handle that is no longer valid, or None if the calling operation handles the outcome.
 
     A handle of a deleted queue is not valid for a new queue of the same name.
     """
@@ -44,7 +44,7 @@ def find_outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
 
 
 def make_handle_error(handle: str) -> errors.AwsError:
-    """Returns the error, in AWS's words, for a text that is no handle of this queue; it truncates long texts."""
+    """Returns AWS's error for a text that is not a handle of this queue. It truncates long texts."""
     return errors.ReceiptHandleIsInvalid(
         f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.'
     )

@@ -1,6 +1,6 @@
 """Shows messages of a queue without receiving them: the endpoint `/_aws/sqs/messages` (QUEUE_PEEK_ENDPOINT).
 
-It has the form that LocalStack documents ("Developer endpoints" of its page on SQS) and test suites use: a
+Its form is the one that LocalStack documents ("Developer endpoints" of its page on SQS) and that test suites use: a
 ReceiveMessage with all attributes, which changes no message.
 """
 
@@ -16,17 +16,18 @@ from .types import Message, PeekRequest, ReceiveMessageResult
 
 MOST_MESSAGES = 1_000
 MOST_BYTES = 8 * 1_048_576
-MOST_GROWTH = 7  # by escapes in a function's result
+MOST_GROWTH = 7  # escapes in a function's result cause it
 
-# In place of a receipt handle: a message that was not received cannot be deleted.
+# Replaces the receipt handle, since a client cannot delete a message that it did not receive.
 NOT_RECEIVED = "NOT-RECEIVED"
 
 
 def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
-    """Returns the visible messages, then those in flight, then the delayed ones, each in the order of their arrival.
+    """Returns visible messages, then those in flight, then delayed ones, each in the order of their arrival.
 
-    At most 1,000, with at most 8 MiB of bodies and attributes, from a Lambda function a seventh of its longest answer;
-    at least one (our choice: the answer is not streamed). Raises QueueDoesNotExist.
+    The maximum is 1,000 messages with 8 MiB of bodies and attributes; for a Lambda function it is a seventh of its
+    longest answer. At least one message is returned (our choice, since the answer is not streamed). Raises
+    QueueDoesNotExist.
     """
     queue = context.queue(request.queue_url)
     limit = context.http.response_limit
@@ -47,14 +48,14 @@ def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMe
 
 
 def _read_rows(arn: str, state: str, most: int, most_bytes: int) -> Operation[list[PeekedRow]]:
-    """Up to `most` rows of `queue.peek_messages`, and none after `most_bytes`."""
+    """Reads up to `most` rows of `queue.peek_messages`. Stops after `most_bytes`."""
     if most <= 0 or most_bytes <= 0:
         return []
     return (yield from Call(PEEK_MESSAGES, (arn, state, None, most, most_bytes)))
 
 
 def as_received(row: PeekedRow) -> ReceivedRow:
-    """Returns a peeked message in the form of a received one; its place in the queue is unknown."""
+    """Converts a peeked message to the form of a received one. Its place in the queue is unknown."""
     return ReceivedRow(
         error=None,
         wait_seconds=None,

@@ -1,7 +1,7 @@
-"""AddPermission and RemovePermission: statements of a queue's access policy under a label.
+"""AddPermission and RemovePermission change statements of a queue's access policy under a label.
 
-An operation reads the policy, changes it, and writes it back. If another request changed it meanwhile, the operation
-begins again.
+An operation reads the policy, changes it, and writes it back. It starts again if another request changed the policy
+meanwhile.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from . import validation
 from .queues import describe
 from .types import AddPermissionRequest, RemovePermissionRequest
 
-Policy = dict[str, Any]  # JSON from users, with unknown members
+Policy = dict[str, Any]  # JSON of users, which may have unknown members
 Statements = list[Policy]
 
-# The actions that a queue's owner may permit to others (AddPermission, API reference); `*` means all of them.
+# The actions that a queue's owner may permit to others (AddPermission, API reference). `*` means all of them.
 GRANTABLE = (
     "SendMessage",
     "ReceiveMessage",
@@ -38,7 +38,7 @@ _attributes = msgspec.json.Decoder(dict[str, str])
 
 
 def add_permission(request: AddPermissionRequest, context: Context) -> Operation[None]:
-    """Allows other accounts some actions on the queue, under a label."""
+    """Allows other accounts to perform some actions on the queue, under a label."""
     arn = context.queue_arn(request.queue_url)
     validation.check_label(request.label)
     check_grant(request)
@@ -55,7 +55,7 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Operation
 
 
 def remove_permission(request: RemovePermissionRequest, context: Context) -> Operation[None]:
-    """Removes the statement of that label."""
+    """Removes the statement with this label."""
 
     def remove_statement(statements: Statements) -> Statements:
         left = [one for one in statements if one.get("Sid") != request.label]
@@ -84,7 +84,7 @@ def change_policy(arn: str, change: Callable[[Statements], Statements], context:
 
 
 def apply_change(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:
-    """Returns the text of the changed policy; None if no statement remains."""
+    """Returns the text of the changed policy, or None if no statement remains."""
     empty = {"Version": "2008-10-17", "Id": f"{arn}/SQSDefaultPolicy"}
     policy: Policy = msgspec.json.decode(old) if old else empty
     statements = policy.get("Statement", [])
@@ -93,7 +93,7 @@ def apply_change(arn: str, old: str | None, change: Callable[[Statements], State
 
 
 def grant(arn: str, request: AddPermissionRequest) -> Policy:
-    """Returns the statement in SQS's form: a single value is a string, several are a list."""
+    """Returns the statement in SQS's form: a single value is a string, several values are a list."""
     principals = [f"arn:aws:iam::{account}:root" for account in request.aws_account_ids]
     actions = [f"SQS:{action}" for action in request.actions]
     return {
@@ -111,7 +111,10 @@ def unwrap_single(values: list[str]) -> str | list[str]:
 
 
 def check_grant(request: AddPermissionRequest) -> None:
-    """Checks that accounts are 12 digits and actions can be granted. Raises InvalidParameterValue and others."""
+    """Checks that accounts have 12 digits and that the owner may grant the actions.
+
+    Raises InvalidParameterValue and others.
+    """
     if not request.aws_account_ids:
         raise errors.MissingParameter.named("AWSAccountIds")
     if not request.actions:

@@ -42,18 +42,18 @@ from .types import (
 )
 
 LONGEST_PAGE = 1000
-# A subscription was added while a policy was evaluated for the existing ones.
+# A request added a subscription while the policy was evaluated for the existing ones.
 SUBSCRIPTIONS_CHANGED = "SubscriptionsChanged"
-LONGEST_TOKEN = 1_024  # characters; a longer text is truncated and thus invalid
+LONGEST_TOKEN = 1_024  # characters; the service truncates a longer text, which makes it invalid
 
 _log = logging.getLogger(__name__)
 _string_map = msgspec.json.Decoder(dict[str, str])
 
 
 def create_queue(request: CreateQueueRequest, context: Context) -> Operation[CreateQueueResult]:
-    """Creates a queue. An existing one is no error if it has every given attribute."""
+    """Creates a queue, or returns an existing one that has every given attribute."""
     supplied = request.attributes or {}
-    # The suffix .fifo without this attribute is an error (botocore 3058).
+    # A name with the suffix .fifo requires this attribute (botocore 3058).
     fifo = supplied.get("FifoQueue", "").lower() == "true"
     validation.check_queue_name(request.queue_name, fifo=fifo)
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True)
@@ -65,7 +65,7 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Operation[Cre
 def make_queue(
     name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
 ) -> Operation[bool]:
-    """Creates a queue unless it exists (False). Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
+    """Creates a queue, and returns False if it exists. Raises QueueNameExists, QueueDeletedRecently and others."""
     settings = context.environment.settings
     attributes.check_key(supplied, settings)
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
@@ -86,7 +86,7 @@ def make_queue(
     )
     if row.error is not None:
         raise make_sql_error(row.error, row.detail)
-    # Other accounts may have subscriptions of a former queue of this name.
+    # Other accounts may have subscriptions of an earlier queue with this name.
     if row.created and "Policy" in non_empty:
         yield from change_attributes(row.arn, {"Policy": non_empty["Policy"]}, context)
     if row.created and context.region != settings.queue_region and not settings.queue_regions:
@@ -96,7 +96,7 @@ def make_queue(
 
 @lru_cache(maxsize=64)
 def _tell_of_region(region: str, own: str) -> None:
-    """Logs once a process and region, since a client of another region does not find the queue."""
+    """Logs once for each process and region that a client of another region does not find the queue."""
     _log.warning(
         "a queue was made in another region than QUEUE_REGION, which commands, REST, SQL and the console show",
         extra={"region": region, "queue_region": own},
@@ -124,7 +124,7 @@ def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[Ge
 
 
 def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQueuesResult]:
-    """URLs of the account's queues, in pages if the request names a page size."""
+    """Returns the URLs of the account's queues, in pages if the request names a page size."""
     validation.check_range("MaxResults", request.max_results)
     limit = request.max_results or LONGEST_PAGE
     prefix, after = request.queue_name_prefix or "", read_token(request.next_token)
@@ -145,7 +145,7 @@ def make_token(name: str) -> str:
 
 
 def read_token(token: str | None) -> str | None:
-    """Returns the name in a token. Raises InvalidParameterValue for a text that is no token."""
+    """Returns the name in a token. Raises InvalidParameterValue for another text."""
     if token is None:
         return None
     try:
@@ -182,7 +182,7 @@ def is_content_deduplicated(queue: QueueRow) -> bool:
 
 
 def show_queue_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
-    """Returns a queue's attributes in the client's form. Times are seconds since 1970; counts may be missing."""
+    """Converts a queue's attributes to the client's form. Times are seconds since 1970. Counts are optional."""
     values = attributes.show_attributes(_string_map.decode(queue.attributes))
     values["QueueArn"] = arn
     values["CreatedTimestamp"] = str(queue.created_at_ms // 1000)
@@ -195,7 +195,7 @@ def show_queue_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
 
 
 def set_queue_attributes(request: SetQueueAttributesRequest, context: Context) -> Operation[None]:
-    """Changes at least one attribute; an empty value removes a policy."""
+    """Changes at least one attribute. An empty value removes a policy."""
     arn = context.queue_arn(request.queue_url)
     if not request.attributes:
         raise errors.MissingParameter.named("Attribute.Name")
@@ -204,7 +204,7 @@ def set_queue_attributes(request: SetQueueAttributesRequest, context: Context) -
 
 
 def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> Operation[None]:
-    """Stores checked attributes; empty ones are removed. Raises QueueDoesNotExist, InvalidParameterValue."""
+    """Stores checked attributes, and removes those that are empty. Raises QueueDoesNotExist, InvalidParameterValue."""
     attributes.check_key(values, context.environment.settings)
     yield from check_dead_letter_queue(arn, values)
     implied = attributes.add_implied(values)
@@ -221,9 +221,9 @@ def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> 
 
 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:
-    """Raises InvalidParameterValue if RedrivePolicy names no queue, or a queue that this one (`arn`) may not use.
+    """Checks that RedrivePolicy names a queue that this one (`arn`) may use. Raises InvalidParameterValue.
 
-    This takes a separate database call: policies are set rarely, and the other queue may change later anyway.
+    This takes a separate database call: clients rarely set policies, and the other queue may change later anyway.
     """
     text = values.get("RedrivePolicy", "")
     policy = attributes.parse_redrive_policy(text, arn.endswith(".fifo"))
@@ -247,7 +247,7 @@ def purge_queue(request: PurgeQueueRequest, context: Context) -> Operation[None]
 
 
 def purge(arn: str, context: Context) -> Operation[int]:
-    """Deletes every message and returns how many. Raises QueueDoesNotExist and PurgeQueueInProgress."""
+    """Deletes every message and returns their number. Raises QueueDoesNotExist and PurgeQueueInProgress."""
     interval = context.environment.settings.queue_purge_interval_seconds
     (row,) = yield from Call(PURGE_MESSAGES, (arn, interval))
     if row.error is not None:

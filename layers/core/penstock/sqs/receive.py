@@ -27,7 +27,7 @@ _system = msgspec.json.Decoder(dict[str, str])
 
 
 def receive_message(request: ReceiveMessageRequest, context: Context) -> Operation[ReceiveMessageResult]:
-    """Receives up to ten messages; waits for the first one if the request or the queue says so."""
+    """Receives up to ten messages. Waits for the first one if the request or the queue says so."""
     queue = context.queue(request.queue_url)
     validation.check_range("MaxNumberOfMessages", request.max_number_of_messages)
     validation.check_range("VisibilityTimeout", request.visibility_timeout)
@@ -63,9 +63,9 @@ def build_receive(
     context: Context,
     attempt_id: str | None = None,
 ) -> Receive[ReceivedRow]:
-    """Returns the effect that receives messages, within the limits of messages in flight and of the answer.
+    """Returns the effect that receives messages, within the limits for messages in flight and for the answer.
 
-    None: the queue's value.
+    A value of None means that the queue's value applies.
     """
     return Receive(
         RECEIVE_MESSAGES,
@@ -82,10 +82,10 @@ def build_receive(
 def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRow]]:
     """Returns the messages of a receive.
 
-    Raises QueueDoesNotExist, also if the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot
-    be repeated. At the limit of messages in flight, a receive that does not wait raises OverLimit on a standard queue,
-    and other receives retry each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas"). Raises
-    ResponseTooLarge at the end of the wait if all available messages are too long for the answer.
+    At the limit for messages in flight, a receive that does not wait raises OverLimit on a standard queue. Other
+    receives retry each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas"). Raises
+    QueueDoesNotExist, also if the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot be
+    repeated; ResponseTooLarge at the end of the wait if all available messages are too long for the answer.
     """
     began, deadline = monotonic(), None
     while True:
@@ -94,7 +94,7 @@ def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRo
             yield Received(receive.queue.arn, messages)
             return messages
         if header.error not in ("OverLimit", "ResponseTooLarge"):
-            yield Wake(receive.queue.arn, ALL_WAITERS)  # they also find it deleted
+            yield Wake(receive.queue.arn, ALL_WAITERS)  # other receives also learn that the queue is deleted
             raise make_sql_error(header.error, receive.attempt_id)
         if deadline is None:
             deadline = began + _count_seconds_to_try(receive, header)
@@ -121,7 +121,7 @@ def build_message(
     system: attributes.AttributeSelection,
     user: attributes.AttributeSelection,
 ) -> Message:
-    """Returns a delivery in the client's form, with this receipt handle and the selected attributes."""
+    """Converts a delivery to the client's form, with this receipt handle and the selected attributes."""
     answer = Message(
         message_id=row.message_id,
         receipt_handle=receipt_handle,
@@ -139,9 +139,9 @@ def build_message(
 
 
 def build_system_attributes(row: ReceivedRow, queue: ResolvedQueue) -> dict[str, str]:
-    """Returns the message's system attributes, all of them. Times are milliseconds since 1970, as text.
+    """Returns all system attributes of the message. Times are milliseconds since 1970, as text.
 
-    SenderId is the queue's account, since the sender is not stored (our choice). In a dead-letter queue
+    SenderId is the queue's account, since the service does not store the sender (our choice). In a dead-letter queue
     ApproximateReceiveCount continues: it counts "across all queues" (ReceiveMessage, API reference).
     """
     values = {

@@ -1,8 +1,8 @@
 """SendMessage and SendMessageBatch.
 
-The operation refuses an invalid message before it stores any; of a batch, it stores the valid ones.
-`queue.send_messages` checks the conditions that depend on the queue (size limit, deduplication), in the call that
-stores the messages.
+The operation refuses an invalid message before it stores any; it stores the valid messages of a batch.
+`queue.send_messages` checks the conditions that depend on the queue (size limit, deduplication) in the call that stores
+the messages.
 """
 
 from collections.abc import Sequence
@@ -35,13 +35,13 @@ from .types import (
 
 _json = msgspec.json.Encoder()
 
-WHOLE_CALL = ("QueueDoesNotExist", "DeduplicationIdRequired")  # errors of rows that are errors of a batch
+WHOLE_CALL = ("QueueDoesNotExist", "DeduplicationIdRequired")  # errors of rows that refuse the whole batch
 
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
 
 
 class AcceptedMessage(NamedTuple):
-    """A message that passed its checks: the stored parts, and the digests of the answer."""
+    """A message that passed its checks, with the stored parts and the digests of the answer."""
 
     stored: SendEntry
     body_md5: str
@@ -50,10 +50,10 @@ class AcceptedMessage(NamedTuple):
 
 
 def send_message(request: SendMessageRequest, context: Context) -> Operation[SendMessageResult]:
-    """Stores one message. The answer comes after the commit."""
+    """Stores one message. The answer follows the commit."""
     queue = context.queue(request.queue_url)
     longest = count_minimum_bytes(request) if request.message_attributes else len(request.message_body)
-    validation.check_message_size(longest)  # before megabytes are encoded
+    validation.check_message_size(longest)  # this check comes before megabytes are encoded
     checked = partial(check_message, request, queue.arn, context.trace_header)
     message = yield from compute(checked, longest, LONG_DIGEST_BYTES)
     size = message.stored.size_bytes
@@ -77,15 +77,16 @@ def send_message(request: SendMessageRequest, context: Context) -> Operation[Sen
 def send_message_batch(
     request: SendMessageBatchRequest, context: Context
 ) -> Operation[SendMessageBatchResult]:
-    """Stores up to ten messages in one transaction; refused messages fail individually.
+    """Stores up to ten messages in one transaction. Refused messages fail individually.
 
-    But in a batch for a FIFO queue, a message without a group, or without a required deduplication id, fails all.
+    On a FIFO queue, one message without a group, or without a required deduplication id, fails the whole batch.
     """
     validation.check_batch(request.entries, "SendMessageBatchRequestEntry")
     queue = context.queue(request.queue_url)
     if queue.is_fifo and any(entry.message_group_id is None for entry in request.entries):
         raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
-    validation.check_batch_size(sum(map(count_minimum_bytes, request.entries)))  # likewise
+    # this check comes before megabytes are encoded
+    validation.check_batch_size(sum(map(count_minimum_bytes, request.entries)))
     trace = context.trace_header
     checked = [(entry, check_entry(entry, queue.arn, trace)) for entry in request.entries]
     validation.check_batch_size(
@@ -113,7 +114,7 @@ def check_deduplication_ids(
 ) -> Operation[None]:
     """Raises InvalidParameterValue if an entry has no deduplication id and the queue derives none.
 
-    If no entry has an id, and all were accepted, the call that stores them reports this for all of them.
+    If no entry has an id, and all were accepted, the call that stores them reports the error instead.
     """
     given = sum(entry.message_deduplication_id is not None for entry in entries)
     if given < len(entries) and (given > 0 or accepted < len(entries)):
@@ -125,7 +126,7 @@ def check_deduplication_ids(
 def store(
     queue: ResolvedQueue, messages: Sequence[AcceptedMessage], async_commit: bool = False
 ) -> Operation[list[SentRow]]:
-    """Appends messages in order to one queue; returns a row each. It raises no errors: the rows have them."""
+    """Appends messages in order to one queue. Returns one row for each. Rows contain errors; none is raised."""
     entries = [message.stored for message in messages]
     sizes = [entry.size_bytes for entry in entries]
     rows = yield from BatchCall(
@@ -137,7 +138,7 @@ def store(
 
 
 def report_sent(queue: ResolvedQueue, rows: Sequence[SentRow], sizes: Sequence[int]) -> Operation[None]:
-    """Reports which messages of these sizes were added to the queue, if the queue exists."""
+    """Reports the sizes of the messages that were added to the queue, if the queue exists."""
     if rows[0].error != "QueueDoesNotExist":
         added = [size for size, row in zip(sizes, rows, strict=True) if row.is_new]
         yield Sent(queue.arn, len(added), added)
@@ -160,17 +161,19 @@ def check_entry(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMes
 
 
 def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> AcceptedMessage:
-    """Returns a message of a request to the queue `arn`, checked and measured. Raises the typed errors of `validation`.
+    """Checks and measures a message of a request to the queue `arn`. Raises the errors of `validation`.
 
-    It does not check the size: in a batch, one long message makes the whole batch too long. `trace_header`: the
-    AWSTraceHeader of a message without this attribute.
+    It does not check the size, since in a batch one long message makes the whole batch too long. `trace_header` is the
+    AWSTraceHeader for a message without this attribute.
     """
     fifo = arn.endswith(".fifo")
     text = entry.message_body
-    body = validation.encode_text(text) or validation.check_message_body(text)  # which raises the error
+    body = validation.encode_text(text) or validation.check_message_body(
+        text
+    )  # check_message_body raises the error
     size = len(body)
     if size > LONG_BODY_BYTES:
-        # This frees the text: one copy is enough while the message waits in a batch.
+        # This frees the text. One copy is enough while the message waits in a batch.
         entry.message_body = text = ""
     attributes = attributes_md5 = system = system_md5 = None
     if entry.message_attributes:
@@ -194,7 +197,7 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
 
 
 def check_system_attributes(entry: Entry, trace_header: str | None) -> bytes:
-    """Returns the system attributes to store: the trace header, and the group (tenant) of a standard queue's message.
+    """Returns the system attributes to store: the trace header, and the group (tenant) on a standard queue.
 
     A message's own trace header "overrides the HTTP trace header" ("Amazon SQS and AWS X-Ray", X-Ray Developer Guide).
     """
@@ -207,7 +210,7 @@ def check_system_attributes(entry: Entry, trace_header: str | None) -> bytes:
 
 
 def check_ids(entry: Entry, fifo: bool) -> None:
-    """Group and deduplication id: well formed, and right for the type of queue (SendMessage, API reference)."""
+    """Checks the form of the group and deduplication ids, and that this type of queue allows them (API reference)."""
     if fifo and entry.message_group_id is None:
         raise errors.MissingParameter.named("MessageGroupId")
     if entry.message_group_id is not None:
@@ -229,7 +232,7 @@ def make_parameter_error(parameter: str, value: str) -> errors.AwsError:
 
 
 def format_sequence_number(stored: SentRow) -> str | None:
-    """20 digits, rising within a message group."""
+    """Returns 20 digits, which rise within a message group."""
     return None if stored.sequence_number is None else f"{stored.sequence_number:020d}"
 
 
@@ -253,5 +256,5 @@ def report_entry(
 
 
 def attribute_value(data_type: str, text: str) -> MessageAttributeValue:
-    """Returns a text attribute; the REST API creates these from headers."""
+    """Returns a text attribute. The REST API creates these from headers."""
     return MessageAttributeValue(data_type=data_type, string_value=text)

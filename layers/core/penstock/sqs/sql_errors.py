@@ -1,4 +1,4 @@
-"""Turns the error codes that SQL functions return into AWS's errors, in AWS's words."""
+"""Converts the error codes that SQL functions return to AWS's errors, in AWS's words."""
 
 from collections.abc import Callable
 
@@ -58,7 +58,7 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
 
 
 def make_sql_error(code: str, detail: str | None) -> errors.AwsError:
-    """Returns the typed error for a code of the column `error` and its detail."""
+    """Returns the error for a code of the column `error` and its detail."""
     text = _TEXTS.get(code)
     return errors.make_sql_error(code) if text is None else text(detail or "")
 

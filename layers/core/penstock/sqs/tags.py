@@ -17,7 +17,7 @@ _string_map = msgspec.json.Decoder(dict[str, str])
 
 
 def tag_queue(request: TagQueueRequest, context: Context) -> Operation[None]:
-    """Adds tags; one that exists gets the new value."""
+    """Adds tags. An existing tag gets the new value."""
     arn = context.queue_arn(request.queue_url)
     validation.check_tags(request.tags)
     (row,) = yield from Call(TAG_QUEUE, (arn, encode_jsonb(request.tags), validation.MAXIMUM_TAGS))
@@ -26,9 +26,9 @@ def tag_queue(request: TagQueueRequest, context: Context) -> Operation[None]:
 
 
 def untag_queue(request: UntagQueueRequest, context: Context) -> Operation[None]:
-    """Removes tags; an absent one is no error."""
+    """Removes tags. A missing tag is not an error."""
     arn = context.queue_arn(request.queue_url)
-    if not request.tag_keys:  # the Query protocol reads an absent list as an empty one
+    if not request.tag_keys:  # the Query protocol reads a missing list as an empty one
         raise errors.MissingParameter.named("TagKeys")
     validation.check_tags(dict.fromkeys(request.tag_keys, ""))
     (row,) = yield from Call(UNTAG_QUEUE, (arn, request.tag_keys))

@@ -1,7 +1,7 @@
 """Requests and results of the SQS actions: the members of botocore's model `sqs/2012-11-05`, in its words.
 
-A member without a default is required. The answer omits a result member with its default value, as SQS does (an empty
-receive answers `{}`, a batch without failures has no `Failed`). Binary values are base64 text on the wire and in the
+A member without a default is required. The answer omits a result member with its default value, as SQS does: an empty
+receive answers `{}`, and a batch without failures has no `Failed`. Binary values are base64 text on the wire and in the
 process, which decodes them only if it needs their bytes (MD5, size).
 """
 
@@ -14,9 +14,9 @@ from penstock.aws.codec.names import Request, Result, name_flat_list, name_flat_
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 class MessageAttributeValue(Result):
-    """A message attribute. The two list members are reserved by AWS and refused by the service.
+    """A message attribute. AWS reserves the two list members, and the service refuses them.
 
-    The model requires DataType; here its absence is an empty string, because SQS answers it with a special text
+    The model requires DataType. Here an absent one is an empty string, because SQS answers it with a special text
     (`validation.check_message_attributes`), and inside a batch only for that entry.
     """
 
@@ -28,7 +28,7 @@ class MessageAttributeValue(Result):
 
 
 class MessageSystemAttributeValue(MessageAttributeValue):
-    """A system attribute that the sender may give: `AWSTraceHeader` of type String."""
+    """A system attribute that the sender may set: `AWSTraceHeader` of type String."""
 
 
 UserAttributes = Annotated[dict[str, MessageAttributeValue] | None, name_flat_map("MessageAttribute")]
@@ -39,7 +39,7 @@ Tags = Annotated[dict[str, str] | None, name_flat_map("Tag", "Key", "Value")]
 
 
 class BatchResultErrorEntry(Result):
-    """Why one entry of a batch failed; `code` is the Query error code."""
+    """The reason why an entry of a batch failed. `code` is the Query error code."""
 
     id: str
     sender_fault: bool
@@ -52,7 +52,7 @@ Failures = Annotated[list[BatchResultErrorEntry], name_flat_list("BatchResultErr
 
 # --- queues ----------------------------------------------------------------------------------------------------------
 class CreateQueueRequest(Request):
-    """`tags` is lower case in the model, the only such member."""
+    """In the model `tags` is the only member in lower case."""
 
     queue_name: str
     attributes: Annotated[dict[str, str] | None, name_flat_map("Attribute")] = None
@@ -151,7 +151,7 @@ class SendMessageBatchResultEntry(Result):
 
 
 class SendMessageBatchResult(Result):
-    """The model calls both lists required; AWS omits an empty one, and so does Penstock."""
+    """The model requires both lists. AWS omits an empty one, and so does Penstock."""
 
     successful: Annotated[
         list[SendMessageBatchResultEntry], name_flat_list("SendMessageBatchResultEntry")
@@ -161,7 +161,7 @@ class SendMessageBatchResult(Result):
 
 # --- receiving -------------------------------------------------------------------------------------------------------
 class ReceiveMessageRequest(Request):
-    """`attribute_names` is the old name of `message_system_attribute_names`; both are honoured."""
+    """`attribute_names` is the old name of `message_system_attribute_names`. The service uses both."""
 
     queue_url: str
     attribute_names: Annotated[list[str] | None, name_flat_list("AttributeName")] = None
@@ -212,7 +212,7 @@ class DeleteMessageBatchResultEntry(Result):
 
 
 class DeleteMessageBatchResult(Result):
-    """Empty lists are left out, as in SendMessageBatchResult."""
+    """Empty lists are omitted, as in SendMessageBatchResult."""
 
     successful: Annotated[
         list[DeleteMessageBatchResultEntry], name_flat_list("DeleteMessageBatchResultEntry")
@@ -246,7 +246,7 @@ class ChangeMessageVisibilityBatchResultEntry(Result):
 
 
 class ChangeMessageVisibilityBatchResult(Result):
-    """Empty lists are left out, as in SendMessageBatchResult."""
+    """Empty lists are omitted, as in SendMessageBatchResult."""
 
     successful: Annotated[
         list[ChangeMessageVisibilityBatchResultEntry],
@@ -295,7 +295,7 @@ class ListDeadLetterSourceQueuesRequest(Request):
 
 
 class ListDeadLetterSourceQueuesResult(Result):
-    """`queueUrls` begins with a small letter in the model, and appears even if it is empty."""
+    """`queueUrls` begins with a small letter in the model. It appears even if it is empty."""
 
     queue_urls: Annotated[list[str], name_flat_list("QueueUrl")] = field(name="queueUrls")
     next_token: str | None = None
@@ -326,7 +326,7 @@ class ListMessageMoveTasksRequest(Request):
 
 
 class ListMessageMoveTasksResultEntry(Result):
-    """One task. `started_timestamp` is in milliseconds since 1970; a running task has a `task_handle`."""
+    """One task. `started_timestamp` is in milliseconds since 1970. Only a running task has a `task_handle`."""
 
     task_handle: str | None = None
     status: str | None = None

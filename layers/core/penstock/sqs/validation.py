@@ -1,7 +1,7 @@
 """Checks the members of SQS requests: bodies, attributes, ids, names, ranges, batches.
 
-Every check raises the AwsError that SQS answers, in SQS's words if these are published (SQS API
-reference and Developer Guide, "Message quotas"); some texts are recorded answers quoted in public issue threads.
+Each check raises the AwsError that SQS answers, in SQS's words if AWS publishes them (SQS API reference; Developer
+Guide, "Message quotas"). Some texts are recorded answers that public issue threads quote.
 """
 
 import re
@@ -18,8 +18,7 @@ MAXIMUM_ATTRIBUTES = 10
 MAXIMUM_ENTRIES = 10
 MAXIMUM_DELAY_SECONDS = 900
 MAXIMUM_TAGS = 50
-# This is our choice. The header does not count towards the size of the message, and X-Ray's headers have 100
-# characters.
+# This is our choice. The header does not count towards the message size, and X-Ray's headers have 100 characters.
 MAXIMUM_TRACE_HEADER = 8_192
 
 _CONTROLS = bytes(set(range(32)) - {9, 10, 13})
@@ -28,7 +27,7 @@ _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]").s
 _ALLOWED = "#x9 | #xA | #xD | [#x20-#xD7FF] | [#xE000-#xFFFD] | [#x10000-#x10FFFF]"
 _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}").fullmatch
 _GROUP_ID = re.compile(r"[!-~]{1,128}").fullmatch
-# Letters of any script: AWS takes them, though its pages say A-Z (recorded there).
+# AWS accepts letters of any script (recorded there), although its pages say A-Z.
 _ATTRIBUTE_NAME = re.compile(r"(?!\.)(?!.*\.\.)[\w.-]{1,256}(?<!\.)").fullmatch
 _ATTRIBUTE_TYPE = re.compile(r"(String|Number|Binary)(\..*)?", re.DOTALL).fullmatch
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}").fullmatch
@@ -37,7 +36,7 @@ _NUMBER = re.compile(r"[+-]?(?=[0-9.])([0-9]*)(?:\.([0-9]*))?(?:[eE][+-]?[0-9]{1
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
 def check_message_body(body: str) -> bytes:
-    """Returns the body in UTF-8, for its size and digest. Refuses an empty one and characters outside XML 1.0's set."""
+    """Returns the body in UTF-8. Refuses an empty body, and characters that XML 1.0 does not allow."""
     if not body:
         raise errors.MissingParameter.named("MessageBody")
     data = encode_text(body)
@@ -47,9 +46,10 @@ def check_message_body(body: str) -> bytes:
 
 
 def encode_text(text: str) -> bytes | None:
-    """UTF-8, or None when a character is outside `#x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD #x10000-#x10FFFF`.
+    """Encodes a text in UTF-8. Returns None for a character outside `#x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD
+    #x10000-#x10FFFF`.
 
-    It searches the bytes for control characters: 1 µs a KB, five times faster than a regular expression.
+    It searches the bytes for control characters: 1 µs per KB, five times faster than a regular expression.
     """
     try:
         data = text.encode()
@@ -67,7 +67,7 @@ def _describe_character(text: str, where: str) -> str:
 
 
 def check_message_size(size_bytes: int, maximum_bytes: int = MAXIMUM_MESSAGE_BYTES) -> None:
-    """Checks body and attributes together against the queue's MaximumMessageSize."""
+    """Checks that body and attributes together fit into the queue's MaximumMessageSize."""
     if size_bytes > maximum_bytes:
         raise errors.InvalidParameterValue(
             f"One or more parameters are invalid. Reason: Message must be shorter than {maximum_bytes} bytes."
@@ -76,7 +76,10 @@ def check_message_size(size_bytes: int, maximum_bytes: int = MAXIMUM_MESSAGE_BYT
 
 # --- attributes of messages ------------------------------------------------------------------------------------------
 def check_message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> None:
-    """At most 10; well-formed names; String, Number or Binary with an optional custom suffix; values not empty."""
+    """Checks attributes: at most 10, well-formed names, values not empty.
+
+    The type is String, Number or Binary, with an optional custom suffix.
+    """
     check_number_of_attributes(len(attributes))
     for name, value in attributes.items():
         _check_attribute_name(name)
@@ -85,7 +88,7 @@ def check_message_attributes(attributes: Mapping[str, MessageAttributeValue]) ->
 
 
 def check_number_of_attributes(number: int) -> None:
-    """At most 10 attributes."""
+    """Checks that there are at most 10 attributes."""
     if number > MAXIMUM_ATTRIBUTES:
         raise errors.InvalidParameterValue(
             f"Number of message attributes [{number}] exceeds the allowed maximum [{MAXIMUM_ATTRIBUTES}]."
@@ -93,7 +96,7 @@ def check_number_of_attributes(number: int) -> None:
 
 
 def check_system_attributes(attributes: Mapping[str, MessageAttributeValue]) -> None:
-    """Allows only AWSTraceHeader, a String, from a sender."""
+    """Checks the sender's system attributes, which may only be an AWSTraceHeader of type String."""
     for name, value in attributes.items():
         if name != "AWSTraceHeader":
             raise errors.InvalidParameterValue(f"Message system attribute name '{name}' is invalid.")
@@ -179,7 +182,10 @@ def _make_empty_error(name: str, data_type: str) -> errors.AwsError:
 
 
 def _is_number(text: str) -> bool:
-    """Up to 38 significant digits, between -10^128 and 10^126 (Developer Guide, "Message attribute data types")."""
+    """Returns whether a number has at most 38 significant digits and is between -10^128 and 10^126.
+
+    Source: Developer Guide, "Message attribute data types".
+    """
     match = _NUMBER(text)
     if match is None:
         return False
@@ -189,12 +195,12 @@ def _is_number(text: str) -> bool:
 
 # --- ids, names and ranges -------------------------------------------------------------------------------------------
 def is_group_id(value: str) -> bool:
-    """1-128 letters, digits and ASCII punctuation."""
+    """Returns whether a group id has 1-128 letters, digits and ASCII punctuation."""
     return _GROUP_ID(value) is not None
 
 
 def check_group_id(value: str, parameter: str = "MessageGroupId") -> None:
-    """1-128 letters, digits and ASCII punctuation: group and deduplication ids, ReceiveRequestAttemptId."""
+    """Checks a group id, deduplication id or ReceiveRequestAttemptId: 1-128 letters, digits and ASCII punctuation."""
     if not is_group_id(value):
         raise errors.InvalidParameterValue(
             f"Value {value} for parameter {parameter} is invalid. Reason: {parameter} can only include "
@@ -203,12 +209,12 @@ def check_group_id(value: str, parameter: str = "MessageGroupId") -> None:
 
 
 def check_deduplication_id(value: str) -> None:
-    """As `check_group_id`, for MessageDeduplicationId."""
+    """Checks a MessageDeduplicationId as `check_group_id` does."""
     check_group_id(value, "MessageDeduplicationId")
 
 
 def check_queue_name(name: str, *, fifo: bool) -> None:
-    """1-80 of `[A-Za-z0-9_-]`; only a FIFO queue's name ends in `.fifo`, and it must."""
+    """Checks a queue name: 1-80 of `[A-Za-z0-9_-]`. The name of a FIFO queue, and no other, ends in `.fifo`."""
     if is_queue_name(name) and name.endswith(".fifo") == fifo:
         return
     if fifo:
@@ -222,7 +228,7 @@ def check_queue_name(name: str, *, fifo: bool) -> None:
 
 
 def check_tags(tags: Mapping[str, str]) -> None:
-    """At most 50 tags of a queue, keys of 1-128 and values of at most 256 characters (Developer Guide, "Tags")."""
+    """Checks tags: at most 50, keys of 1-128 and values of at most 256 characters (Developer Guide, "Tags")."""
     if len(tags) > MAXIMUM_TAGS:
         raise errors.InvalidParameterValue(f"Too many tags added for queue: {len(tags)} of {MAXIMUM_TAGS}.")
     for key, value in tags.items():
@@ -233,7 +239,7 @@ def check_tags(tags: Mapping[str, str]) -> None:
 
 
 def check_label(value: str) -> None:
-    """1-80 of `[A-Za-z0-9_-]`: the label of a permission."""
+    """Checks the label of a permission: 1-80 of `[A-Za-z0-9_-]`."""
     if _ENTRY_ID(value) is None:
         raise errors.InvalidParameterValue(
             f"Value {value} for parameter Label is invalid. Reason: "
@@ -252,7 +258,7 @@ _RANGES = {
 
 
 def check_range(parameter: str, value: int | None) -> None:
-    """Checks a request's number against the limits of its parameter (seconds or counts); it may be None."""
+    """Checks a number (seconds or counts) against the limits of its parameter. None is allowed."""
     low, high, reason = _RANGES[parameter]
     if value is not None and not low <= value <= high:
         raise errors.InvalidParameterValue(
@@ -262,13 +268,13 @@ def check_range(parameter: str, value: int | None) -> None:
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 class BatchEntry(Protocol):
-    """Anything with the Id of a batch entry."""
+    """Any object with the Id of a batch entry."""
 
     id: str
 
 
 def check_batch(entries: Sequence[BatchEntry], kind: str = "entry") -> None:
-    """1-10 entries with well-formed, distinct ids; these errors refuse the whole batch, in AWS's order.
+    """Checks for 1-10 entries with well-formed, distinct ids. These errors refuse the whole batch, in AWS's order.
 
     `kind` is the name of the entries' type, which SQS puts into its text: `SendMessageBatchRequestEntry`.
     """
@@ -282,7 +288,7 @@ def check_batch(entries: Sequence[BatchEntry], kind: str = "entry") -> None:
 
 
 def is_entry_id(text: str) -> bool:
-    """1-80 of `[A-Za-z0-9_-]`."""
+    """Returns whether an entry id has 1-80 of `[A-Za-z0-9_-]`."""
     return _ENTRY_ID(text) is not None
 
 
@@ -299,7 +305,7 @@ def _check_entry_ids(ids: Sequence[str]) -> None:
 
 
 def check_batch_size(size_bytes: int) -> None:
-    """Checks bodies and attributes of a SendMessageBatch together."""
+    """Checks that bodies and attributes of a SendMessageBatch together are not too long."""
     if size_bytes > MAXIMUM_MESSAGE_BYTES:
         raise errors.BatchRequestTooLong(
             f"Batch requests cannot be longer than {MAXIMUM_MESSAGE_BYTES} bytes. "

@@ -33,7 +33,7 @@ def change_message_visibility(request: ChangeMessageVisibilityRequest, context: 
 def change_message_visibility_batch(
     request: ChangeMessageVisibilityBatchRequest, context: Context
 ) -> Operation[ChangeMessageVisibilityBatchResult]:
-    """Returns the same for up to ten messages; entries fail individually."""
+    """Changes the visibility of up to ten messages. Entries fail individually."""
     validation.check_batch(request.entries, ENTRY)
     queue = context.queue(request.queue_url)
     result = ChangeMessageVisibilityBatchResult()
@@ -88,7 +88,7 @@ def change(
 
 
 def find_outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
-    """Returns the error for a visibility timeout that could not be changed, in AWS's words."""
+    """Returns AWS's error for a visibility timeout that could not be changed."""
     if outcome == "too_long":
         return errors.InvalidParameterValue(
             f"Value {seconds} for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the "
@@ -101,9 +101,9 @@ def find_outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsErr
 
 
 def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
-    """Returns the error of an entry of a batch; for a missing message it differs from the single call's error.
+    """Returns the error of an entry of a batch. For a missing message it differs from the error of a single call.
 
-    Recorded at AWS: frameworks ignore one of them and give up at the other.
+    Both are recorded at AWS: frameworks ignore one of them, and give up after the other.
     """
     if outcome == "gone":
         return errors.ReceiptHandleIsInvalid(

@@ -33,9 +33,7 @@ class Account:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Returns the variables that SDKs and the AWS command line read: the endpoint, the credentials and the
-        region.
-        """
+        """Returns the variables that SDKs and the AWS command line read: endpoint, credentials and region."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
             "AWS_ACCESS_KEY_ID": self.access_key_id,

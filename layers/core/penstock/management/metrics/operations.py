@@ -1,4 +1,4 @@
-"""Operations on metrics: check the time span and read what the metrics job stored."""
+"""Operations on metrics: they check the time span, and read the results that the metrics job stored."""
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from .views import (
     to_utc,
 )
 
-# A day of minutes, two months of hours, four years of days.
+# This is a day of minutes, two months of hours, or four years of days.
 MAX_WINDOWS = 1_440
 WINDOW_SECONDS = {"1m": 60, "1h": 3_600, "1d": 86_400}
 DEFAULT_SPANS = {"1m": timedelta(hours=1), "1h": timedelta(days=1), "1d": timedelta(days=30)}
@@ -42,12 +42,12 @@ class WindowSpan(NamedTuple):
 
     @property
     def seconds(self) -> int:
-        """The length of a window; a day may be an hour longer or shorter."""
+        """Returns the length of a window in seconds. A day may be an hour longer or shorter."""
         return WINDOW_SECONDS[self.window]
 
 
 def parse_span(window: str, start: str | None, end: str | None) -> WindowSpan:
-    """Returns the requested span; by default it ends now, and is an hour, a day or 30 days long.
+    """Returns the requested span. By default it ends now, and is an hour, a day or 30 days long.
 
     Raises InvalidParameterValue.
     """
@@ -84,7 +84,7 @@ def read_queue_metrics(
 def read_windows(
     arn: str, name: str, span: WindowSpan, group: str | None, zone: str
 ) -> Operation[QueueMetrics]:
-    """Returns the metrics of the queue with this ARN. `zone`: whose days. Raises QueueDoesNotExist."""
+    """Returns the metrics of a queue. `zone` is the time zone of the days. Raises QueueDoesNotExist."""
     rows = yield from Call(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end, zone))
     if not rows:
         raise errors.QueueDoesNotExist
@@ -115,7 +115,7 @@ def read_minutes(name: str, start: str | None, end: str | None, context: Context
 
 
 def read_lag(limit: int, after: str | None, target_lag_seconds: int, context: Context) -> Operation[LagPage]:
-    """A page of queues in the order of their names, with a verdict on each."""
+    """Returns a page of queues in the order of their names. Each has a verdict."""
     last = queues.read_token(after)
     rows = yield from Call(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
     page = show_lag_page(rows[: limit + 1])

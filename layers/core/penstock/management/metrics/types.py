@@ -1,6 +1,6 @@
 """Documents of metrics.
 
-Durations are whole microseconds, as in the tables, so that nothing is rounded. Times are UTC.
+Durations are whole microseconds, as in the tables, so the service rounds nothing. Times are in UTC.
 """
 
 from datetime import datetime
@@ -11,8 +11,11 @@ from penstock.verdicts import Cause, Kind
 
 
 class Latency(Struct):
-    """How long something took, in microseconds. `exact`: the percentiles were computed from all values (nearest rank);
-    otherwise they come from merged sketches and are within 2 %. `negative_count`: values below 0, counted as 0."""
+    """A duration in microseconds. If it is `exact`, the percentiles were computed from all values (nearest rank).
+
+    Otherwise they come from merged sketches and are accurate to 2 %. `negative_count` counts values below 0, which
+    count as 0.
+    """
 
     count: int
     mean_us: int
@@ -26,7 +29,10 @@ class Latency(Struct):
 
 
 class Latencies(Struct):
-    """The latencies of a row, by measure. A row of the installation has the last two, any other the first three."""
+    """The latencies of a row by measure.
+
+    A row of the installation has the last two, other rows have the first three.
+    """
 
     wait: Latency | None = None
     processing: Latency | None = None
@@ -36,9 +42,11 @@ class Latencies(Struct):
 
 
 class Flow(Struct):
-    """Counts and latencies of the messages of [`starts_at`, `ends_at`). `wait`: from sending to the first receive;
-    `processing`: from the first receive to deletion; `lag`: from sending to deletion. Null: no message has such a
-    latency."""
+    """Counts and latencies of the messages of [`starts_at`, `ends_at`).
+
+    `wait` lasts from sending to the first receive, `processing` from the first receive to deletion, `lag` from sending
+    to deletion. A latency is null if no message has it.
+    """
 
     starts_at: datetime
     ends_at: datetime
@@ -56,8 +64,10 @@ class Flow(Struct):
 
 
 class Window(Flow):
-    """One window. Depths and the oldest age are those at its end. The job measures `visible`, `in_flight` and `delayed`
-    when it runs, so only the window of a run has them."""
+    """One window. Depths and the oldest age are those at its end.
+
+    The job measures `visible`, `in_flight` and `delayed` when it runs. Only the window of such a run has them.
+    """
 
     computed_at: datetime
     depth: int
@@ -73,16 +83,18 @@ class Window(Flow):
 
 
 class HotGroup(Struct):
-    """A message group, and how many messages of it arrived."""
+    """A message group, and the number of messages that arrived in it."""
 
     group_id: str
     arrivals: int
 
 
 class QueueMetrics(Struct, rename={"from_": "from"}):
-    """The windows of a queue, or of one of its groups, that begin in [`from`, `to`). `computed_at`, `computed_until`:
-    when the job computed the newest stored window, and the end of that window; null: none is stored, and `hint`
-    says how to get some."""
+    """The windows of a queue, or of one of its groups, that begin in [`from`, `to`).
+
+    `computed_at` is the time when the job computed the newest stored window; `computed_until` is the end of that
+    window. Both are null if no window is stored; `hint` then says how to compute some.
+    """
 
     queue: str
     window: str
@@ -98,11 +110,11 @@ class QueueMetrics(Struct, rename={"from_": "from"}):
 
 
 class QueueMinute(Struct):
-    """Events of a minute, and the counts of the last measurement in it, null without one.
+    """The events of a minute, and the counts of its last measurement (null without one).
 
-    `sent`: all messages that entered the queue; `received`: all deliveries, `redelivered` among them; `dead_lettered`:
-    messages that left for the dead-letter queue. `oldest_at`: when the oldest message entered. `last_received_at`: in
-    this minute or before.
+    `sent` counts messages that entered the queue. `received` counts deliveries, including those that are `redelivered`.
+    `dead_lettered` counts messages that left for the dead-letter queue. `oldest_at` is the time when the oldest message
+    entered. `last_received_at` is in this minute or earlier.
     """
 
     starts_at: datetime
@@ -119,8 +131,10 @@ class QueueMinute(Struct):
 
 
 class QueueMinutes(Struct, rename={"from_": "from"}):
-    """The minutes of a queue that start in [`from`, `to`), of the last 25 hours. One that is missing: nothing happened
-    in it, and what the queue held stayed as it was."""
+    """The minutes of a queue that start in [`from`, `to`), of the last 25 hours.
+
+    In a missing minute nothing happened, and the queue kept its content.
+    """
 
     queue: str
     from_: datetime
@@ -129,7 +143,7 @@ class QueueMinutes(Struct, rename={"from_": "from"}):
 
 
 class Now(Struct):
-    """The messages of a queue at the time of the request. The age is 0 for an empty queue."""
+    """The messages of a queue at the time of the request. The age of an empty queue is 0."""
 
     visible: int
     in_flight: int
@@ -138,7 +152,7 @@ class Now(Struct):
 
 
 class ForecastPoint(Struct):
-    """The number of messages expected at a time, with its prediction interval."""
+    """The expected number of messages at a time, with its prediction interval."""
 
     at: datetime
     messages: float
@@ -147,10 +161,13 @@ class ForecastPoint(Struct):
 
 
 class Outlook(Struct):
-    """How a forecast was made, or in `reason` why it is missing: `too_little_past`, `no_method_beats_unchanged`,
-    `intervals_do_not_hold`. `interval_level`: the share of such intervals that should contain the actual number;
-    `interval_coverage`: so many did in the backtest. `mean_error`, `unchanged_error`: messages, of `backtests`
-    forecasts of the last day, made by `method` and by "it stays as it is"."""
+    """Describes how a forecast was made, or why it is missing.
+
+    `reason` is `too_little_past`, `no_method_beats_unchanged` or `intervals_do_not_hold`. `interval_level` is the share
+    of such intervals that should contain the actual number; `interval_coverage` is the share in the backtest.
+    `mean_error` and `unchanged_error` are in messages. They come from `backtests` forecasts of the last day, by
+    `method` and by the assumption that nothing changes.
+    """
 
     method: str | None = None
     reason: str | None = None
@@ -162,10 +179,11 @@ class Outlook(Struct):
 
 
 class Warnings(Struct):
-    """Events expected for a queue within days; null: not expected.
+    """Events that the forecast expects for a queue within days; null if it expects none.
 
-    `retention_seconds`: until its oldest message is deleted unread. `fastest_rate`: messages a second in its best hour,
-    if even that is less than `mean_rate`, the average arrivals: its consumers never catch up.
+    `retention_seconds` is the time until the queue deletes its oldest message unread. `fastest_rate` is the number of
+    messages a second in the queue's best hour. It appears if it is less than `mean_rate`, the average arrivals; the
+    consumers then never catch up.
     """
 
     retention_seconds: float | None = None
@@ -181,10 +199,13 @@ class StoredOutlook(Struct):
 
 
 class QueueVerdict(Struct):
-    """How a queue is, by its last minutes. `since`: null for always, as far as is known;
-    `since_or_before`: it began then or earlier. `backlog`: messages that can be received. Rates: messages a second over
-    the last `rate_minutes`. `empties_at`: when the backlog will be gone, and between which times; null for not as
-    things are. Consumers: null where their number is not known."""
+    """The state of a queue according to its last minutes.
+
+    `since` is null if the state has no known beginning. `since_or_before` means that it began then or earlier.
+    `backlog` counts messages that can be received. Rates are messages a second over the last `rate_minutes`.
+    `empties_at` is the expected time at which the backlog is gone, with an earliest and a latest time; it is null if
+    the present rates never reduce the backlog to zero. The number of consumers is null if it is not known.
+    """
 
     kind: Kind
     since: datetime | None
@@ -205,10 +226,13 @@ class QueueVerdict(Struct):
 
 
 class QueueLag(Struct):
-    """How far behind a queue's consumers are. `verdict`: by the queue's last minutes; null if the queue has just been
-    made or deleted. Rates: messages a second over 15 minutes. `drain_seconds`: until the backlog is gone at these
-    rates, null for never. `forecast` has no points where `outlook` says why. All but `now` and `verdict` is as of
-    `computed_at`, which is null if the metrics job found no activity for an hour, or has not run yet."""
+    """How far behind a queue's consumers are.
+
+    `verdict` uses the queue's last minutes. It is null if the queue was created or deleted just now. Rates are messages
+    a second over 15 minutes. `drain_seconds` is the time until the backlog is gone at these rates, or null for never.
+    If `forecast` has no points, `outlook` gives the reason. Members other than `now` and `verdict` are as of
+    `computed_at`, which is null if the metrics job found no activity for an hour or has not run yet.
+    """
 
     name: str
     now: Now
@@ -227,10 +251,12 @@ class QueueLag(Struct):
 
 
 class LagPage(Struct, rename={"from_": "from"}):
-    """Queues in the order of their names; `next`, when there is one, asks for the following page. Latencies are those
-    of [`from`, `to`): the last full hour of the clock and the stored part of the hour after it. `computed_at`: when the
-    metrics job last succeeded, null for never; then `hint` says how to run it. `fire` and `delivery`: how late
-    schedules and deliveries of the whole installation were."""
+    """Queues in the order of their names. `next`, if present, requests the next page.
+
+    Latencies are those of [`from`, `to`): the last full hour of the clock, and the stored part of the hour after it.
+    `computed_at` is the time when the metrics job last succeeded. If it is null, `hint` says how to run the job. `fire`
+    and `delivery` say how late schedules and deliveries of the whole installation were.
+    """
 
     from_: datetime
     to: datetime

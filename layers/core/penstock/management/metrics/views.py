@@ -55,7 +55,7 @@ def show_total(row: MetricsRow, start: datetime, end: datetime) -> Flow:
 
 
 def show_window(row: MetricsRow) -> Window:
-    """Any other row of queue.read_metrics: one window."""
+    """Converts any other row of queue.read_metrics, which is one window."""
     flow = show_total(row, to_utc(row.starts_at), to_utc(row.ends_at))
     return Window(
         **structs.asdict(flow),

@@ -1,1 +1,1 @@
-"""Schedules: their documents, the checks of those, and the operations on them."""
+"""Schedules: their documents, the checks of the documents, and the operations on schedules."""

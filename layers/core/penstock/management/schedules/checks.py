@@ -1,4 +1,4 @@
-"""Checks schedules and makes the fields to store: columns of queue.schedule by name."""
+"""Checks schedules, and builds the fields to store: columns of queue.schedule by name."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ from .types import (
 )
 
 EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
-# Columns that have the same name in the API are not here.
+# Columns with the same name in the API are not in this list.
 COLUMN_NAMES = {"jitter_secs": "jitter_seconds"}
 DIRECT_FIELDS = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
 MAX_HEADERS = validation.MAXIMUM_ATTRIBUTES - 1  # a firing adds one
@@ -46,7 +46,7 @@ def check_name(name: str) -> str:
 
 
 def may_be_schedule_name(name: str) -> bool:
-    """Returns whether a schedule can have this name: EventBridge Scheduler allows more names than the REST API."""
+    """Returns whether a schedule can have this name. EventBridge Scheduler allows more names than the REST API."""
     return _KNOWN_NAME(name) is not None
 
 
@@ -82,7 +82,7 @@ def change_fields(row: StoredSchedule, changes: SchedulePatch) -> Fields:
 
 
 def list_period_columns(row: StoredSchedule) -> Fields:
-    """Returns the columns of a row that limit the period in which its expression is valid."""
+    """Returns the columns of a row that limit the period in which its expression fires."""
     return {"start_at": row.start_at, "end_at": row.end_at, "anchor_at": row.anchor_at}
 
 
@@ -98,7 +98,7 @@ def check_period(period: Period) -> None:
 
 
 def parse_time(name: str, text: str | None) -> datetime | None:
-    """Returns a time of RFC 3339, in UTC. Raises ScheduleUnusable."""
+    """Parses a time of RFC 3339 and returns it in UTC. Raises ScheduleUnusable."""
     if text is None:
         return None
     if (found := parse_timestamp(text)) is not None:
@@ -143,7 +143,7 @@ def list_expression_columns(expression: Expression) -> Fields:
 
 
 def apply_expression(row: StoredSchedule, fields: Fields) -> Expression:
-    """The expression of a schedule once these columns are written."""
+    """Returns the expression that the schedule has after these columns are written."""
     return read_stored(*(fields.get(name, getattr(row, name)) for name in list_expression_columns(row.when)))
 
 
@@ -165,7 +165,10 @@ def check_target(target: NewTarget) -> Fields:
 
 
 def build_destination_fields(target: NewTarget, body: str) -> Fields:
-    """Returns the fields that say where the message goes. Filter policies are compared with the facts of an event."""
+    """Returns the fields for the destination of the message.
+
+    Filter policies are compared with the facts of an event.
+    """
     if target.queue is not None:
         if not is_queue_name(target.queue):
             raise ScheduleUnusable(f"target: no queue can be called '{target.queue[:80]}'")

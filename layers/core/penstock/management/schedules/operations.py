@@ -1,6 +1,7 @@
-"""Operations on schedules: write, read, run and preview, all in the schedule group `default`.
+"""Writes, reads, runs and previews schedules. All of them are in the schedule group `default`.
 
-Computing an occurrence takes up to a millisecond, so operations on many schedules pause to let other requests run.
+An occurrence takes up to a millisecond to compute. Therefore operations on many schedules let other requests run
+meanwhile.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +60,7 @@ from .types import (
 )
 from .views import list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
 
-SCHEDULES_PER_TURN = 20  # an operation computes the occurrences of so many, then lets other requests run
+SCHEDULES_PER_TURN = 20  # After this many schedules an operation lets other requests run.
 
 
 class WrittenSchedule(NamedTuple):
@@ -70,7 +71,7 @@ class WrittenSchedule(NamedTuple):
 
 
 class PreparedSchedule(NamedTuple):
-    """What a sync stores of a schedule: its fields as JSON, and its next occurrence."""
+    """The fields of a schedule, as JSON, and its next occurrence. A sync stores both."""
 
     fields: str
     next_fire_at: datetime | None
@@ -125,18 +126,18 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
 
 
 def delete_schedule(name: str, context: Context) -> Operation[None]:
-    """Deletes a schedule; a missing one is no error."""
+    """Deletes a schedule. A missing schedule is not an error."""
     if may_be_schedule_name(name):
         yield from Call(DROP_SCHEDULE, (*group_key(context), name))
 
 
 def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) -> Operation[Synced]:
-    """Creates or replaces all schedules in one transaction. `prune`: deletes others that the REST API made."""
+    """Creates or replaces all schedules in one transaction. With `prune`, deletes others that the REST API created."""
     names = [check_name(new.name or "") for new in new_schedules]
     if len(set(names)) < len(names):
         raise errors.InvalidParameterValue("body: a name is there twice")
     yield from authorize_targets([new.target for new in new_schedules], context)
-    # At the quota only schedules that exist already may be named.
+    # At the quota a sync may only name existing schedules.
     if (yield from is_reached("schedules", "", context, DEFAULT_GROUP)):
         for name in names:
             yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
@@ -165,7 +166,10 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
 
 
 def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operation[list[str]]:
-    """Returns a sentence for each schedule whose queue does not exist. `targets`: by the schedules' names."""
+    """Returns a sentence for each schedule whose queue does not exist.
+
+    The keys of `targets` are the schedules' names.
+    """
     arns = {
         name: build_queue_arn(target.queue, context)
         for name, target in targets.items()
@@ -185,7 +189,7 @@ def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operati
 
 
 def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller may send what the schedules will send, as with EventBridge Scheduler."""
+    """Raises AccessDenied unless the caller may send the schedules' messages, as with EventBridge Scheduler."""
     if any(target.topic is not None for target in targets):
         check_user("penstock", "PublishEvent", ANY, context)
     queues = (target.queue for target in targets if target.queue is not None)
@@ -193,12 +197,12 @@ def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operati
 
 
 def find_first(warnings: list[str]) -> str | UnsetType:
-    """Returns the only warning, or none."""
+    """Returns the only warning, or None."""
     return warnings[0] if warnings else UNSET
 
 
 def _prepare(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:
-    """One schedule of a sync. Errors say which schedule they are about."""
+    """Prepares one schedule of a sync. Errors name the schedule."""
     try:
         expression, fields = build_new_fields(new)
     except errors.AwsError as error:
@@ -228,7 +232,7 @@ def describe_schedule(name: str, context: Context) -> Operation[ShownSchedule]:
 def list_schedules(
     status: str | None, target_kind: str | None, name_prefix: str | None, context: Context
 ) -> Operation[SchedulePage]:
-    """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
+    """Returns schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
     if name_prefix and not may_be_schedule_name(name_prefix):
         return SchedulePage([])
     limit = context.environment.settings.queue_schedule_list_max
@@ -244,7 +248,7 @@ def list_schedules(
 
 
 def yield_to_others(number: int) -> Operation[None]:
-    """Lets other requests run after every SCHEDULES_PER_TURN schedules. `number`: of the current one, from 0."""
+    """Lets other requests run after every SCHEDULES_PER_TURN schedules. `number` counts the schedules from 0."""
     if number % SCHEDULES_PER_TURN == SCHEDULES_PER_TURN - 1:
         yield from Pause(0)
 
@@ -277,7 +281,7 @@ def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
 
 
 def list_runs(name: str, before: int | None, limit: int, context: Context) -> Operation[RunPage]:
-    """Outcomes of a schedule's occurrences, the newest first. Raises ScheduleNotFound."""
+    """Returns the outcomes of a schedule's occurrences, the newest first. Raises ScheduleNotFound."""
     given = (*group_key(context), name, before, limit + 1)
     rows = (yield from Call(LIST_SCHEDULE_RUNS, given)) if may_be_schedule_name(name) else []
     if not rows:
@@ -287,7 +291,7 @@ def list_runs(name: str, before: int | None, limit: int, context: Context) -> Op
 
 
 def group_key(context: Context) -> tuple[str, str, str]:
-    """Account, region and group of the schedules of the REST API."""
+    """Returns the account, region and group of the REST API's schedules."""
     return context.account_id, context.region, DEFAULT_GROUP
 
 

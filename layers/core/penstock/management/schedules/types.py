@@ -1,7 +1,8 @@
-"""Schedules as JSON documents: those of requests, and those of responses.
+"""Schedules as JSON documents of requests and answers.
 
-Messages stay the JSON text that the client sent: the table has a target as `{"queue" | "topic", "body", "attributes",
-"facts"}`, from which SQL makes the message. A target that an application made with SQL has `message` and `headers`.
+A message stays the JSON text that the client sent. The table stores a target as `{"queue" | "topic", "body",
+"attributes", "facts"}`, from which SQL builds the message. The target of a schedule that an application created through
+SQL has `message` and `headers`.
 """
 
 import json
@@ -26,7 +27,7 @@ Status = Literal["active", "paused"]
 NAME = "[a-z0-9_-]{1,64}"
 
 
-# Of JSON schemas alone: `checks` looks at these, and says what is wrong.
+# These schemas are documentation: `checks` examines the values, with better errors.
 def _build_exactly_one_of(
     *names: str, besides: tuple[str, ...] = (), never: tuple[str, ...] = ()
 ) -> dict[str, Any]:
@@ -53,7 +54,7 @@ Topic = Annotated[str, Meta(extra_json_schema={"pattern": f"^{KEY}$", "maxLength
 
 
 class NewTarget(Struct, forbid_unknown_fields=True):
-    """The message and its destination: a queue, or the bindings that match a routing key (`topic`)."""
+    """The message and its destination. `topic` is a routing key; the message goes to the bindings that match it."""
 
     queue: Queue | None = None
     topic: Topic | None = None
@@ -64,7 +65,10 @@ class NewTarget(Struct, forbid_unknown_fields=True):
 
 
 class NewSchedule(Struct, forbid_unknown_fields=True):
-    """A schedule: exactly one of `cron`, `every`, `when` and `fire_at`. Seconds; times are RFC 3339."""
+    """A schedule.
+
+    It has exactly one of `cron`, `every`, `when` and `fire_at`. Durations are in seconds, times are RFC 3339.
+    """
 
     target: Annotated[NewTarget, ONE_DESTINATION]
     name: Name | None = None
@@ -83,11 +87,11 @@ class NewSchedule(Struct, forbid_unknown_fields=True):
     status: Status = "active"
 
     def __post_init__(self) -> None:
-        """As that of NewMessage."""
+        """See NewMessage."""
 
 
 class SchedulePatch(Struct, forbid_unknown_fields=True):
-    """Changes of a schedule; absent members stay as they are. `null` removes `start_at` or `end_at`."""
+    """Changes of a schedule. Absent members stay as they are. `null` removes `start_at` or `end_at`."""
 
     cron: str | None = None
     every: str | None = None
@@ -106,7 +110,7 @@ class SchedulePatch(Struct, forbid_unknown_fields=True):
 
 
 class PreviewRequest(Struct, forbid_unknown_fields=True):
-    """An expression to preview. `count`: how many times to show."""
+    """An expression to preview. `count` is the number of times to show."""
 
     cron: str | None = None
     every: str | None = None
@@ -149,13 +153,13 @@ def read_preview(body: bytes) -> PreviewRequest:
 
 
 def measure_size(schedule: NewSchedule | SchedulePatch) -> int:
-    """Returns the length of the JSON of its message."""
+    """Returns the length of the JSON of the schedule's message."""
     message = schedule.target.message if isinstance(schedule.target, NewTarget) else UNSET
     return 0 if isinstance(message, UnsetType) else memoryview(message).nbytes
 
 
 class ShownTarget(Struct, omit_defaults=True):
-    """A target. A schedule that was made through EventBridge Scheduler has `arn` and `input` instead of the others."""
+    """A target. A schedule of EventBridge Scheduler has `arn` and `input` instead of the other members."""
 
     queue: str | UnsetType = UNSET
     topic: str | UnsetType = UNSET
@@ -166,7 +170,7 @@ class ShownTarget(Struct, omit_defaults=True):
 
 
 class ShownSchedule(Struct):
-    """A schedule. `expression` as the client wrote it; `cron`, `rate` or `fire_at`: its canonical form."""
+    """A schedule. `expression` is the client's text; `cron`, `rate` or `fire_at` is its canonical form."""
 
     name: str
     expression: str
@@ -193,7 +197,7 @@ class ShownSchedule(Struct):
     rate: str | UnsetType = UNSET
     fire_at: str | UnsetType = UNSET
     warning: str | UnsetType = UNSET
-    """A problem of the schedule: only in the answer to a request that writes it."""
+    """A problem of the schedule. Only the answer to a request that writes it has this member."""
 
 
 class SchedulePage(Struct):
@@ -203,9 +207,9 @@ class SchedulePage(Struct):
 
 
 class Synced(Struct):
-    """The names of the schedules that a sync created, updated, left as they were and deleted.
+    """The names of the schedules that a sync created, updated, left unchanged and deleted.
 
-    `warnings`: problems of the given schedules.
+    `warnings` are problems of the given schedules.
     """
 
     created: list[str]
@@ -236,7 +240,7 @@ class ShownRun(Struct):
 
 
 class PastRun(Struct):
-    """The outcome of an occurrence. `fired_at` null: it failed, or was skipped; `error` says why."""
+    """The outcome of an occurrence. `fired_at` is null if it failed or was skipped; `error` then gives the reason."""
 
     id: int
     schedule_name: str
@@ -249,7 +253,7 @@ class PastRun(Struct):
 
 
 class RunPage(Struct):
-    """Runs, the newest first; `next`, when there is one, is the `before` of the following page."""
+    """Runs, the newest first. `next`, if present, is the `before` of the next page."""
 
     runs: list[PastRun]
     next: int | UnsetType = UNSET
@@ -259,7 +263,7 @@ SCHEDULE_HEADER = "_schedule"
 
 
 def to_attributes(headers: dict[str, msgspec.Raw]) -> dict[str, Any]:
-    """Headers as message attributes. Raises InvalidParameterValue for the header that each firing adds."""
+    """Converts headers to message attributes. Raises InvalidParameterValue for the header that each firing adds."""
     if SCHEDULE_HEADER in headers:
         raise errors.InvalidParameterValue("body: the header _schedule is set by each firing")
     return {name: to_attribute(value) for name, value in headers.items()}

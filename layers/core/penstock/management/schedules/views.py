@@ -1,4 +1,4 @@
-"""Schedules, runs and expressions as documents."""
+"""Converts schedules, runs and expressions to documents."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -51,7 +51,7 @@ def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
 
 
 def show_canonical_fields(expression: Expression) -> dict[str, str]:
-    """Returns the canonical form of an expression, under the name of its kind: `fire_at`, `rate` or `cron`."""
+    """Returns the canonical form of an expression under the name of its kind: `fire_at`, `rate` or `cron`."""
     if expression.is_one_shot:
         moment = expression.canonical.removeprefix("at(").removesuffix(")")
         return {"fire_at": moment}
@@ -59,7 +59,7 @@ def show_canonical_fields(expression: Expression) -> dict[str, str]:
 
 
 def to_past_run(name: str, run_id: int, row: ScheduleRunRow) -> PastRun:
-    """Returns an occurrence of the schedule `name`. `run_id`: the row's, which is not None."""
+    """Returns an occurrence of the schedule `name`. `run_id` is the id of the row."""
     return PastRun(
         id=run_id,
         schedule_name=name,
@@ -73,5 +73,5 @@ def to_past_run(name: str, run_id: int, row: ScheduleRunRow) -> PastRun:
 
 
 def list_queue_message_ids(messages: Iterable[FiredMessage]) -> list[int]:
-    """Returns the ids of messages in queues; messages to an SNS topic have none."""
+    """Returns the ids of messages in queues. Messages to an SNS topic have no id here."""
     return [one["msg_id"] for one in messages if one["msg_id"] is not None]

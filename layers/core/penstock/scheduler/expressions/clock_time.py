@@ -1,4 +1,4 @@
-"""The time of day in `every weekday at 9am`: `9am`, `9:30am`, `12am` (0:00), `12pm`, `21:00`, `9`."""
+"""Parses the time of day in `every weekday at 9am`: `9am`, `9:30am`, `12am` (0:00), `12pm`, `21:00`, `9`."""
 
 import re
 
@@ -14,7 +14,7 @@ _LOOSE = re.compile(
 
 
 def read_time(part: Part) -> tuple[int, int]:
-    """Hour and minute. Raises Flaw."""
+    """Returns hour and minute. Raises Flaw."""
     if part.text in _NAMED:
         return _NAMED[part.text]
     match = _TIME(part.text)
@@ -44,7 +44,7 @@ def _convert_hour(part: Part, hour: int, half: str) -> int:
 
 
 def _suggest_time(text: str) -> str | None:
-    """`9 am`, `9.30am`, `9a.m.` and `9:5` in the form that read_time accepts; None for other texts."""
+    """Rewrites `9 am`, `9.30am`, `9a.m.` and `9:5` so that read_time accepts them. Returns None for other texts."""
     match = _LOOSE(text)
     if match is None:
         return None

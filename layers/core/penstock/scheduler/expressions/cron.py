@@ -1,10 +1,10 @@
-"""Cron expressions: 5 fields, or 6 with seconds first; and AWS's `cron()` of six with the year last.
+"""Parses cron expressions of 5 fields, or of 6 with seconds first, and AWS's `cron()` of six with the year last.
 
     crontab  [second] minute hour day-of-month month day-of-week
     AWS      minute hour day-of-month month day-of-week year; one of the two days is `?`; 1 is Sunday
 
-The result is a `Cron`: sets of values, which next_time.py evaluates. The parser accepts only these fields: croniter
-would also accept a seventh, `R`, `H` and `@daily`.
+The result is a `Cron`: sets of values, which next_time.py evaluates. The parser accepts only these fields. Croniter
+would also accept a seventh field, `R`, `H` and `@daily`.
 
 The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql. If you change a rule, change
 both; test_schedule_expressions compares them.
@@ -35,7 +35,7 @@ _ALL_YEARS = frozenset(range(fields.AWS_YEAR.low, fields.AWS_YEAR.high + 1))
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """The values of every field. `years`: None for all."""
+    """The values of every field. `years` is None for all years."""
 
     seconds: frozenset[int]
     minutes: frozenset[int]
@@ -46,7 +46,7 @@ class Cron:
 
 
 def read_crontab(text: str) -> Cron:
-    """Returns the values of an expression of 5 or 6 fields. Raises Flaw."""
+    """Parses an expression of 5 or 6 fields. Raises Flaw."""
     parts = _split_crontab(text)
     seconds = parse_values(fields.SECOND, parts.pop(0)) if len(parts) == 6 else frozenset((0,))
     minute, hour, day_of_month, month, day_of_week = parts
@@ -60,7 +60,7 @@ def read_crontab(text: str) -> Cron:
 
 
 def read_aws(text: str) -> Cron:
-    """Returns the values of AWS's `cron(…)`. Raises Flaw."""
+    """Parses AWS's `cron(…)`. Raises Flaw."""
     minute, hour, day_of_month, month, day_of_week, year = _split_aws(text)
     years = parse_values(fields.AWS_YEAR, year)
     _check_question_mark(day_of_month, day_of_week)
@@ -75,12 +75,12 @@ def read_aws(text: str) -> Cron:
 
 
 def format_crontab(text: str) -> str:
-    """Returns the stored expression: one space between fields, names in capitals, `*` for `?`."""
+    """Returns the stored form: one space between fields, names in capitals, `*` for `?`."""
     return " ".join("*" if field == "?" else field.upper() for field in text.split())
 
 
 def format_aws_cron(text: str) -> str:
-    """Returns the stored expression: one space between fields, names in capitals."""
+    """Returns the stored form: one space between fields, names in capitals."""
     return f"cron({' '.join(text[5:-1].upper().split())})"
 
 
@@ -110,7 +110,7 @@ def _split_crontab(text: str) -> list[Part]:
 
 
 def _find_surplus(message: str, last: Part, end: int) -> Flaw:
-    """Returns the error for surplus fields; it suggests the expression without them."""
+    """Returns the error for surplus fields. It suggests the expression without them."""
     start = last.position + len(last.text)
     return Flaw(message, start, end - start, "")
 
@@ -148,7 +148,7 @@ def _split_aws(text: str) -> list[Part]:
 
 
 def _check_question_mark(day_of_month: Part, day_of_week: Part) -> None:
-    """AWS: a value or `*` in one of the two requires `?` in the other."""
+    """Checks a rule of AWS: a value or `*` in one of the two fields requires `?` in the other."""
     question_marks = (day_of_month.text == "?") + (day_of_week.text == "?")
     if question_marks == 1:
         return

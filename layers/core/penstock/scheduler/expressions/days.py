@@ -5,9 +5,9 @@
     15W     the weekday nearest to the 15th, within the month
     FRI#2   the second Friday; 6#2 in AWS        FRIL    the last Friday; 6L in AWS
 
-Sources: "Cron-based schedules" (EventBridge Scheduler User Guide); AWS documents neither `L-3` nor `LW`, and accepts
-both. If both fields are restricted, a day in either field counts (crontab, POSIX); AWS refuses that.
-The counterparts in SQL are queue.cron_days.sql, queue.cron_month_days.sql and queue.cron_week_days.sql.
+Source: "Cron-based schedules" (EventBridge Scheduler User Guide). AWS accepts `L-3` and `LW` without documenting them.
+If both fields are restricted, a day in either field counts (crontab, POSIX); AWS refuses that. The counterparts in SQL
+are queue.cron_days.sql, queue.cron_month_days.sql and queue.cron_week_days.sql.
 """
 
 from calendar import monthrange
@@ -24,7 +24,7 @@ _LONGEST_MONTH = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 @dataclass(frozen=True, slots=True)
 class MonthDays:
-    """The day-of-month field. `before_last`: 0 is `L`, 3 is `L-3`."""
+    """The day-of-month field. `before_last` is 0 for `L`, and 3 for `L-3`."""
 
     days: frozenset[int] = frozenset()
     before_last: frozenset[int] = frozenset()
@@ -33,7 +33,7 @@ class MonthDays:
 
     @property
     def special(self) -> bool:
-        """True when croniter cannot evaluate it."""
+        """Returns whether croniter cannot evaluate the field."""
         return bool(self.before_last or self.nearest or self.last_weekday)
 
     def of(self, year: int, month: int) -> set[int]:
@@ -46,7 +46,7 @@ class MonthDays:
         return found
 
     def possible_in(self, months: frozenset[int]) -> "MonthDays":
-        """Returns the field without days that do not occur in the months, such as `30` in February."""
+        """Returns the field without days that never occur in the months, such as `30` in February."""
         longest = max(_LONGEST_MONTH[month] for month in months)
         return MonthDays(
             frozenset(day for day in self.days if day <= longest),
@@ -58,7 +58,7 @@ class MonthDays:
 
 @dataclass(frozen=True, slots=True)
 class WeekDays:
-    """The day-of-week field; 0 is Sunday, in cron of AWS and of the REST API."""
+    """The day-of-week field. 0 is Sunday, in the cron of AWS and of the REST API."""
 
     days: frozenset[int] = frozenset()
     last: frozenset[int] = frozenset()
@@ -66,7 +66,7 @@ class WeekDays:
 
     @property
     def special(self) -> bool:
-        """True when croniter cannot evaluate it."""
+        """Returns whether croniter cannot evaluate the field."""
         return bool(self.last or self.nth)
 
     def of(self, year: int, month: int) -> set[int]:
@@ -82,19 +82,19 @@ class WeekDays:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Both fields; None for an unrestricted field (`*` or `?`)."""
+    """Both fields. An unrestricted field (`*` or `?`) is None."""
 
     of_month: MonthDays | None
     of_week: WeekDays | None
 
     @property
     def special(self) -> bool:
-        """True when croniter cannot evaluate them."""
+        """Returns whether croniter cannot evaluate the fields."""
         return any(part.special for part in (self.of_month, self.of_week) if part)
 
     @property
     def impossible(self) -> bool:
-        """True if no such day exists: `0 0 30 2 *`."""
+        """Returns whether no such day exists, as for `0 0 30 2 *`."""
         return self.of_month == MonthDays() and self.of_week is None
 
 
@@ -119,7 +119,7 @@ def _find_nearest_weekday(first: int, last: int, day: int) -> int:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def read_month_days(field: Field, part: Part) -> MonthDays | None:
-    """Returns the day-of-month field. Raises Flaw."""
+    """Parses the day-of-month field. Raises Flaw."""
     if part.text in ("*", "?"):
         return None
     days: set[int] = set()
@@ -148,7 +148,7 @@ def _count_before_last(item: Part) -> int:
 
 
 def read_week_days(field: Field, part: Part) -> WeekDays | None:
-    """Returns the day-of-week field. Raises Flaw."""
+    """Parses the day-of-week field. Raises Flaw."""
     if part.text in ("*", "?"):
         return None
     days: set[int] = set()

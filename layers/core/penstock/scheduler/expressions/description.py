@@ -1,4 +1,4 @@
-"""English descriptions: "At 09:00, Monday through Friday, America/New_York". cron-descriptor describes cron."""
+"""English descriptions, such as "At 09:00, Monday through Friday, America/New_York". cron-descriptor describes cron."""
 
 import re
 from datetime import datetime, tzinfo
@@ -31,13 +31,13 @@ def _name_weekdays(fields: str) -> str:
 
 
 def describe_moment(instant: datetime, zone: tzinfo, timezone: str) -> str:
-    """`Once at 2027-01-31 09:00:00 UTC`, in the time of the zone."""
+    """Returns `Once at 2027-01-31 09:00:00 UTC`, in the time of the zone."""
     local = instant.astimezone(zone).replace(tzinfo=None)
     return f"Once at {local}{_describe_zone(timezone) or ' UTC'}"
 
 
 def describe_rate(canonical: str) -> str:
-    """`Every 5 minutes`, without time zone, which does not affect a rate."""
+    """Returns `Every 5 minutes`. The time zone does not affect a rate."""
     number, unit = read_rate(canonical)
     return f"Every {unit}" if number == 1 else f"Every {number} {unit}s"
 
@@ -47,12 +47,12 @@ def _describe_zone(timezone: str) -> str:
 
 
 def _describe_by_library(fields: str) -> str:
-    from cron_descriptor import FormatError, Options, get_description  # noqa: PLC0415 - 35 ms, for this text alone
+    from cron_descriptor import FormatError, Options, get_description  # noqa: PLC0415 - it takes 35 ms, and only this text needs it
 
-    # An explicit locale, since the default is the process's.
+    # The locale is explicit, since the default is that of the process.
     options = Options(use_24hour_time_format=True, locale_code="en_US")
     try:
         return str(get_description(fields, options))
     except FormatError:
-        # The library lacks some combinations of L, W and #, and ranges around the end of the week.
+        # The library does not support some combinations of L, W and #, and ranges around the end of the week.
         return f"At the times of {fields}"

@@ -1,8 +1,7 @@
-"""`every`: a number and s, m, h or d that divides the next unit, so that the times are the same every day.
+"""Converts `every` to cron. The number divides the next unit, so that the times are the same every day.
 
-30s  */30 * * * * *        6h  0 */6 * * *
-5m   */5 * * * *           1d  0 0 * * *
-The counterpart in SQL is queue.parse_every.sql.
+30s  */30 * * * * *        6h  0 */6 * * * 5m   */5 * * * *           1d  0 0 * * * The counterpart in SQL is
+queue.parse_every.sql.
 """
 
 import re
@@ -40,12 +39,12 @@ def convert_every(text: str) -> str:
 
 
 def is_divisor(number: int, unit: str) -> bool:
-    """True if that many fill the next unit evenly."""
+    """Returns whether the number divides the next unit evenly."""
     return 1 <= number <= _WHOLE[unit] and _WHOLE[unit] % number == 0
 
 
 def build_cron(number: int, unit: str) -> str:
-    """Returns the cron expression for a number that divides the next unit; 60s becomes one minute."""
+    """Returns the cron expression for a number that divides the next unit. 60s becomes one minute."""
     if number == _WHOLE[unit] and unit != "d":
         number, unit = 1, "mhd"["smh".index(unit)]
     step = "*" if number == 1 else f"*/{number}"
@@ -76,7 +75,7 @@ def _find_closest(number: int, unit: str) -> str | None:
 
 
 def _find_wrong_place(text: str) -> tuple[int, int]:
-    """Position and length of the text from its first wrong character to its end."""
+    """Returns position and length of the text from its first wrong character to its end."""
     digits = len(text) - len(text.lstrip("0123456789"))
     known = digits > 0 and text[digits : digits + 1] in _SECONDS
     start = digits + (1 if known else 0)
@@ -84,7 +83,7 @@ def _find_wrong_place(text: str) -> tuple[int, int]:
 
 
 def _suggest_every(text: str) -> str | None:
-    """Returns the text to write in the wrong place: `5 minutes` and `5` become 5m. None if that is unknown."""
+    """Returns a correction of the wrong text: `5 minutes` and `5` become 5m. Returns None if no correction is known."""
     match = _LOOSE(text)
     if match is None or (unit := _WORDS.get(match[2].lower() or "m")) is None:
         return None

@@ -1,4 +1,4 @@
-"""Schedule expressions of every form: parsed, stored, evaluated, described.
+"""Parses, stores, evaluates and describes schedule expressions of every form.
 
     form       written                    canonical, as stored
     cron       0 9 * * mon-fri            0 9 * * MON-FRI; seconds are the first of six fields
@@ -34,7 +34,7 @@ _ONE_SHOTS = ("fire_at", "at")
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """The times at which a schedule fires. The table above explains the fields; `timezone` is an IANA name."""
+    """An expression. The table above explains its forms; `timezone` is an IANA name."""
 
     form: str
     written: str
@@ -42,11 +42,12 @@ class Expression:
     timezone: str
 
     def next_after(self, instant: datetime, anchor: datetime | None = None) -> datetime | None:
-        """Returns the first time strictly after `instant`, in UTC and whole seconds; None if there are no further ones.
+        """Returns the first time strictly after `instant`, in UTC and whole seconds, or None if there is no further
+        time.
 
-        Both times are aware. Raises ScheduleInvalid for a row that holds no expression, or an unknown zone. `anchor`:
-        the first time of a rate: StartDate, or the schedule's time of creation, without its fraction of a second.
-        Without it a rate counts from `instant`. Other forms do not need it.
+        Both times are aware. Only rates need `anchor`, which is their first time: StartDate, or the time when the
+        schedule was created, without its fraction of a second. Without it a rate counts from `instant`. Raises
+        ScheduleInvalid if a row contains no expression or an unknown zone.
         """
         found = self._next_after(instant.astimezone(UTC), anchor)
         return found if found is not None and found <= _LATEST else None
@@ -71,7 +72,7 @@ class Expression:
 
     @property
     def is_one_shot(self) -> bool:
-        """True for the forms of one moment."""
+        """Returns whether the expression names one moment."""
         return self.form in _ONE_SHOTS
 
 
@@ -83,7 +84,7 @@ def parse(
     fire_at: str | None = None,
     timezone: str = "UTC",
 ) -> Expression:
-    """Returns the expression of a schedule of the REST API, given in exactly one form. Raises ScheduleInvalid."""
+    """Parses the expression of a REST schedule, which has exactly one form. Raises ScheduleInvalid."""
     forms = {"cron": cron, "every": every, "when": when, "fire_at": fire_at}
     given = [(form, text) for form, text in forms.items() if text is not None]
     if len(given) != 1:
@@ -94,7 +95,7 @@ def parse(
 
 
 def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
-    """Returns the expression of EventBridge Scheduler. Raises ScheduleInvalid."""
+    """Parses an expression of EventBridge Scheduler. Raises ScheduleInvalid."""
     zone = find_zone(timezone)
     form = next((form for start, form in _AWS_FORMS.items() if expression.startswith(start)), "aws_cron")
     return Expression(form, expression, _READERS[form](expression, zone), timezone)
@@ -102,14 +103,14 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
 
 @lru_cache(maxsize=8192)
 def read_stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
-    """Returns the expression of a row, unchecked: the function that evaluates it finds its errors."""
+    """Returns the expression of a row without checks. Its evaluation finds errors."""
     return Expression(form, written, canonical, timezone)
 
 
 def list_occurrences(
     expression: Expression, after: datetime, count: int, anchor: datetime | None = None
 ) -> list[datetime]:
-    """Returns the next `count` times, or fewer before the end."""
+    """Returns the next `count` times, or fewer if the expression ends before."""
     found: list[datetime] = []
     anchor = anchor or after
     while len(found) < count and (following := expression.next_after(after, anchor)) is not None:

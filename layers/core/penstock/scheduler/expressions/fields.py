@@ -1,4 +1,4 @@
-"""One field of a cron expression, such as `*`, `5`, `1-5`, `*/10`, `MON-FRI` or `1,15`, and the values that it names.
+"""Parses one field of a cron expression, such as `*`, `5`, `1-5`, `*/10`, `MON-FRI` or `1,15`, into its values.
 
 Values, names and wildcards are those of crontab(5) (POSIX) and of AWS ("Cron-based schedules", EventBridge Scheduler
 User Guide). This module replaces croniter's parser, whose errors have no positions, and which reads `30-30` as the
@@ -18,9 +18,9 @@ _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 class Field:
     """A field and the values that it allows.
 
-    `top`: the last value of `*` and of steps; it is below `high` for the weekday only, since crontab's Sunday is 0 and
-    7. `turns`: the value after the last is the first again, so the suggestion for `24` is `0`. `wraps`: `FRI-MON` is a
-    valid range, as in AWS.
+    `top` is the last value of `*` and of steps. Only the weekday's is below `high`, since crontab's Sunday is 0 and 7.
+    With `turns` the first value follows the last one, so the suggestion for `24` is `0`. With `wraps` the range
+    `FRI-MON` is valid, as in AWS.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Field:
 
     @property
     def allowed(self) -> str:
-        """`0 to 59`, `1 to 12 or JAN to DEC`, for the text of an error."""
+        """Returns `0 to 59` or `1 to 12 or JAN to DEC` for the text of an error."""
         names = f" or {self.names[0]} to {self.names[-1]}" if self.names else ""
         return f"{self.low} to {self.high}{names}"
 
@@ -54,7 +54,7 @@ AWS_YEAR = Field("year", 1970, 2199, 2199)
 
 
 def parse_values(field: Field, part: Part) -> frozenset[int]:
-    """Returns the values that a field's text names; Sunday stays 0 or 7, as written."""
+    """Returns the values that a field's text names. Sunday stays 0 or 7, as written."""
     return frozenset(value for item in part.split(",") for value in list_values(field, item))
 
 
@@ -79,7 +79,7 @@ def _list_range(field: Field, span: Part, low: Part, highs: list[Part], step: in
         raise highs[1].flaw(f"a range of the {field.name} has two ends")
     first, last = parse_value(field, low), parse_value(field, highs[0])
     if last == 0 < first and field.names and field.low == 0:
-        last = 7  # MON-SUN: Sunday at the end of a range is the seventh day
+        last = 7  # in MON-SUN, Sunday ends the range and is the seventh day
     if first <= last:
         return iter(range(first, last + 1, step))
     if field.wraps:
@@ -90,7 +90,7 @@ def _list_range(field: Field, span: Part, low: Part, highs: list[Part], step: in
 
 
 def parse_value(field: Field, part: Part) -> int:
-    """Returns a number within the field's limits, or the number of a name."""
+    """Parses a number within the field's limits, or the name of a number."""
     text = part.text.upper()
     if text in field.names:
         return field.names.index(text) + field.low
@@ -102,7 +102,7 @@ def parse_value(field: Field, part: Part) -> int:
 
 
 def is_number(text: str) -> bool:
-    """Returns whether the text has ASCII digits only: Python's int() also reads those of other scripts."""
+    """Returns whether the text has ASCII digits only. Python's int() also reads digits of other scripts."""
     return text.isascii() and text.isdigit()
 
 
@@ -116,7 +116,7 @@ def _step(field: Field, part: Part) -> int:
 
 
 def _suggest_name(field: Field, text: str) -> str | None:
-    """Returns the name for the error's suggestion: `MON` for `MONDAY`, `SEP` for `Sept`; None for `9AM`."""
+    """Returns a name for the error's suggestion: `MON` for `MONDAY`, `SEP` for `Sept`, but None for `9AM`."""
     for length in (3, 2):
         near = [name for name in field.names if len(text) >= length and name.startswith(text[:length])]
         if len(near) == 1:

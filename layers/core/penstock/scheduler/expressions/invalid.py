@@ -1,7 +1,7 @@
-"""Errors of expressions: the place, a suggestion, and examples.
+"""Errors of expressions, with their position, a suggestion and examples.
 
-Parsers raise `Flaw`, with one place and its correction. `checked` turns it into `ScheduleInvalid`, whose suggestion is
-a whole expression that parses: no suggestion is better than a wrong one.
+Parsers raise `Flaw`, which has one position and its correction. `raise_flaw` turns it into `ScheduleInvalid`, whose
+suggestion is a whole expression that parses. No suggestion is better than a wrong one.
 """
 
 import re
@@ -11,17 +11,17 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 LONGEST = 256
-"""Characters of an expression (EventBridge Scheduler API reference, ScheduleExpression); our choice for other forms."""
+"""The maximum length of an expression (EventBridge Scheduler API reference, ScheduleExpression)."""
 
 _REPAIRS = 6
 _FOREIGN = re.compile(r"[^\t\n\r -~]").search
 
 
 class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the API
-    """An expression or time zone that cannot be used.
+    """An expression or time zone is not valid.
 
-    `position`: the wrong character of the text, from 0; None if the whole text is wrong. `suggestion`: the whole
-    expression that the client probably meant; None if unknown.
+    `position` is the wrong character of the text, from 0; it is None if the whole text is wrong. `suggestion` is the
+    whole expression that the client probably meant, or None if that is unknown.
     """
 
     def __init__(
@@ -39,7 +39,10 @@ class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the A
 
 
 class Flaw(Exception):  # noqa: N818
-    """One wrong place: `length` characters at `position`. `instead` corrects them; None without a suggestion."""
+    """A mistake of `length` characters at `position`.
+
+    `instead` replaces them; None means that no replacement is known.
+    """
 
     def __init__(self, message: str, position: int, length: int = 0, instead: str | None = None) -> None:
         super().__init__(message)
@@ -49,14 +52,14 @@ class Flaw(Exception):  # noqa: N818
         self.instead = instead
 
     def mend(self, text: str) -> str | None:
-        """`text` with this one place corrected; None without a suggestion."""
+        """Returns `text` with this mistake corrected, or None without a correction."""
         if self.instead is None:
             return None
         return text[: self.position] + self.instead + text[self.position + self.length :]
 
 
 class Part:
-    """A piece of an expression, with its position in the whole."""
+    """A piece of an expression, with its position in the whole expression."""
 
     __slots__ = ("position", "text")
 
@@ -69,7 +72,7 @@ class Part:
         return Flaw(message, self.position, len(self.text), instead)
 
     def split(self, separator: str | None) -> list["Part"]:
-        """Returns the pieces between separators, or between runs of white space when that is None."""
+        """Returns the pieces between separators. None separates at runs of white space."""
         parts, start = [], 0
         for text in self.text.split(separator):
             start = self.text.index(text, start)
@@ -89,7 +92,10 @@ def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ..
 
 
 def _read(text: str, read: Callable[[str], Result]) -> Result:
-    """Accepts only ASCII, so that letters, digits and white space are the same in Python and in PostgreSQL."""
+    """Parses the text.
+
+    It accepts only ASCII, so that Python and PostgreSQL agree on letters, digits and white space.
+    """
     if len(text) > LONGEST:
         raise Flaw(f"an expression has at most {LONGEST} characters", LONGEST)
     if foreign := _FOREIGN(text):
@@ -99,7 +105,7 @@ def _read(text: str, read: Callable[[str], Result]) -> Result:
 
 
 def _find_suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
-    """Returns the text with all flaws corrected; None if a flaw has no correction."""
+    """Returns the text with all mistakes corrected. Returns None if one of them has no correction."""
     for _ in range(_REPAIRS):
         if text is None:
             return None
@@ -113,7 +119,7 @@ def _find_suggestion(text: str | None, read: Callable[[str], object]) -> str | N
 
 
 def find_nearest(word: str, words: tuple[str, ...]) -> str | None:
-    """Returns the most similar word; None if no word is similar enough."""
-    from difflib import get_close_matches  # noqa: PLC0415 - 3 ms, and only errors need it
+    """Returns the most similar word, or None if no word is similar enough."""
+    from difflib import get_close_matches  # noqa: PLC0415 - it takes 3 ms, and only errors need it
 
     return next(iter(get_close_matches(word, words, n=1, cutoff=0.6)), None)

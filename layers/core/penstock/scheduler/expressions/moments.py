@@ -1,8 +1,8 @@
-"""One moment: `fire_at`, and AWS's `at(yyyy-mm-ddThh:mm:ss)`.
+"""Parses one moment: `fire_at`, and AWS's `at(yyyy-mm-ddThh:mm:ss)`.
 
-`fire_at` is RFC 3339 with an offset, or, without one, a local time of the schedule's time zone. The parser drops
-fractions of a second, as AWS's tools do. It refuses a local time that does not exist, at which the schedule would never
-fire; a time that occurs twice means the first of the two. The counterpart in SQL is queue.parse_moment.sql.
+`fire_at` is RFC 3339. It has an offset, or is a local time of the schedule's time zone. The parser drops fractions of a
+second, as AWS's tools do. It refuses a local time that does not exist, since the schedule would never fire. A time that
+occurs twice means the first of the two. The counterpart in SQL is queue.parse_moment.sql.
 """
 
 import re
@@ -44,7 +44,7 @@ def read_at(text: str, zone: tzinfo) -> datetime:
 
 
 def format_moment(instant: datetime) -> str:
-    """`2026-01-02T03:04:05Z`."""
+    """Returns the moment as `2026-01-02T03:04:05Z`."""
     return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
 
 
@@ -79,5 +79,5 @@ def _find_existing(local: datetime, zone: tzinfo, start: int, length: int) -> da
 
 
 def _describe_malformed(text: str, message: str, end: int) -> Flaw:
-    """Returns the error for a text of another form; for a date without a time it suggests a time."""
+    """Returns the error for a text of another form. If the text is a date alone, the error suggests a time."""
     return Flaw(message, end, 0, "T00:00:00") if _ONLY_DATE(text) else Flaw(message, 0, len(text))

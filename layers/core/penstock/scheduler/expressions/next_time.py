@@ -1,10 +1,9 @@
-"""The next time of a cron expression: croniter finds local times, days.py the days beyond its syntax, zones.py
-instants.
+"""Computes the next time of a cron expression.
 
-croniter gets plain lists of numbers and local times without zone. This module does not use its time zones: it fires
-`30 1 * * *` twice in New York's autumn, and `30 2 * * *` at 03:00 in spring (measured with 7.0.0).
-The counterparts in SQL are queue.next_cron_fires.sql and queue.next_local_time.sql; test_schedule_expressions
-compares the two.
+croniter finds local times, days.py finds the days beyond croniter's syntax, and zones.py converts to instants. croniter
+gets plain lists of numbers and local times without zone. Its time zones are wrong here: it fires `30 1 * * *` twice in
+New York's autumn, and `30 2 * * *` at 03:00 in spring (measured with 7.0.0). The counterparts in SQL are
+queue.next_cron_fires.sql and queue.next_local_time.sql; test_schedule_expressions compares the two.
 """
 
 from collections.abc import Iterator
@@ -19,20 +18,20 @@ from .invalid import raise_flaw
 from .zones import end_of_clock_change, find_first_instant
 
 LATEST = datetime(AWS_YEAR.high, 12, 31, 23, 59, 59)  # noqa: DTZ001 - a local time
-"""No schedule fires after the year 2199, the last one that AWS's `cron()` can name."""
+"""The last second in which a schedule may fire. AWS's `cron()` can name no later year than 2199."""
 
 _SECOND = timedelta(seconds=1)
-_YEARS_OF_CALENDAR = 40  # the longest time between two fifth Mondays in February
+_YEARS_OF_CALENDAR = 40  # the longest time between two Februaries with a fifth Monday
 _YEARS_OF_DAYS = 8  # the longest time between two 29ths of February
 
 
 class CronTimes:
-    """A cron expression that computes its times. Immutable, and safe to share between threads."""
+    """A cron expression that computes its times. It is immutable and safe to share between threads."""
 
     __slots__ = ("_cron", "_plain", "_template")
 
     def __init__(self, cron: Cron) -> None:
-        from croniter import croniter  # noqa: PLC0415 - 60 ms, and most functions never evaluate an expression
+        from croniter import croniter  # noqa: PLC0415 - it takes 60 ms, and most functions never evaluate an expression
 
         self._cron = cron
         self._plain = not cron.days.special and cron.years is None
@@ -42,13 +41,13 @@ class CronTimes:
         )
 
     def next_after(self, instant: datetime, zone: tzinfo) -> datetime | None:
-        """Returns the first instant after this one, in UTC; None if no time until 2199 matches."""
+        """Returns the first instant after this one, in UTC, or None if no time until 2199 matches."""
         local = self._next_local(instant.astimezone(zone).replace(tzinfo=None, microsecond=0))
         while local is not None:
             found = find_first_instant(local, zone)
             if found is not None and found > instant:
                 return found
-            # The time is later in each round, so the loop ends.
+            # Each round has a later time, so the loop ends.
             local = self._next_local(max(local, end_of_clock_change(local, zone)))
         return None
 
@@ -61,13 +60,13 @@ class CronTimes:
     def _by_croniter(self, after: datetime) -> datetime | None:
         from croniter import CroniterBadDateError  # noqa: PLC0415 - see above
 
-        try:  # a copy, as get_next changes croniter's current time
+        try:  # this copies it, since get_next changes croniter's current time
             return copy(self._template).get_next(datetime, start_time=after)
         except CroniterBadDateError:
             return None
 
     def _by_dates(self, after: datetime) -> datetime | None:
-        """Returns the next local time, with dates by days.py and times of day by croniter."""
+        """Returns the next local time. days.py finds the date, croniter the time of day."""
         for day in _list_dates(self._cron, after.date()):
             midnight = datetime.combine(day, time())
             found = self._by_croniter(max(after, midnight - _SECOND))
@@ -78,15 +77,15 @@ class CronTimes:
 
 @lru_cache(maxsize=4096)
 def make_cron_times(canonical: str) -> CronTimes:
-    """Returns the times of a stored expression. The object takes 0.3 ms to make and is cached.
+    """Returns the times of a stored expression. The object takes 0.3 ms to create and is cached.
 
-    Raises ScheduleInvalid for a text that is no cron.
+    Raises ScheduleInvalid for a text that is not cron.
     """
     return CronTimes(raise_flaw(canonical, read_aws if canonical.startswith("cron(") else read_crontab, ()))
 
 
 def _list_dates(cron: Cron, start: date) -> Iterator[date]:
-    """Yields the days of the expression from `start` on."""
+    """Yields the dates of the expression from `start` on."""
     years = sorted(cron.years) if cron.years else range(start.year, start.year + _YEARS_OF_CALENDAR + 1)
     for year in years:
         for month in sorted(cron.months):
@@ -96,7 +95,7 @@ def _list_dates(cron: Cron, start: date) -> Iterator[date]:
 
 
 def _build_pattern(cron: Cron, *, dates: bool) -> str:
-    """Returns the expression for croniter: only numbers, `*` for all values, and seconds only if they are not 0."""
+    """Returns the expression for croniter: numbers only, `*` for all values, and seconds only if they are not 0."""
     times = [_format_numbers(cron.minutes, 60), _format_numbers(cron.hours, 24)]
     if cron.seconds != {0}:
         times.insert(0, _format_numbers(cron.seconds, 60))
@@ -104,7 +103,7 @@ def _build_pattern(cron: Cron, *, dates: bool) -> str:
 
 
 def _build_date_pattern(days: Days, months: frozenset[int]) -> tuple[str, str, str]:
-    """Day-of-month, month, day-of-week. If one field names every day, the other has no effect, as either counts."""
+    """Returns day-of-month, month and day-of-week. Either day field counts, so a field that names every day wins."""
     of_month = _format_numbers(days.of_month.days, 31) if days.of_month and days.of_month.days else None
     of_week = _format_numbers(days.of_week.days, 7) if days.of_week else None
     if "*" in (of_month, of_week):

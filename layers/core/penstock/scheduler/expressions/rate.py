@@ -15,11 +15,11 @@ EXAMPLES = ("rate(5 minutes)", "rate(1 hour)", "rate(2 days)")
 _RATE = re.compile(r"rate\(\s*(\S+)\s+(\S+?)\s*\)", re.ASCII).fullmatch
 _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400}
 _UNITS = ("minute", "minutes", "hour", "hours", "day", "days")
-_LONGEST_SECONDS = 230 * 366 * 86_400  # our choice: no second time would come before 2199
+_LONGEST_SECONDS = 230 * 366 * 86_400  # our choice: a second time would come after 2199
 
 
 def read_rate(text: str) -> tuple[int, str]:
-    """Number and unit (minute, hour or day). Raises Flaw."""
+    """Returns number and unit (minute, hour or day). Raises Flaw."""
     match = _RATE(text)
     if match is None:
         raise Flaw("rate() takes a number and a unit: rate(value unit)", 0, len(text))
@@ -40,19 +40,19 @@ def read_rate(text: str) -> tuple[int, str]:
 
 
 def format_rate(text: str) -> str:
-    """Returns the stored rate: `rate(5 minutes)`, `rate(1 hour)`."""
+    """Returns the stored form: `rate(5 minutes)`, `rate(1 hour)`."""
     number, unit = read_rate(text)
     return f"rate({number} {unit}{'' if number == 1 else 's'})"
 
 
 def read_seconds(canonical: str) -> int:
-    """Seconds between two times."""
+    """Returns the seconds between two times."""
     number, unit = read_rate(canonical)
     return number * _SECONDS[unit]
 
 
 def next_of_rate(seconds: int, instant: datetime, anchor: datetime) -> datetime:
-    """Returns the first time after the instant at a multiple of `seconds` from the anchor, the first time of all."""
+    """Returns the first time after the instant at a multiple of `seconds` from the anchor, which is the first time."""
     if instant < anchor:
         return anchor
     passed = (instant - anchor) // timedelta(seconds=seconds)

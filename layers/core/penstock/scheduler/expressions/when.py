@@ -1,4 +1,4 @@
-"""`when`: a sentence of a small, fixed grammar, in any case of letters.
+"""Converts `when` to cron. It is a sentence of a small, fixed grammar, in upper or lower case.
 
     every minute | every hour | every day | every N seconds|minutes|hours | every 1 day
     every day|weekday|weekend|monday…sunday at T | daily at T
@@ -110,7 +110,7 @@ def _read_at(words: list[Part], end: Part) -> tuple[int, int]:
 
 
 def _read_after_at(words: list[Part], end: Part) -> Part:
-    """Returns the one word after `at`. `9 am` is returned whole, so that read_time suggests `9am`."""
+    """Returns the one word after `at`. Returns `9 am` as a whole, so that read_time suggests `9am`."""
     if words[0].text != "at":
         raise words[0].flaw(f'before "{words[0].text}" stands at', _add_at(words[0].text))
     if len(words) == 1:

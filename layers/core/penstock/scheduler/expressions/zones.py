@@ -1,8 +1,9 @@
-"""Time zones: local times to instants.
+"""Time zones: converts local times to instants.
 
-A local time that does not exist (the clock goes forward) is skipped; a time that occurs twice (the clock goes back)
-means the first of the two. Source: "Schedule types", its section on daylight saving (EventBridge Scheduler User Guide).
-AWS does not say which of the two: the first is our choice. The rule holds for every change of a zone's offset.
+A schedule skips a local time that does not exist (the clock goes forward). A time that occurs twice (the clock goes
+back) means the first of the two. Source: "Schedule types", its section on daylight saving (EventBridge Scheduler User
+Guide). AWS does not say which of the two times counts, so the first one is our choice. The rule holds for every change
+of a zone's offset.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -13,7 +14,7 @@ from .invalid import ScheduleInvalid, find_nearest
 
 EXAMPLES = ("UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata")
 LONGEST = 50
-"""Characters (EventBridge Scheduler API reference, ScheduleExpressionTimezone)."""
+"""The maximum length of a name (EventBridge Scheduler API reference, ScheduleExpressionTimezone)."""
 
 _NOT_ZONES = ("posix/", "right/", "posixrules", "localtime", "Factory")
 _SECOND = timedelta(seconds=1)
@@ -28,7 +29,7 @@ def find_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        # A name that is no zone may be the name of a folder or of another file.
+        # An unknown name may be the name of a folder or of another file.
         raise _explain_unknown(name) from None
 
 
@@ -54,10 +55,10 @@ def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
 
 
 def _find_offsets(local: datetime, zone: tzinfo) -> tuple[timedelta, timedelta]:
-    """Offsets before and after a clock change: rising in a gap, falling in a repeated hour, else equal (PEP 495)."""
+    """Returns the offsets before and after a clock change: rising in a gap, falling in a repeated hour (PEP 495)."""
     first = local.replace(tzinfo=zone)
     before, after = first.utcoffset(), first.replace(fold=1).utcoffset()
-    assert before is not None  # noqa: S101 - true of every zone of zoneinfo
+    assert before is not None  # noqa: S101 - every zone of zoneinfo has an offset
     assert after is not None  # noqa: S101
     return before, after
 

@@ -5,8 +5,8 @@
     EventBridge Scheduler   fires those younger than MaximumEventAgeInSeconds
     one-shots               fires them however late (EventBridge Scheduler's: as above)
 
-Jitter and flexible windows let an occurrence wait for up to `window_seconds`; after that it is late. The functions
-read no clock: `now` is the database's time.
+With jitter and flexible windows an occurrence may wait for up to `window_seconds`, and is late only after that. The
+functions read no clock: `now` is the database's time.
 """
 
 from collections.abc import Sized
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_AT_ONCE: Final = 100
-"""Occurrences of a schedule in one transaction, unless catchup_limit is larger; the next transaction fires the rest."""
+"""How many occurrences of a schedule one transaction fires, unless catchup_limit is larger. The next fires the rest."""
 MOST_COUNTED: Final = 10_000
-"""Skipped occurrences are counted up to this number; each costs a few microseconds of a transaction."""
+"""How far the service counts skipped occurrences. Each costs a transaction a few microseconds."""
 
 
 class Plan(NamedTuple):
     """The occurrences to fire, and the next one.
 
-    `note`: how many occurrences are skipped, and why; it becomes the schedule's last_error, and the error of a run of
-    the first of them, `skipped_at`.
+    `note` says how many occurrences are skipped, and why. It becomes the schedule's last_error, and the error of the
+    run of the first of them, `skipped_at`.
     """
 
     times: list[datetime]
@@ -40,15 +40,15 @@ class Plan(NamedTuple):
 
 
 class NextOccurrence(Protocol):
-    """A function that returns the occurrence after an instant."""
+    """A function that returns the first occurrence after an instant."""
 
     def __call__(self, instant: datetime, /) -> datetime | None: ...
 
 
 def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
-    """Returns the occurrences that fire now.
+    """Plans the occurrences that fire now.
 
-    An occurrence of up to `window_seconds` ago may be due later in its window: a later transaction plans it.
+    An occurrence of up to `window_seconds` ago may be due later in its window. A later transaction then plans it.
     """
     following = plan_occurrences(due)
     due_until = due.now - timedelta(seconds=due.window_seconds)
@@ -83,14 +83,14 @@ def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: date
 
 
 def describe_skipped(skipped: Sized) -> str:
-    """Returns the number of skipped occurrences, up to the limit of counting."""
+    """Returns the number of skipped occurrences, up to MOST_COUNTED."""
     return f"{len(skipped)}" if len(skipped) < MOST_COUNTED else f"at least {MOST_COUNTED}"
 
 
 def take_recent(
     due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime, oldest: datetime
 ) -> Plan:
-    """Returns the plan of a schedule that does not catch up: occurrences not before `oldest`, up to MOST_AT_ONCE."""
+    """Plans a schedule that does not catch up: occurrences not before `oldest`, up to MOST_AT_ONCE."""
     if due.next_fire_at < oldest:
         until = oldest - timedelta(microseconds=1)
         skipped = [

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import psycopg
 
 MOST_SIGNATURES: Final = 3
-"""Attempts to sign: a topic may change its signature version while the worker signs, but rarely twice."""
+"""How often it tries to sign. A topic may change its signature version meanwhile, but rarely twice."""
 
 
 class PlannedSchedule(NamedTuple):
@@ -48,7 +48,7 @@ class PlannedSchedule(NamedTuple):
 
 
 class FiringStore:
-    """Makes calls on one autocommit connection. If it raises psycopg.Error, the batch is rolled back."""
+    """Makes calls on one autocommit connection. If it raises psycopg.Error, the server rolls the batch back."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class FiringStore:
         return waits
 
     def next_is_due_in(self) -> float | None:
-        """Seconds until a further schedule or retry becomes due; None: never."""
+        """Returns the seconds until another schedule or retry becomes due, or None for never."""
         (later,) = self._calls.call(NEXT_LATER_SCHEDULE, [])
         return None if later.ms is None else later.ms / 1000
 
@@ -146,7 +146,7 @@ class FiringStore:
 
     # --- messages for topics -----------------------------------------------------------------------------------------
     def _drafts(self, firings: list[tuple[ClaimedScheduleRow, datetime]]) -> list[TopicDraft | None]:
-        """Returns the messages for topics of SNS; None for every other target."""
+        """Returns the messages for topics of SNS, and None for every other target."""
         if not any(due.topic for due, _ in firings):
             return [None] * len(firings)
         columns = ([due.schedule_id for due, _ in firings], [at for _, at in firings])

@@ -1,4 +1,4 @@
-"""Messages from schedules to SNS topics: signed envelopes, as Publish makes them; one SQL call sends them."""
+"""Builds messages from schedules to SNS topics: signed envelopes like those of Publish. One SQL call sends them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,14 +20,14 @@ _json = msgspec.json.Encoder()
 
 
 class TopicDraft(NamedTuple):
-    """A message to a topic, named by its ARN."""
+    """A message to the topic with this ARN."""
 
     topic: str
     text: str
 
 
 def make_environment(settings: Settings) -> Environment:
-    """Returns the environment of a worker, without a key of receipt handles, since a worker makes none."""
+    """Returns the environment of a worker. It has no key of receipt handles, since a worker creates none."""
     return Environment(settings, ReceiptHandles(b""))
 
 
@@ -38,7 +38,7 @@ def sign_drafts(
     topic_messages: list[bytes | None] = []
     for draft in drafts:
         topic = None if draft is None else parse_topic_arn(draft.topic)
-        # SQL reports an error for an ARN of another kind, because it finds no such topic.
+        # SQL reports an error for an ARN of another kind, because no topic has it.
         if draft is None or topic is None:
             topic_messages.append(None)
         else:
@@ -47,7 +47,7 @@ def sign_drafts(
 
 
 def build_topic_message(topic: TopicArn, text: str, environment: Environment) -> Operation[bytes]:
-    """One message, signed with the version in the cache; the database answers QU007 if the version has changed."""
+    """Builds one message, signed in the cached version. The database answers QU007 if the version has changed."""
     version = environment.cache(TopicCache).signature_version(str(topic))
     size, message_id = len(text.encode()), as_text(make_message_id())
     message = OutgoingMessage(message_id, {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)
@@ -59,7 +59,7 @@ def build_topic_message(topic: TopicArn, text: str, environment: Environment) ->
 def make_context(topic: TopicArn, environment: Environment) -> Context:
     """Returns the context of a publisher in the topic's account.
 
-    The base of links is QUEUE_BASE_URL; without it, the address on which this process listens.
+    Links begin with QUEUE_BASE_URL or, if it is empty, with the address on which this process listens.
     """
     authority = environment.settings.local_authority
     request = HttpRequest("POST", "/", b"", {b"host": authority.encode()}, b"")

@@ -1,4 +1,4 @@
-"""Spans of fired occurrences: each begins a trace, which its messages and deliveries continue."""
+"""Spans of fired occurrences. Each begins a trace, which its messages and deliveries continue."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,11 +10,11 @@ from penstock.trace_context import Span, Tracer, Value, as_trace_header
 _json = msgspec.json.Encoder()
 
 Key = tuple[int, Hashable, str]
-"""The id of a schedule and the time of its occurrence, or the id of a retry and None; the schedule's name."""
+"""Identifies a span: the schedule's id and the occurrence's time, or the retry's id and None; the schedule's name."""
 
 
 class Traces:
-    """The spans of one transaction. Without a tracer it creates no spans."""
+    """The spans of one transaction. Without a tracer there are no spans."""
 
     def __init__(self, tracer: Tracer | None) -> None:
         self._tracer = tracer
@@ -23,7 +23,7 @@ class Traces:
 
     @contextmanager
     def record_spans(self) -> Iterator[None]:
-        """Ends the spans that began in the block; if the block raises, all of them have failed."""
+        """Ends the spans that began in the block. If the block raises, all of them have failed."""
         error = "rolled_back"
         try:
             yield
@@ -40,7 +40,7 @@ class Traces:
     ) -> list[bytes | None]:
         """Begins spans. Returns the messages, with a trace header if their span is recorded.
 
-        `kind`: schedule or retry.
+        `kind` is schedule or retry.
         """
         if self._tracer is None:
             return list(topic_messages)
@@ -53,12 +53,12 @@ class Traces:
         ]
 
     def failed(self, row_id: int) -> None:
-        """Marks the spans of this schedule, or of this retry, as failed: its target did not accept the message."""
+        """Marks the spans of this schedule or retry as failed: its target did not accept the message."""
         self._failed_ids.add(row_id)
 
 
 def build_span_attributes(kind: str, key: Key) -> dict[str, Value]:
-    """Attributes of a span."""
+    """Returns the attributes of a span."""
     row_id, occurrence, name = key
     attributes: dict[str, Value] = {f"penstock.{kind}.id": row_id, "penstock.schedule.name": name}
     if occurrence is not None:
@@ -67,7 +67,7 @@ def build_span_attributes(kind: str, key: Key) -> dict[str, Value]:
 
 
 def add_trace(topic_message: bytes | None, span: Span | None) -> bytes | None:
-    """Returns the message, a JSON object or None, with the trace header as its first member."""
+    """Returns the message, a JSON object or None. Its first member is the trace header."""
     if span is None:
         return topic_message
     trace = b'{"trace":' + _json.encode(as_trace_header(span.context))

@@ -1,1 +1,4 @@
-"""Filter policies of subscriptions: compiled here when they are set, compared by queue.policy_matches at a publish."""
+"""Filter policies of subscriptions.
+
+This package compiles them when they are set; queue.policy_matches compares them.
+"""

@@ -36,19 +36,21 @@ MOST_WILDCARD_POINTS = 100
 
 @dataclass(frozen=True, slots=True)
 class PolicyKey:
-    """A key of the policy with the operators of its list; `depth` is 1 at the top."""
+    """A key of the policy with the operators of its list. `depth` is 1 at the top."""
 
     path: str
     depth: int
     operators: tuple[Operator, ...]
 
     def points(self) -> int:
-        """Points for the wildcard limit: the sum of the patterns' points times their number; 0 without wildcards."""
+        """Returns the points of the key towards the wildcard limit: the sum of its patterns' points times their
+        number.
+        """
         points = [operator.points for operator in self.operators if operator.points]
         return sum(points) * len(points) if any(operator.wildcard for operator in self.operators) else 0
 
     def compile_key(self) -> list[object]:
-        """Returns the key in SQL's form; its tests for equality become one test."""
+        """Returns the key in SQL's form. Its tests for equality become one test."""
         tests = [operator.test for operator in self.operators if operator.test]
         equal = [value for test in tests if test[0] == "in" for value in test[1]]
         others = [test for test in tests if test[0] != "in"]
@@ -58,7 +60,7 @@ class PolicyKey:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object of the policy: all keys must match, and of each `$or` at least one object."""
+    """An object of the policy. All its keys must match, and at least one object of each `$or`."""
 
     parts: "tuple[PolicyKey | Or, ...]"
 
@@ -67,10 +69,10 @@ Or = tuple[Object, ...]
 
 
 def compile_policy(text: str, scope: str) -> str | None:
-    """Returns the compiled policy as JSON text; None for `{}`, which every message matches.
+    """Compiles a policy to JSON. Returns None for `{}`, which every message matches.
 
-    `scope`: MessageAttributes, which allows no nesting, or MessageBody. Raises InvalidParameter. Limits: 256 KB, five
-    keys, 150 combinations of values (each times the depth of its key), 100 points of wildcards.
+    `scope` is MessageAttributes, which allows no nesting, or MessageBody. The limits are 256 KB, five keys, 150
+    combinations of values (each times the depth of its key), and 100 points of wildcards. Raises InvalidParameter.
     """
     if len(text) > MAXIMUM_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
         raise make_operator_error(f"Filter policy is longer than {MAXIMUM_BYTES} bytes")
@@ -84,12 +86,12 @@ def compile_policy(text: str, scope: str) -> str | None:
 
 
 def compile_policy_rules(policy: dict[str, object], *, nested: bool) -> str:
-    """Returns the compiled form of a policy that is an object and not empty. Raises InvalidParameter."""
+    """Compiles a policy that is an object and not empty. Raises InvalidParameter."""
     try:
         read = Object(tuple(list_parts(policy, "", 1, nested=nested)))
         check_limits(read)
         found = [[key.compile_key() for key in branch.values()] for branch in list_branches(read)]
-    except RecursionError:  # the policy's depth alone exceeds the limit of combinations
+    except RecursionError:  # the depth alone exceeds the limit of combinations
         raise make_complexity_error() from None
     return msgspec.json.encode(found).decode()
 
@@ -161,7 +163,7 @@ def check_limits(policy: Object) -> None:
 
 
 def list_keys(policy: Object) -> Iterator[PolicyKey]:
-    """Yields all keys, those within `$or` too."""
+    """Yields all keys, including those within `$or`."""
     for part in policy.parts:
         if isinstance(part, PolicyKey):
             yield part

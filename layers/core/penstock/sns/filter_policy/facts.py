@@ -1,11 +1,11 @@
-"""A message's attributes or body, flattened once a publish, so that SQL only compares (queue.policy_matches).
+"""Flattens a message's attributes or body once for each publish, so that SQL only compares (queue.policy_matches).
 
-Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`; objects in an array count as if they were in
-the array's place. When an array has several elements with objects among them, the facts hold the message itself too,
-under U+001F alone: keys that match in such an array must match in one element of it (queue.keys_match_together).
-A dot in a name is as good as nesting: `{"a.b": 1}` has the facts of `{"a": {"b": 1}}`.
-`queue.body_facts` does the same in SQL.
-Sources: SNS Developer Guide, "Filter policy constraints", "Key matching"; arrays: README of github.com/aws/event-ruler.
+Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`. Objects in an array count as if they
+replaced the array. If an array has several elements, and objects among them, the facts also contain the message itself,
+under U+001F alone: keys that match in such an array must match in one element of it (queue.keys_match_together). A dot
+in a name is equivalent to nesting: `{"a.b": 1}` has the facts of `{"a": {"b": 1}}`. `queue.body_facts` does the same in
+SQL. Sources: SNS Developer Guide, "Filter policy constraints", "Key matching"; arrays: README of
+github.com/aws/event-ruler.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,11 @@ from .values import SEPARATOR, build_path, convert_value
 
 Facts = dict[str, list[object]]
 
-MOST_PATH_CHARACTERS = 4_194_304  # limit of a message: deep objects with long names make long paths
-MOST_ARRAY_LEVELS = 32  # limit of nested arrays: queue.keys_match_together calls itself once a level
-# Objects and arrays, counted by their brackets. 256 KiB hold this many, and decoding takes 10 to 25 ms.
+MOST_PATH_CHARACTERS = 4_194_304  # limit of a message, since deep objects with long names have long paths
+MOST_ARRAY_LEVELS = (
+    32  # limit of nested arrays, since queue.keys_match_together calls itself once for each level
+)
+# The limit of objects and arrays, counted by their brackets. 256 KiB may contain this many, and take 10 to 25 ms.
 MOST_CONTAINERS = 131_072
 _CONTAINERS = frozenset((dict, list))
 
@@ -33,7 +35,7 @@ class UnreadableBody(Exception):  # noqa: N818 - no error of the client: the mes
 def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
     """Returns the facts of message attributes, without binary ones.
 
-    A message with an attribute whose value does not fit its type has no facts, so every policy rejects it (AWS counts
+    If the value of an attribute does not fit its type, the message has no facts, so every policy rejects it (AWS counts
     these in the metric NumberOfNotificationsFilteredOut-InvalidAttributes). Values are compared in their JSON form:
     policies escape quotes and backslashes twice ("Policy constraints for attribute-based filtering").
     """
@@ -58,7 +60,7 @@ def _attribute(kind: str, text: str) -> list[object]:
 
 
 def number_text(text: str) -> bytes:
-    """Returns the value of a number attribute in JSON; `+1`, `01` and `.5` are accepted too."""
+    """Returns the value of a number attribute in JSON. It accepts `+1`, `01` and `.5`, too."""
     try:
         msgspec.json.decode(text.strip())
         return text.strip().encode()
@@ -78,7 +80,7 @@ def find_body_facts(body: str) -> Mapping[str, object] | None:
         document = msgspec.json.decode(body) if is_object else None
         if not isinstance(document, dict):
             return None
-        # Escapes are rare, and only an escape can hold a character that `convert_value` replaces.
+        # Escapes are rare, and only an escape can produce a character that `convert_value` replaces.
         return flatten_document(list_members(document) if "\\u00" in body else document)
     except (msgspec.DecodeError, ValueError, RecursionError, UnreadableBody):
         return None
@@ -93,7 +95,7 @@ def has_too_many_containers(body: str) -> bool:
 
 
 def remove_surrogates(value: object) -> object:
-    """The value with all its names and texts passed through `convert_value`."""
+    """Passes all names and texts of the value through `convert_value`."""
     if isinstance(value, dict):
         return list_members(value)
     if isinstance(value, list):
@@ -102,7 +104,7 @@ def remove_surrogates(value: object) -> object:
 
 
 def list_members(document: Mapping[str, object]) -> dict[str, object]:
-    """Returns the same for the members of an object."""
+    """Yields the converted members of an object."""
     return {convert_value(name): remove_surrogates(member) for name, member in document.items()}
 
 

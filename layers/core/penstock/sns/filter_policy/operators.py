@@ -1,4 +1,4 @@
-"""The operators of filter policies: a value of a policy's list becomes a test that SQL applies to one fact.
+"""The operators of filter policies. A value in a policy's list becomes a test that SQL applies to one fact.
 
     exact, anything-but        ["in" | "not", [values]]
     equals-ignore-case, …      ["ci" | "not-ci", [values in lower case], characters of the longest]
@@ -23,23 +23,23 @@ from penstock.sns.errors import InvalidParameter
 from .values import GREATEST, SMALLEST, convert_value, is_in_range, is_number, lower_case, round_value
 from .wildcards import WildcardError, build_like_pattern, escape_literal
 
-SEVERAL_WILDCARDS = 3  # points of a pattern with more than one wildcard
+SEVERAL_WILDCARDS = 3  # points of a pattern with several wildcards
 
-# Names of operators, also of some that do not exist yet: a key of an object in `$or` may not have such a name.
+# Names of operators, including some future ones. A key of an object in `$or` may not have such a name.
 RESERVED = frozenset((
     "exactly", "equals-ignore-case", "prefix", "suffix", "anything-but", "exists", "wildcard", "numeric", "cidr",
     "=", "<", "<=", ">", ">=", "regex", "not-wildcard", "not-equals-ignore-case", "date-after", "date-on-or-after",
     "date-before", "date-on-or-before", "in-date-range", "ip-address-in-range", "ip-address-not-in-range",
 ))  # fmt: skip
 
-Test = list[Any]  # JSON: which members there are depends on the operator
+Test = list[Any]  # JSON whose members depend on the operator
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One value of a key's list, parsed. `absent`: the key must be missing; else `test` decides.
+    """One parsed value of a key's list. With `absent` the key must be missing; otherwise `test` decides.
 
-    `points`: those of its patterns towards the limit of wildcards. `wildcard`: one of the patterns has a wildcard.
+    `points` count towards the limit of wildcards. `wildcard` means that one of the patterns has a wildcard.
     """
 
     test: Test | None = None
@@ -49,12 +49,12 @@ class Operator:
 
 
 def make_operator_error(reason: str) -> InvalidParameter:
-    """Returns the error for a policy that cannot be used."""
+    """Returns the error for a policy that is not valid."""
     return InvalidParameter.named(f"FilterPolicy: {reason}")
 
 
 def read_operator(value: object) -> Operator:
-    """Returns the operator that one value of a key's list stands for. Raises InvalidParameter."""
+    """Parses one value of a key's list. Raises InvalidParameter."""
     if isinstance(value, dict):
         name, argument = _take_single(value, "Match expression name not found")
         if name not in _OPERATOR_READERS:
@@ -66,7 +66,7 @@ def read_operator(value: object) -> Operator:
 
 
 def _take_single(given: dict[str, object], if_empty: str) -> tuple[str, object]:
-    """Name and value of the only member. Raises InvalidParameter when there are more or none."""
+    """Returns name and value of the only member. Raises InvalidParameter if there is not exactly one."""
     if len(given) != 1:
         raise make_operator_error("Only one key allowed in match expression" if given else if_empty)
     return next(iter(given.items()))
@@ -108,7 +108,7 @@ def _compile_wildcard(argument: object) -> Operator:
 
 
 def _compile_cidr(argument: object) -> Operator:
-    text = _check_text(argument, "prefix")  # as AWS's engine does
+    text = _check_text(argument, "prefix")  # AWS's engine calls it so
     host, slash, mask = text.partition("/")
     if not slash or "/" in mask:
         raise make_operator_error("Malformed CIDR, one '/' required")
@@ -122,7 +122,7 @@ def _compile_cidr(argument: object) -> Operator:
 
 # --- presence --------------------------------------------------------------------------------------------------------
 def _compile_exists(argument: object) -> Operator:
-    """`true` requires a value that is neither null nor empty ("Key matching")."""
+    """Compiles `exists`. `true` requires a value that is neither null nor empty ("Key matching")."""
     if argument is True:
         return Operator(["not", [None, ""]])
     if argument is False:
@@ -132,7 +132,7 @@ def _compile_exists(argument: object) -> Operator:
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
 def _compile_numeric(argument: object) -> Operator:
-    """`["=", 1]`, `[">", 0, "<=", 5]` and the like: a range; an open end is the least or greatest number of all."""
+    """Compiles `["=", 1]`, `[">", 0, "<=", 5]` and the like to a range. An open end is the least or greatest number."""
     if not isinstance(argument, list):
         raise make_operator_error("Value of numeric must be an array.")
     first = argument[0] if argument else "]"
@@ -183,7 +183,7 @@ def _format_value(value: object) -> str:
 
 # --- anything-but ----------------------------------------------------------------------------------------------------
 def _compile_anything_but(argument: object) -> Operator:
-    """Matches a value that equals none of the list. The list has numbers or strings, not both."""
+    """Compiles a test for values that equal none of the list. The list has numbers or strings, not both."""
     if isinstance(argument, dict):
         return _compile_anything_but_like(*_take_single(argument, "Anything-But expression name not found"))
     values = argument if isinstance(argument, list) else [argument]

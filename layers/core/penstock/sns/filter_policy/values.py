@@ -1,8 +1,8 @@
 """Converts texts and numbers of filter policies and messages to the form that SQL compares.
 
-Numbers are from -10^9 to 10^9 with five digits after the point (SNS Developer Guide, "Filter policy constraints");
-this module rounds those of policies, SQL those of messages. A number outside that range, such as an account id, equals
-only itself.
+Numbers are from -10^9 to 10^9 with five digits after the point (SNS Developer Guide, "Filter policy constraints"). This
+module rounds the numbers of policies, and SQL those of messages. A number outside that range, such as an account id,
+equals only itself.
 """
 
 from decimal import ROUND_HALF_UP, Decimal
@@ -10,21 +10,21 @@ from typing import TypeGuard, TypeVar
 
 T = TypeVar("T")
 
-SEPARATOR = "\x1f"  # between the names of a path; alone, the name of a message's document among its facts
+SEPARATOR = "\x1f"  # separates the names of a path; alone, it names the message's document among its facts
 SMALLEST, GREATEST = -1_000_000_000, 1_000_000_000
 
 _DIGITS = Decimal("0.00001")
-# NUL, which PostgreSQL's JSON cannot hold, and the separator.
+# NUL, which PostgreSQL's JSON cannot store, and the separator.
 _REPLACED = str.maketrans({"\0": "\ufffd", SEPARATOR: "\ufffd"})
 
 
 def convert_value(text: str) -> str:
-    """Returns the text with U+FFFD for NUL and U+001F, in policies and in messages."""
+    """Replaces NUL and U+001F with U+FFFD, in policies and in messages."""
     return text.translate(_REPLACED) if "\0" in text or SEPARATOR in text else text
 
 
 def build_path(name: str) -> str:
-    """Returns the path of a name in a body or in a policy on it: a dot in the name is equivalent to nesting."""
+    """Returns the path of a name in a body, or in a policy on a body. A dot in the name is equivalent to nesting."""
     return name.replace(".", SEPARATOR)
 
 
@@ -49,7 +49,7 @@ def is_in_range(value: float) -> bool:
 
 
 def round_value(value: T) -> T | float:
-    """Rounds a policy's number to five digits after the point if it is in range; returns other values unchanged."""
+    """Rounds a policy's number to five digits after the point if it is in range. Other values stay unchanged."""
     if not isinstance(value, float) or not is_in_range(value):
         return value
     return float(Decimal(repr(value)).quantize(_DIGITS, ROUND_HALF_UP))

@@ -8,7 +8,7 @@ MOST_WILDCARDS = 3  # in one pattern
 
 
 class WildcardError(ValueError):
-    """The pattern cannot be used; the text of the error gives the reason."""
+    """The pattern is not valid. The text of the error gives the reason."""
 
 
 def build_like_pattern(text: str) -> tuple[str, int]:
@@ -35,10 +35,10 @@ def build_like_pattern(text: str) -> tuple[str, int]:
 
 
 def _find_position(text: str, at: int) -> int:
-    """Bytes from the pattern's opening quote, as AWS's engine counts."""
+    """Returns the position in bytes from the pattern's opening quote, as AWS's engine counts."""
     return 1 + len(text[:at].encode())
 
 
 def escape_literal(text: str) -> str:
-    """Returns the text as a pattern of LIKE that matches nothing else."""
+    """Returns a pattern of LIKE that matches only this text."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -1,7 +1,7 @@
 """Platform applications, through which SNS publishes to mobile apps.
 
-A request needs the credentials of a push service to create an application. Penstock talks to no push service and does
-not store them; it stores only a digest, to recognise an existing application with the same credentials. Sources:
+A request to create an application needs the credentials of a push service. Penstock calls no push service and does not
+store the credentials; it stores only a digest, to recognise an existing application with the same credentials. Sources:
 CreatePlatformApplication, SetPlatformApplicationAttributes, GetPlatformApplicationAttributes (API reference).
 """
 
@@ -38,7 +38,7 @@ ATTRIBUTES = frozenset((
     "SuccessFeedbackRoleArn", "FailureFeedbackRoleArn", "SuccessFeedbackSampleRate", "ApplePlatformTeamID",
     "ApplePlatformBundleID", "Enabled",
 ))  # fmt: skip
-MOST_CHARACTERS = 16_384  # of one attribute, our choice: a certificate or a key file is shorter
+MOST_CHARACTERS = 16_384  # of one attribute; our choice: a certificate or a key file is shorter
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -46,7 +46,7 @@ _text = msgspec.json.Decoder(dict[str, str]).decode
 def create_platform_application(
     request: sns.CreatePlatformApplicationRequest, context: Context
 ) -> Operation[sns.CreatePlatformApplicationResult]:
-    """Creates an application, or finds the one with this platform, name and the same attributes."""
+    """Creates an application, or returns the one with this platform, this name and the same attributes."""
     if not is_application_name(request.name):
         raise errors.InvalidParameter.named("Name")
     if request.platform not in PLATFORMS:
@@ -78,7 +78,7 @@ def create_platform_application(
 def delete_platform_application(
     request: sns.DeletePlatformApplicationRequest, context: Context
 ) -> Operation[None]:
-    """Deletes an application with its endpoints; a missing one is no error."""
+    """Deletes an application with its endpoints. A missing application is not an error."""
     read_application_arn(request.platform_application_arn, context)
     yield from Call(DROP_PLATFORM_APPLICATION, (request.platform_application_arn,))
 
@@ -95,7 +95,7 @@ def get_platform_application_attributes(
 def set_platform_application_attributes(
     request: sns.SetPlatformApplicationAttributesRequest, context: Context
 ) -> Operation[None]:
-    """Changes the given attributes; an empty value removes one."""
+    """Changes the given attributes. An empty value removes an attribute."""
     read_application_arn(request.platform_application_arn, context)
     check_attributes(request.attributes)
     changed = {name: value or None for name, value in keep_attributes(request.attributes).items()}
@@ -110,7 +110,7 @@ def set_platform_application_attributes(
 def list_platform_applications(
     request: sns.ListPlatformApplicationsRequest, context: Context
 ) -> Operation[sns.ListPlatformApplicationsResult]:
-    """Returns the account's applications, 100 a page."""
+    """Returns the account's applications, 100 on a page."""
     after = paging.read_token(request.next_token, lambda last: parse_application_arn(last) is not None)
     rows = yield from Call(LIST_PLATFORM_APPLICATIONS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListPlatformApplicationsResult(
@@ -126,7 +126,7 @@ def list_platform_applications(
 
 # --- attributes ------------------------------------------------------------------------------------------------------
 def check_attributes(given: Mapping[str, str]) -> None:
-    """Raises InvalidParameter for an attribute that applications lack, and for an invalid value."""
+    """Raises InvalidParameter for an invalid value, and for an attribute that applications lack."""
     for name, value in given.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
@@ -144,7 +144,7 @@ def is_percentage(value: str) -> bool:
 
 
 def keep_attributes(given: Mapping[str, str]) -> dict[str, str]:
-    """Returns the attributes that are stored: all but the credentials."""
+    """Returns the attributes to store, without the credentials."""
     return {
         name: value.lower() if name == "Enabled" else value
         for name, value in given.items()

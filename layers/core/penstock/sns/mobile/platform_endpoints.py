@@ -1,7 +1,7 @@
-"""Endpoints of platform applications: each is an app on a device, named by the token of its push service.
+"""Endpoints of platform applications. Each is an app on a device, named by the token of its push service.
 
-Sources: CreatePlatformEndpoint, GetEndpointAttributes, SetEndpointAttributes (API reference); the sample code of the
-SNS Developer Guide for registering tokens, which reads the ARN from the error for a token that has other attributes.
+Sources: CreatePlatformEndpoint, GetEndpointAttributes, SetEndpointAttributes (API reference). The SNS Developer Guide
+has sample code for registering tokens, which reads the ARN from the error for a token that has other attributes.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ from .platform_applications import (
 
 ATTRIBUTES = frozenset(("CustomUserData", "Enabled", "Token"))
 MOST_USER_DATA_BYTES = 2_048
-MOST_TOKEN_CHARACTERS = 4_096  # our choice; those of push services have under 300
+MOST_TOKEN_CHARACTERS = 4_096  # our choice; tokens of push services have less than 300
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -43,7 +43,7 @@ _text = msgspec.json.Decoder(dict[str, str]).decode
 def create_platform_endpoint(
     request: sns.CreatePlatformEndpointRequest, context: Context
 ) -> Operation[sns.CreatePlatformEndpointResult]:
-    """Creates an endpoint, or finds the one with this token and the same attributes."""
+    """Creates an endpoint, or returns the one with this token and the same attributes."""
     arn = read_application_arn(request.platform_application_arn, context)
     given = dict(request.attributes or {})
     if request.custom_user_data is not None:
@@ -68,7 +68,7 @@ def create_platform_endpoint(
 
 
 def delete_endpoint(request: sns.DeleteEndpointRequest, context: Context) -> Operation[None]:
-    """Deletes an endpoint; a missing one is no error. Its subscriptions stay."""
+    """Deletes an endpoint. A missing endpoint is not an error. Its subscriptions stay."""
     read_endpoint_arn(request.endpoint_arn, context)
     yield from Call(DROP_PLATFORM_ENDPOINT, (request.endpoint_arn,))
 
@@ -76,7 +76,7 @@ def delete_endpoint(request: sns.DeleteEndpointRequest, context: Context) -> Ope
 def get_endpoint_attributes(
     request: sns.GetEndpointAttributesRequest, context: Context
 ) -> Operation[sns.GetEndpointAttributesResult]:
-    """Token, Enabled and CustomUserData."""
+    """Returns Token, Enabled and CustomUserData."""
     read_endpoint_arn(request.endpoint_arn, context)
     rows = yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (request.endpoint_arn,))
     if not rows:
@@ -105,7 +105,7 @@ def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: 
 def list_endpoints_by_platform_application(
     request: sns.ListEndpointsByPlatformApplicationRequest, context: Context
 ) -> Operation[sns.ListEndpointsByPlatformApplicationResult]:
-    """Returns the endpoints of an application, 100 a page."""
+    """Returns the endpoints of an application, 100 on a page."""
     application = request.platform_application_arn
     read_application_arn(application, context)
     after = paging.read_token(request.next_token, is_subscription_id)
@@ -122,8 +122,10 @@ def list_endpoints_by_platform_application(
 
 
 def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
-    """Checks an endpoint for Subscribe. Raises InvalidParameter if it does not exist, and AuthorizationError for
-    another account's endpoint: no policy could permit it, and the topic would push where Publish may not.
+    """Checks an endpoint for Subscribe. Raises InvalidParameter if it does not exist.
+
+    Raises AuthorizationError for another account's endpoint. No policy could permit it, and the topic would push where
+    Publish may not.
     """
     parsed = parse_endpoint_arn(arn)
     if do_policies_decide(context) and parsed is not None and parsed.account_id != context.account_id:
@@ -134,7 +136,7 @@ def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
 
 # --- attributes ------------------------------------------------------------------------------------------------------
 def check_attributes(given: Mapping[str, str]) -> None:
-    """Raises InvalidParameter for an attribute that endpoints lack, and for an invalid value."""
+    """Raises InvalidParameter for an invalid value, and for an attribute that endpoints lack."""
     for name, value in given.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
@@ -155,7 +157,7 @@ def check_token(token: str, platform: str) -> str:
 
 
 def keep_attributes(given: Mapping[str, str]) -> dict[str, str]:
-    """Returns the attributes that are stored with the token."""
+    """Returns the attributes to store with the token."""
     return {name: value.lower() if name == "Enabled" else value for name, value in given.items()}
 
 

@@ -1,1 +1,1 @@
-"""Text messages: settings, phone numbers that are opted out, and the SMS sandbox."""
+"""Text messages: settings, opted-out phone numbers, and the SMS sandbox."""

@@ -1,4 +1,4 @@
-"""Phone numbers in the form of E.164, as SNS takes them."""
+"""Phone numbers in the form of E.164, as SNS accepts them."""
 
 import re
 
@@ -6,5 +6,5 @@ _NUMBER = re.compile(r"\+[1-9][0-9]{6,14}").fullmatch
 
 
 def is_phone_number(text: str) -> bool:
-    """`+`, and 7-15 digits with the country's code first (ITU-T E.164)."""
+    """Returns whether a text is `+` and 7-15 digits, with the country code first (ITU-T E.164)."""
     return _NUMBER(text) is not None

@@ -1,8 +1,8 @@
-"""The SMS sandbox: phone numbers that are verified by a password which they are sent.
+"""The SMS sandbox: phone numbers that a password verifies, which the service sends to them.
 
-No account is in the sandbox: nothing is restricted to verified numbers. The password is an outgoing message, to be
-looked at under `/v1/outbox`. Sources: the actions' pages of the API reference; "SMS sandbox" (SNS Developer Guide).
-Texts are ours.
+No account is in the sandbox, so the service restricts nothing to verified numbers. The password is an outgoing message,
+which `/v1/outbox` shows. Sources: the actions' pages of the API reference; "SMS sandbox" (SNS Developer Guide). The
+texts are ours.
 """
 
 import secrets
@@ -31,7 +31,7 @@ def get_sms_sandbox_account_status(
     request: sns.GetSMSSandboxAccountStatusRequest,  # noqa: ARG001 - as every operation
     context: Context,  # noqa: ARG001
 ) -> Operation[sns.GetSMSSandboxAccountStatusResult]:
-    """No account is in the sandbox."""
+    """Returns that the account is not in the sandbox."""
     yield from ()
     return sns.GetSMSSandboxAccountStatusResult(is_in_sandbox=False)
 
@@ -39,7 +39,10 @@ def get_sms_sandbox_account_status(
 def create_sms_sandbox_phone_number(
     request: sns.CreateSMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.CreateSMSSandboxPhoneNumberResult]:
-    """Adds a phone number and sends it a password; again for one that is not verified yet. At most ten an account."""
+    """Adds a phone number, or finds one that is not verified yet, and sends it a password.
+
+    An account has at most ten.
+    """
     number = check_number(request.phone_number, "PhoneNumber")
     password = f"{secrets.randbelow(1_000_000):06d}"
     (row,) = yield from Call(
@@ -58,7 +61,7 @@ def create_sms_sandbox_phone_number(
 def verify_sms_sandbox_phone_number(
     request: sns.VerifySMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.VerifySMSSandboxPhoneNumberResult]:
-    """Verifies a phone number by the password of less than a day ago; five wrong ones make it void."""
+    """Verifies a phone number by a password that is less than a day old. After five wrong ones it is void."""
     number = check_number(request.phone_number, "PhoneNumber")
     (row,) = yield from Call(
         VERIFY_SANDBOX_NUMBER, (context.account_id, context.region, number, request.one_time_password)
@@ -84,7 +87,7 @@ def delete_sms_sandbox_phone_number(
 def list_sms_sandbox_phone_numbers(
     request: sns.ListSMSSandboxPhoneNumbersRequest, context: Context
 ) -> Operation[sns.ListSMSSandboxPhoneNumbersResult]:
-    """Returns the phone numbers of the account, verified and pending."""
+    """Returns the phone numbers of the account, both verified and pending."""
     size = request.max_results or PAGE
     after = paging.read_token(request.next_token, is_phone_number)
     rows = yield from Call(LIST_SANDBOX_NUMBERS, (context.account_id, context.region, after, size + 1))

@@ -1,7 +1,7 @@
-"""Text messages: settings of an account, and phone numbers that want none.
+"""Text messages: settings of an account, and phone numbers that have opted out.
 
 Sources: SetSMSAttributes, GetSMSAttributes, OptInPhoneNumber, ListOriginationNumbers (API reference); "Amazon SNS
-endpoints and quotas" (General Reference) for the spending limit of a new account. Texts of errors are ours.
+endpoints and quotas" (General Reference) for the spending limit of a new account. The texts of errors are ours.
 """
 
 import re
@@ -46,7 +46,7 @@ DEFAULTS: Final = {"MonthlySpendLimit": "1"}
 def set_sms_attributes(
     request: sns.SetSMSAttributesRequest, context: Context
 ) -> Operation[sns.SetSMSAttributesResult]:
-    """Changes the given settings of the account in this region. They have no effect here: nothing is sent."""
+    """Changes the given settings of the account in this region. They have no effect, since nothing is sent."""
     for name, value in request.attributes.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("attributes", f"Invalid attribute name: {name[:64]}")
@@ -59,7 +59,7 @@ def set_sms_attributes(
 def get_sms_attributes(
     request: sns.GetSMSAttributesRequest, context: Context
 ) -> Operation[sns.GetSMSAttributesResult]:
-    """Returns the settings that were set, and the spending limit; or those of them that the request names."""
+    """Returns the spending limit and the settings that were set, or those of them that the request names."""
     (row,) = yield from Call(SMS_ATTRIBUTES, (context.account_id, context.region, None))
     found = DEFAULTS | _text(row.attributes)
     named = request.attributes
@@ -72,7 +72,7 @@ def list_origination_numbers(
     request: sns.ListOriginationNumbersRequest,
     context: Context,  # noqa: ARG001 - as every operation
 ) -> Operation[sns.ListOriginationNumbersResult]:
-    """None: Penstock has no phone numbers to send from."""
+    """Returns an empty list: Penstock has no phone numbers to send from."""
     if request.next_token:
         raise errors.InvalidParameter.named("NextToken")
     yield from ()
@@ -92,7 +92,7 @@ def check_if_phone_number_is_opted_out(
 def list_phone_numbers_opted_out(
     request: sns.ListPhoneNumbersOptedOutRequest, context: Context
 ) -> Operation[sns.ListPhoneNumbersOptedOutResult]:
-    """Returns the phone numbers that are opted out, 100 a page."""
+    """Returns the opted-out phone numbers, 100 on a page."""
     after = paging.read_token(request.next_token, is_phone_number)
     rows = yield from Call(LIST_OPTED_OUT, (context.account_id, context.region, after, PAGE + 1))
     numbers = [row.phone_number for row in rows[:PAGE]]
@@ -104,7 +104,7 @@ def list_phone_numbers_opted_out(
 def opt_in_phone_number(
     request: sns.OptInPhoneNumberRequest, context: Context
 ) -> Operation[sns.OptInPhoneNumberResult]:
-    """A phone number gets text messages again; at most once in 30 days."""
+    """Opts a phone number in, so that it gets text messages again. This works once in 30 days."""
     number = check_number(request.phone_number, "phoneNumber")
     (row,) = yield from Call(OPT_IN, (context.account_id, context.region, number))
     if row.error is not None:
