@@ -108,7 +108,7 @@ LARGE_MESSAGES = (
     "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
 )
 
-# Attributes that cannot be empty. The value is checked if a request removes the attribute.
+# Attributes that cannot be empty. If a request removes one, the check uses this value.
 DEFAULTS: Mapping[str, str] = {
     "TracingConfig": "PassThrough",
     "SignatureVersion": "1",
