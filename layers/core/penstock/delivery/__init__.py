@@ -14,4 +14,4 @@ The worker that uses them all is `penstock.workers.deliver`. It alone names the 
 from typing import Final
 
 DELIVERIES: Final = "deliveries"
-"""`Wake` and NOTIFY use this name for deliveries, in the place of a queue's ARN (see queue.wake_deliveries)."""
+"""The name of deliveries in `Wake` and NOTIFY, where queues have their ARN (see queue.wake_deliveries)."""

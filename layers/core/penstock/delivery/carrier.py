@@ -5,8 +5,8 @@
     carry     the carrier sends it within the time limit of an attempt
     settle    Store.settle writes the outcome: delivered, retried after a while, given up (dead letter, or kept)
 
-Claiming, retries, pauses of failing endpoints, dead letters and the history are the same for all carriers; a carrier
-only knows its protocol. `DeliveryRun` chooses the carrier by the kind of a delivery.
+All carriers share claims, retries, pauses of failing endpoints, dead letters and the history. A carrier only knows its
+protocol. `DeliveryRun` chooses the carrier by the kind of a delivery.
 """
 
 from typing import Final, Protocol
@@ -15,9 +15,9 @@ from .delivery import Delivery
 from .outcome import NOT_ATTEMPTED, SHOWS_NOTHING, Outcome
 
 ATTEMPT_SECONDS: Final = 15.0
-"""The longest time of an attempt, with connecting: half of the lease of a delivery.
+"""The longest time of an attempt, including the connection. It is half of the lease of a delivery.
 
-An endpoint of a topic has as long on AWS ("the connection will time out in 15 seconds").
+An endpoint of a topic has the same time on AWS ("the connection will time out in 15 seconds").
 """
 
 
@@ -25,21 +25,21 @@ class Carrier(Protocol):
     """Carries deliveries of one or several kinds."""
 
     async def carry(self, delivery: Delivery, /) -> Outcome:
-        """One attempt. Raises nothing: an error is an outcome."""
+        """Makes one attempt. It raises nothing: an error is an outcome."""
 
     def find_server(self, delivery: Delivery, /) -> tuple[str, int] | None:
-        """Host and port of the endpoint of a delivery, for its span; None if the endpoint is no URL."""
+        """Returns host and port of the endpoint for the span, or None if the endpoint is not a URL."""
 
 
 class NoCarrier:
     """Leaves deliveries to processes that have their carrier. It uses up no attempt."""
 
     async def carry(self, _delivery: Delivery, /) -> Outcome:
-        """Sends no request; the delivery is due again after a minute."""
+        """Sends no request. The delivery is due again after a minute."""
         return Outcome(NOT_ATTEMPTED, "no carrier is set for it", 60_000, SHOWS_NOTHING)
 
     def find_server(self, _delivery: Delivery, /) -> None:
-        """No endpoint."""
+        """Returns None, since the delivery has no endpoint here."""
 
 
 NO_CARRIER: Final = NoCarrier()

@@ -1,4 +1,4 @@
-"""A delivery that a worker holds: one message for one endpoint."""
+"""A delivery that a worker holds. It is one message for one endpoint."""
 
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -10,19 +10,19 @@ from penstock.postgres.statements.deliveries import ClaimedDeliveryRow
 from penstock.sns.delivery_policy import Policy, compute_effective_policy
 
 EVENT: Final = "event"
-"""`kind` of events of the REST API; all kinds but this and those below are message types of SNS."""
+"""The `kind` of events of the REST API. All kinds except these constants are message types of SNS."""
 GATEWAY: Final = "gateway"
-"""`kind` of text messages and pushes that the gateway of the installation carries."""
+"""The `kind` of text messages and pushes that the gateway of the installation carries."""
 MAIL: Final = "mail"
-"""`kind` of mails, whatever their message type of SNS."""
+"""The `kind` of mails, whatever their message type of SNS."""
 FUNCTION: Final = "lambda"
-"""`kind` of messages of SNS for functions of Lambda."""
+"""The `kind` of SNS messages for Lambda functions."""
 SCHEDULE: Final = "schedule"
-"""`kind` of invocations of functions by schedules; their `policy` limits the number and the time of retries."""
+"""The `kind` of invocations of functions by schedules. Their `policy` limits the number and the time of retries."""
 
 
 class Delivery(NamedTuple):
-    """A leased delivery. `policy`: the effective one; None: the defaults. `attempts`: how many have a known outcome."""
+    """A leased delivery. `policy` is the effective one; None means the defaults. `attempts` counts known outcomes."""
 
     delivery_id: int
     account_id: str

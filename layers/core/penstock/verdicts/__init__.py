@@ -1,6 +1,7 @@
-"""Judges a queue by its minutes: does it keep up, since when not, why, and when will it be empty?
+"""Judges a queue by its minutes: whether it keeps up, since when it does not, why, and when it will be empty.
 
-Pure functions of rows of queue.minute: no database, no clock. docs/verdicts.md lists the rules in order.
+The functions are pure functions of rows of queue.minute; they use no database and no clock. docs/verdicts.md lists the
+rules in order.
 
     types.py      the input (Minute, Facts) and the output (Verdict)
     verdict.py    `judge` and the rules, in their order
@@ -10,7 +11,6 @@ Pure functions of rows of queue.minute: no database, no clock. docs/verdicts.md 
     stalls.py     whether receives are missing, and how long a wait is usual
     poison.py     whether messages are received again and again
     drain.py      when the backlog will be gone
-    causes.py     why it grows
     causes.py     why the backlog grows
     words.py      causes in plain English
 

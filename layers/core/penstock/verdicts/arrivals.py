@@ -1,4 +1,4 @@
-"""Predicts arrivals: a daily wave, a fading trend, or the current rate."""
+"""Predicts arrivals from a daily wave, a fading trend, or the current rate."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -14,18 +14,18 @@ STEP_MINUTES: Final = 5
 TREND_MINUTES: Final = 60
 """Arrivals have a trend if they changed in one direction in two consecutive spans of this length."""
 SLOPE_SIGMAS: Final = 1.5
-"""And if both changes exceed chance: two of this size in one direction happen by chance once in a hundred times."""
+"""Both changes must also exceed chance. By chance this happens once in a hundred times."""
 FADING_MINUTES: Final = 240
 """A trend fades: after this time it has made two thirds of its change."""
 WAVE_MINUTES: Final = 6 * 60
-"""Minimum number of minutes in which a daily wave is detected."""
+"""The minimum number of minutes in which a daily wave is detected."""
 WAVE_STEP: Final = 15
 WAVE_FIT: Final = 0.9
 """A wave is accepted if it explains this fraction of the variance of arrivals."""
 DAY_MINUTES: Final = 24 * 60
 
 Outlook: TypeAlias = Callable[[float], float]
-"""The expected arrivals a minute, this many minutes from now."""
+"""The expected arrivals per minute, this many minutes from now."""
 
 
 def forecast_arrivals(series: Series) -> Outlook:
@@ -40,7 +40,7 @@ def forecast_arrivals(series: Series) -> Outlook:
 
 
 def project_trend(level: float, slope: float) -> Outlook:
-    """Returns a level at the middle of the last quarter of an hour, and its change a minute, which fades."""
+    """Returns a level at the middle of the last quarter of an hour, and its change per minute, which fades."""
 
     def arrivals(minutes: float) -> float:
         return level + slope * (LEVEL_MINUTES / 2 + FADING_MINUTES * (1 - exp(-minutes / FADING_MINUTES)))
@@ -49,10 +49,10 @@ def project_trend(level: float, slope: float) -> Outlook:
 
 
 def measure_slope(sent: Sequence[int]) -> float:
-    """Returns the change of arrivals from minute to minute; 0 if less than two hours are known.
+    """Returns the change of arrivals from minute to minute, or 0 if less than two hours are known.
 
-    The smaller of the slopes of the last hour and of the hour before: a step is not a trend, and a recent change does
-    not have one yet.
+    It is the smaller of the slopes of the last hour and of the hour before, since a step is not a trend, and a recent
+    change does not have one yet.
     """
     if len(sent) < 2 * TREND_MINUTES:
         return 0.0
@@ -68,22 +68,22 @@ def measure_slope(sent: Sequence[int]) -> float:
 
 
 def compute_median_slope(counts: Sequence[int]) -> float:
-    """Returns the median of the slopes between all pairs of five minutes, a minute (Theil and Sen)."""
+    """Returns the median of the slopes, per minute, between all pairs of five minutes (Theil and Sen)."""
     steps = compute_means(counts, STEP_MINUTES)
     slopes = [(steps[j] - steps[i]) / (j - i) for i, j in combinations(range(len(steps)), 2)]
     return median(slopes) / STEP_MINUTES
 
 
 def compute_means(counts: Sequence[int], step: int) -> list[float]:
-    """Returns the mean of each step of `minutes` minutes; the last one ends with the last minute."""
+    """Returns the mean of each step of `minutes` minutes. The last step ends with the last minute."""
     first = len(counts) % step
     return [sum(counts[i : i + step]) / step for i in range(first, len(counts), step)]
 
 
 def fit_daily_wave(sent: Sequence[int]) -> Outlook | None:
-    """Returns a sine of 24 hours through the arrivals, by least squares (a cosinor); None if it does not fit.
+    """Fits a sine of 24 hours to the arrivals by least squares (a cosinor). Returns None if it does not fit.
 
-    It is shifted to meet the present value: its present error is assumed to last.
+    The sine is shifted to meet the present value, on the assumption that its present error lasts.
     """
     if len(sent) < WAVE_MINUTES:
         return None
@@ -113,7 +113,7 @@ Triple: TypeAlias = tuple[float, float, float]
 
 
 def fit_least_squares(rows: Sequence[Triple], values: Sequence[float]) -> Triple | None:
-    """Returns the three factors that fit the rows to the values best; None if they are not unique."""
+    """Returns the three factors that fit the rows to the values best, or None if they are not unique."""
     matrix = [[sum(row[i] * row[j] for row in rows) for j in range(3)] for i in range(3)]
     right = [sum(row[i] * value for row, value in zip(rows, values, strict=True)) for i in range(3)]
     whole = compute_determinant(matrix)

@@ -10,25 +10,25 @@ LEAST_BACKLOG: Final = 10
 BACKLOG_SECONDS: Final = 60
 """A backlog takes consumers longer than this to work off."""
 TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
-"""The trend is taken over the shortest of these windows in which the backlog changed by more than chance."""
+"""The shortest of these windows in which the backlog changed by more than chance determines the trend."""
 BACK_MINUTES: Final = 2
 """If consumers have been back for less than this, changes before their return are ignored."""
 SIGMAS: Final = 3
-"""Chance: this multiple of the square root of arrivals plus departures, which is the spread of independent ones."""
+"""A change beyond chance is this multiple of the square root of arrivals plus departures, the usual spread."""
 NOISE_MINUTES: Final = 5
 STANDING_SECONDS: Final = 300
-"""A constant backlog counts if it takes consumers this long to work off."""
+"""A constant backlog counts if consumers take this long to work it off."""
 
 
 def has_backlog(visible: int, drain_rate: float) -> bool:
-    """Returns whether this many messages are more than consumers have at hand. `drain_rate`: messages a second."""
+    """Returns whether this many messages are more than consumers have at hand. `drain_rate` is messages a second."""
     return visible >= LEAST_BACKLOG and visible >= BACKLOG_SECONDS * drain_rate
 
 
 def fit_trend(series: Series) -> int:
-    """1: the backlog grows, -1: it shrinks, 0: for an hour it did neither by more than chance.
+    """Returns 1 if the backlog grows, -1 if it shrinks, 0 if for an hour it did neither by more than chance.
 
-    If consumers have just come back: the trend since then.
+    If consumers have just come back, it is the trend since then.
     """
     values = series.visible
     if are_consumers_back(series):
@@ -56,20 +56,20 @@ def are_consumers_back(series: Series) -> bool:
 
 
 def estimate_chance(series: Series, minutes: int) -> float:
-    """How far the backlog of these last minutes moves without any cause."""
+    """Returns how far the backlog of these last minutes moves without any cause."""
     return spread(sum(series.sent[-minutes:]) + sum(series.left[-minutes:]))
 
 
 def spread(events: int) -> float:
-    """How far a backlog moves by chance while this many messages arrive and leave."""
+    """Returns how far a backlog moves by chance while this many messages arrive and leave."""
     return max(LEAST_BACKLOG / 2, SIGMAS * sqrt(events))
 
 
 def start_of_growth(series: Series) -> int:
-    """Returns the index of the minute in which the present growth began: after the lowest backlog before it.
+    """Returns the index of the minute in which the present growth began, after the lowest earlier backlog.
 
-    Going back, growth ends where the backlog was higher again by a fifth of all that it has grown since, and by more
-    than chance in five minutes.
+    Going back, growth ends where the backlog was higher by a fifth of all that it has grown since, and by more than
+    chance in five minutes.
     """
     noise = max(LEAST_BACKLOG, estimate_chance(series, NOISE_MINUTES))
     values = series.visible
@@ -81,16 +81,16 @@ def start_of_growth(series: Series) -> int:
             floor, lowest = value, index
         elif value - floor > max(noise, 0.2 * (top - floor)):
             break
-    # The bottom may be flat: growth began where the backlog left it for good.
+    # The bottom may be flat. Growth began where the backlog left it for the last time.
     edge = floor + max(LEAST_BACKLOG / 2, SIGMAS * sqrt(max(series.sent[lowest], 1)))
     return next((i for i in range(len(values) - 1, lowest - 1, -1) if values[i] <= edge), lowest) + 1
 
 
 def start_of_draining(series: Series) -> int:
-    """Returns the index of the minute after the peak of the backlog that is drained now.
+    """Returns the index of the minute after the peak of the present backlog.
 
-    Going back, the peak is passed where the backlog was lower again by a fifth of all that it has shrunk since, and by
-    more than chance in five minutes.
+    Going back, the peak is passed where the backlog was lower by a fifth of all that it has shrunk since, and by more
+    than chance in five minutes.
     """
     noise = max(LEAST_BACKLOG, estimate_chance(series, NOISE_MINUTES))
     values = series.visible

@@ -1,9 +1,9 @@
 """Estimates how many consumers are at work, and how many a target lag needs.
 
-By Little's law (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961) the messages
-in flight are the rate at which they are done times the time that each takes. A consumer that takes one message at a
-time has one in flight while it is busy, so their mean number is that of busy consumers. Consumers that take ten at once
-have more: then the numbers are those of messages handled at once, and their ratio is what counts.
+By Little's law (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961) the number of
+messages in flight is the rate of completions times the time that each message takes. A consumer that takes one message
+at a time has one in flight while it is busy, so their mean number is the number of busy consumers. Consumers that take
+ten at once have more. The numbers are then those of messages handled at once, and their ratio is significant.
 """
 
 from math import ceil
@@ -13,11 +13,11 @@ from .rates import Rates
 from .series import Series
 
 LEAST_DONE: Final = 10
-"""With fewer messages done in the time of the rates nothing is said."""
+"""With fewer completed messages in the time of the rates, there is no estimate."""
 
 
 class Consumers(NamedTuple):
-    """None: not known."""
+    """The number of consumers, and the number needed. None means that it is not known."""
 
     now: int | None = None
     needed: int | None = None
@@ -26,8 +26,8 @@ class Consumers(NamedTuple):
 def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_seconds: int) -> Consumers:
     """Returns how many consumers there are, and how many keep the wait of a message within the target lag.
 
-    They must handle the arrivals and clear the backlog within the target lag. `now` is known only while messages wait:
-    otherwise idle consumers are invisible.
+    They must handle the arrivals and clear the backlog within the target lag. `now` is known only while messages wait,
+    since idle consumers are invisible.
     """
     in_flight = series.in_flight[-rates.minutes :]
     done = sum(series.left[-rates.minutes :])

@@ -1,4 +1,4 @@
-"""Predicts when a backlog will be gone: extrapolates arrivals and assumes that consumers keep their rate."""
+"""Predicts when a backlog will be gone. It extrapolates arrivals and assumes that consumers keep their rate."""
 
 from datetime import datetime
 from math import sqrt
@@ -13,11 +13,11 @@ from .types import Emptying
 STEP_MINUTES: Final = 5
 HORIZON_MINUTES: Final = 24 * 60
 LEAST_DOUBT: Final = 0.05
-"""Minimum relative uncertainty of a rate."""
+"""The minimum relative uncertainty of a rate."""
 
 
 class ExpectedFlow(NamedTuple):
-    """Messages a minute: expected arrivals, completions, and the uncertainty of their difference."""
+    """Messages per minute: expected arrivals, completions, and the uncertainty of their difference."""
 
     arrivals: Outlook
     drain: float
@@ -35,7 +35,7 @@ def measure_flow(series: Series, since: int) -> ExpectedFlow:
 
 
 def estimate_emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptying | None:
-    """Returns when a backlog of this many messages will be gone; None if not within a day."""
+    """Returns when a backlog of this many messages will be gone, or None if that takes longer than a day."""
     at = count_minutes_to_empty(backlog, flow, 0)
     if at is None:
         return None
@@ -49,7 +49,7 @@ def estimate_emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptyi
 
 
 def count_minutes_to_empty(backlog: float, flow: ExpectedFlow, more: float) -> float | None:
-    """Minutes until the backlog is gone, with this many more arrivals a minute than expected; None: over a day."""
+    """Returns the minutes until the backlog is gone, with `more` additional arrivals per minute; None over a day."""
     rest = backlog
     for start in range(0, HORIZON_MINUTES, STEP_MINUTES):
         net = flow.drain - max(0.0, flow.arrivals(start + STEP_MINUTES / 2)) - more

@@ -1,4 +1,4 @@
-"""Finds poison messages: received again and again, never deleted."""
+"""Finds poison messages, which are received again and again but never deleted."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -8,7 +8,7 @@ from .series import MINUTE, Series
 POISON_MINUTES: Final = 10
 """How many minutes the rule looks back."""
 RECURRING_MINUTES: Final = 3
-"""In how many of these minutes redeliveries must occur: once is a restarted consumer."""
+"""In how many of these minutes redeliveries must occur. A single one is a restarted consumer."""
 LEAST_REDELIVERIES: Final = 5
 REDELIVERED_SHARE: Final = 0.3
 """The fraction of receives that are redeliveries."""

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 from .series import Series
 
 RATE_MINUTES: Final = (5, 10, 15)
-"""Rates use the shortest of these windows in which enough happened."""
+"""A rate uses the shortest of these windows in which enough messages arrived or left."""
 ENOUGH_MESSAGES: Final = 100
-"""With so many messages a rate is known to about a tenth: the square root of a count is its usual error."""
+"""This many messages make a rate accurate to about a tenth: the square root of a count is its usual error."""
 MOST_BURSTS: Final = 2
-"""Up to this many burst minutes in a quarter of an hour are ignored; more count as the new rate."""
+"""Up to this many burst minutes in a quarter of an hour are ignored. More of them count as the new rate."""
 
 
 class Rates(NamedTuple):
@@ -36,7 +36,7 @@ def sum_messages(series: Series, minutes: int) -> int:
 
 
 LEVEL_MINUTES: Final = (5, 10, 15, 30, 60)
-"""A steady rate is taken over the longest of these windows in which it did not change beyond chance."""
+"""A steady rate uses the longest of these windows in which it did not change beyond chance."""
 SIGMAS: Final = 3
 
 
@@ -56,7 +56,7 @@ def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequ
 
 
 def find_steady_rate(counts: Sequence[int]) -> float:
-    """Returns the mean a minute, without one or two bursts, which say nothing of the next minutes."""
+    """Returns the mean per minute, without one or two bursts, which do not predict the next minutes."""
     if not counts:
         return 0.0
     middle = median(counts)

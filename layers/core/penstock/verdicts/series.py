@@ -1,4 +1,4 @@
-"""The minutes of a queue without gaps: fills in missing ones, so that rules can count back from now."""
+"""The minutes of a queue without gaps. It fills in missing ones, so that rules can count back from now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from .types import Facts, Gauges, Minute
 
 MINUTE: Final = timedelta(minutes=1)
 SETTLE: Final = timedelta(seconds=15)
-"""A minute's counts are complete this long after its end: activity is summed every ten seconds."""
+"""A minute's counts are complete this long after its end, since activity is summed every ten seconds."""
 
 
 @dataclass(slots=True)
 class Series:
-    """One value a minute, oldest first, of full minutes up to the last known one. Gauges are measured at its end.
+    """One value per minute, oldest first, of full minutes up to the last known one. Gauges are measured at its end.
 
-    `now`: the gauges at present. `last_received_at`: the last receive that returned a message, None for none.
+    `now` has the present gauges. `last_received_at` is the time of the last receive that returned a message, or None.
     """
 
     ends_at: datetime
@@ -26,13 +26,13 @@ class Series:
     received: list[int] = field(default_factory=list)
     redelivered: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
-    """Deleted, or moved to the dead-letter queue."""
+    """Messages that were deleted or moved to the dead-letter queue."""
     dead_lettered: list[int] = field(default_factory=list)
     visible: list[int] = field(default_factory=list)
     in_flight: list[int] = field(default_factory=list)
     oldest_at: list[datetime | None] = field(default_factory=list)
     measured_at: datetime | None = None
-    """When the gauges were last measured: later ones are estimates."""
+    """The time of the last measurement of the gauges. Later ones are estimates."""
     sent_since: int = 0
     left_since: int = 0
     """Like `sent` and `left`, after the last full minute."""

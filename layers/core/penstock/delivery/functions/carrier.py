@@ -1,4 +1,4 @@
-"""The carrier of invocations: subscriptions of functions, and schedules whose targets are functions."""
+"""The carrier of invocations, for subscriptions of functions and for schedules whose targets are functions."""
 
 import logging
 
@@ -18,14 +18,14 @@ _log = logging.getLogger(__name__)
 
 
 class FunctionCarrier:
-    """Invokes functions asynchronously, as AWS does (InvocationType Event). `client`: closed by its owner."""
+    """Invokes functions asynchronously, as AWS does (InvocationType Event). The owner of `client` closes it."""
 
     def __init__(self, settings: Settings, client: FunctionClient) -> None:
         self._settings = settings
         self._client = client
 
     async def carry(self, delivery: Delivery) -> Outcome:
-        """One invocation. Lambda answers before the function runs."""
+        """Invokes a function. Lambda answers before the function runs."""
         function = parse_function_arn(delivery.endpoint)
         if function is None or not is_listed(function, self._settings):
             return refuse_invocation(delivery, "QUEUE_LAMBDA_FUNCTIONS does not have the function")
@@ -45,4 +45,4 @@ class FunctionCarrier:
         return judge_answer(delivery, answer)._replace(sent_bytes=len(event))
 
     def find_server(self, _delivery: Delivery) -> None:
-        """The endpoint of a delivery is the name of a function."""
+        """Returns None, since the endpoint of such a delivery is the name of a function."""

@@ -16,17 +16,17 @@ from penstock.delivery.http.sender import Sender
 from .request import build_url, forget_missing_credentials, sign_request
 
 InvocationType = Literal["RequestResponse", "Event"]
-"""Waits for the function's answer, or has Lambda invoke it later."""
+"""The first waits for the function's answer; with the second Lambda invokes the function later."""
 
 MOST_ANSWER_BYTES: Final = 8 * 1_048_576
-"""A function's answer has at most 6 MB ("payload limit", Lambda quotas), plus its head and a margin."""
+"""The limit of an answer: at most 6 MB from a function ("payload limit", Lambda quotas), a head and a margin."""
 FUNCTION_ERROR: Final = b"x-amz-function-error"
 FORBIDDEN: Final = 403
 THROTTLED: Final = 429
 
 
 class FunctionClient:
-    """Invokes functions, in one event loop; `close` ends its connections. `kept_bytes`: of each answer."""
+    """Invokes functions in one event loop. `close` ends its connections. `kept_bytes` is kept of each answer."""
 
     def __init__(self, address: str, kept_bytes: int) -> None:
         self._address = address

@@ -15,7 +15,7 @@ from penstock.delivery.http.endpoint import parse_endpoint
 from .request import build_url, sign_request
 
 LONGEST_SECONDS: Final = 2.0
-"""Time limit of each step: the connection, and each part of the answer."""
+"""The time limit of each step: the connection, and each part of the answer."""
 LONGEST_ANSWER: Final = 1_048_576
 
 
@@ -26,8 +26,8 @@ class _Configuration(msgspec.Struct, rename="pascal"):
 def read_timeout(address: str, function: FunctionArn) -> int | None:
     """Returns the function's timeout in seconds, according to Lambda's endpoint at this address.
 
-    None if it is unknown: an emulator lacks this call, the role may not `lambda:GetFunctionConfiguration`, the function
-    does not exist, or the endpoint does not answer.
+    Returns None if it is unknown: an emulator lacks this call, the role may not `lambda:GetFunctionConfiguration`, the
+    function does not exist, or the endpoint does not answer.
     """
     url = build_url(address, function, "configuration")
     endpoint = parse_endpoint(url)

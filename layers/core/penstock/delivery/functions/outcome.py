@@ -40,7 +40,7 @@ _name = re.compile(rb"[A-Za-z]{1,80}").match
 
 
 def judge_answer(delivery: Delivery, answer: Answer) -> Outcome:
-    """Lambda answered."""
+    """Returns the outcome of an answer of Lambda."""
     status = answer.status
     if 200 <= status < 300:
         return Outcome(status, None, None, ANSWERS)
@@ -52,31 +52,34 @@ def judge_answer(delivery: Delivery, answer: Answer) -> Outcome:
 
 
 def judge_failure(delivery: Delivery, text: str) -> Outcome:
-    """Lambda cannot be reached."""
+    """Returns the outcome if Lambda cannot be reached."""
     return Outcome(None, f"ServiceException: {text}"[:MOST_ERROR_CHARACTERS], next_delay_ms(delivery), FAILS)
 
 
 def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
-    """This installation does not invoke the function: it sent no request, but the attempt counts."""
+    """Returns the outcome if this installation does not invoke the function.
+
+    It sends no request, but the attempt counts.
+    """
     delay = next_delay_ms(delivery) if delivery.kind == SCHEDULE else None
     return Outcome(None, f"AccessDeniedException: {text}"[:MOST_ERROR_CHARACTERS], delay, SHOWS_NOTHING)
 
 
 def next_delay_ms(delivery: Delivery) -> int | None:
-    """Milliseconds until the next attempt; None if this was the last."""
+    """Returns the milliseconds until the next attempt, or None after the last one."""
     seconds = schedule_delay(delivery) if delivery.kind == SCHEDULE else compute_sns_delay(delivery.attempts)
     return None if seconds is None else round(seconds * 1000)
 
 
 def compute_sns_delay(attempts: int) -> float | None:
-    """Seconds until the next attempt, after `attempts` and the one that just failed."""
+    """Returns the seconds until the next attempt, after `attempts` and the one that just failed."""
     if attempts >= MOST_SNS_RETRIES:
         return None
     return SNS_DELAYS[attempts] if attempts < len(SNS_DELAYS) else LATER_SNS_SECONDS
 
 
 def schedule_delay(delivery: Delivery) -> float | None:
-    """Returns the same for a schedule. Its policy: the most retries, and the greatest age of the invocation."""
+    """Returns the delay for a schedule. Its policy has the maximum number of retries and the maximum age."""
     policy = delivery.policy or {}
     seconds = min(MOST_SCHEDULE_SECONDS, 2.0 ** min(delivery.attempts, 10))
     if delivery.attempts >= policy["MaximumRetryAttempts"] or seconds > policy["SecondsLeft"]:

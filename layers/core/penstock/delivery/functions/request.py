@@ -12,16 +12,16 @@ from penstock.aws.function_arn import FunctionArn
 
 
 class _NoCredentials(NamedTuple):
-    """The value for missing credentials. False, like an empty tuple."""
+    """The type of the value for missing credentials. It is false, like an empty tuple."""
 
 
 class NotSigned(OSError):  # noqa: N818 - named for the event
-    """The credentials of this process are unavailable: their service does not answer, or refuses them."""
+    """The credentials of this process are unavailable, because their service does not answer or refuses them."""
 
 
 @cache
 def _find_credentials() -> object:
-    """AWS credentials from the usual places, looked up once a process; it needs botocore."""
+    """Finds AWS credentials in the usual places, once for the process. It needs botocore."""
     try:
         from botocore.session import get_session  # noqa: PLC0415 - optional, and takes 0.1 s
     except ModuleNotFoundError:

@@ -2,12 +2,12 @@
 
     endpoint.py      the URL of an endpoint, parsed strictly
     guard.py         the addresses to which a worker may connect
-    resolver.py      names to addresses
+    resolver.py      converts names to addresses
     connection.py    one HTTP/1.1 connection
     sender.py        kept and new connections: a new one goes to the checked address
     request.py       headers and body of a delivery
     outcome.py       the meaning of an answer
     carrier.py       an attempt: the POST and its outcome
 
-Requests to Lambda (`delivery/functions`) go over the same connections.
+Requests to Lambda (`delivery/functions`) use the same connections.
 """

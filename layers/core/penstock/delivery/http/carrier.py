@@ -1,4 +1,4 @@
-"""The carrier of HTTP: posts to subscribed URLs, or to the gateway of the installation."""
+"""The carrier of HTTP, which posts to subscribed URLs or to the gateway of the installation."""
 
 import logging
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ _log = logging.getLogger(__name__)
 
 
 class HttpCarrier:
-    """Posts deliveries. `signed_seconds`: how long events and gateways may take.
+    """Posts deliveries. `signed_seconds` is the time limit of events and gateways.
 
-    `url`: the gateway's, empty if this process has no gateway; None for the URL of each delivery.
+    `url` is that of the gateway. It is empty if this process has no gateway, and None for the URL of each delivery.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class HttpCarrier:
         self._url = url
 
     async def carry(self, delivery: Delivery) -> Outcome:
-        """One POST."""
+        """Posts one delivery."""
         if self._url == "":  # the endpoint of such a delivery is a name, not a URL
             return judge_failure(delivery, EndpointRefused("no SNS_GATEWAY_URL is set"))
         seconds = self._signed_seconds if delivery.kind in SIGNED else ATTEMPT_SECONDS

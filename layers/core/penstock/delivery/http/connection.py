@@ -1,8 +1,8 @@
-"""One HTTP/1.1 connection to an endpoint: it sends a POST and returns the status of the answer.
+"""One HTTP/1.1 connection to an endpoint. It sends a POST and returns the status of the answer.
 
-Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that the connection can
-be used again; it keeps the first bytes if the log shows answers. Redirects, cookies, proxies and content codings are
-not implemented, so no code has to switch them off. Parser: llhttp (httptools), in its strict mode.
+Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that it can be used
+again; it keeps the first bytes if the log shows answers. Redirects, cookies, proxies and content codings are not
+implemented, so no code has to switch them off. The parser is llhttp (httptools), in its strict mode.
 """
 
 import asyncio
@@ -13,15 +13,16 @@ from typing import Final, NamedTuple, cast
 import httptools
 
 MOST_ANSWER_BYTES: Final = 65_536
-"""How much of an answer's head and body is read besides the kept bytes; a longer answer closes the connection."""
+"""How much of an answer the worker reads besides the kept bytes. A longer answer closes the connection."""
 DRAIN_SECONDS: Final = 1.0
-"""How long the body of an answer may take before the connection is closed. The status counts nevertheless."""
+"""How long the body may take before the connection is closed. The status counts nevertheless."""
 
 
 class Answer(NamedTuple):
-    """The answer of an endpoint. `start`: the first bytes of the body, None if the caller does not want them.
+    """The answer of an endpoint. `start` has the first bytes of the body, or is None if the caller does not want them.
 
-    `headers`: names in lower case; empty if the caller does not want the body. `is_complete`: the body arrived whole.
+    `headers` has names in lower case; it is empty if the caller does not want the body. `is_complete` means that the
+    whole body arrived.
     """
 
     status: int
@@ -31,7 +32,7 @@ class Answer(NamedTuple):
 
 
 class ConnectionLost(OSError):  # noqa: N818 - named for the event
-    """The endpoint closed the connection or broke the protocol. `silent`: before the first byte of an answer."""
+    """The endpoint closed the connection or broke the protocol. `silent` means before the first byte of an answer."""
 
     def __init__(self, text: str, silent: bool = False) -> None:
         super().__init__(text)
@@ -39,11 +40,11 @@ class ConnectionLost(OSError):  # noqa: N818 - named for the event
 
 
 class Connection(asyncio.Protocol):
-    """An open connection, for one request at a time. It calls `on_idle` when the next request may be sent.
+    """An open connection for one request at a time. It calls `on_idle` when the next request may be sent.
 
-    `kept_bytes`: how much of each answer's body is kept. 0: none, and the answer ends with its head.
-    `drain_seconds`: how long the body may take; None: as long as the caller waits. `dropped_bytes`: how much of an
-    answer is read besides the kept bytes.
+    `kept_bytes` is how much of each answer's body is kept; with 0 the answer ends with its head. `drain_seconds` is how
+    long the body may take; None means as long as the caller waits. `dropped_bytes` is how much of an answer the
+    connection reads besides the kept bytes.
     """
 
     def __init__(
@@ -87,16 +88,16 @@ class Connection(asyncio.Protocol):
 
     @property
     def partial_answer(self) -> Answer | None:
-        """The received part of the answer, if it has a status, which counts even after the deadline."""
+        """Returns the received part of the answer, if it has a status, which counts even after the deadline."""
         return Answer(self._status, self._start, self._headers) if self._status else None
 
     @property
     def usable(self) -> bool:
-        """Whether another request may be sent."""
+        """Returns whether the connection can send another request."""
         return self._complete and self._transport is not None and not self._transport.is_closing()
 
     def abort(self) -> None:
-        """Closes the connection at once and drops bytes that were not sent yet."""
+        """Closes the connection at once, and drops bytes that were not sent yet."""
         if self._drain is not None:
             self._drain.cancel()
         if self._transport is not None:
@@ -104,11 +105,11 @@ class Connection(asyncio.Protocol):
 
     # --- called by asyncio -------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is no subclass
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is not a subclass
 
     def data_received(self, data: bytes) -> None:
         if self._complete:
-            self.abort()  # the endpoint answers without a request
+            self.abort()  # the endpoint answered without a request
             return
         capacity = self._most_bytes - self._received
         self._received += len(data)
@@ -126,12 +127,12 @@ class Connection(asyncio.Protocol):
 
     # --- called by the parser ----------------------------------------------------------------------------------------
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header of the answer."""
+        """Stores a header of the answer."""
         if self._kept_bytes:
             self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
-        """The status is the outcome, even if the body never arrives."""
+        """Notes the status, which is the outcome even if the body never arrives."""
         status = self._parser.get_status_code()
         if self._complete:
             self.abort()  # a second answer
@@ -143,7 +144,7 @@ class Connection(asyncio.Protocol):
                 self._drain = asyncio.get_running_loop().call_later(self._drain_seconds, self._end_drain)
 
     def on_body(self, data: bytes) -> None:
-        """A part of the body."""
+        """Stores a part of the body."""
         if len(self._start) < self._kept_bytes:
             self._start = (self._start + data)[: self._kept_bytes]
 
@@ -166,7 +167,7 @@ class Connection(asyncio.Protocol):
         self.abort()
 
     def _give_answer(self, *, is_complete: bool = False) -> None:
-        """With as much of the body as came."""
+        """Returns the answer with the received part of the body."""
         if self._status and self._answer is not None and not self._answer.done():
             self._answer.set_result(Answer(self._status, self._start, self._headers, is_complete))
 

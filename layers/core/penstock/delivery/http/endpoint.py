@@ -1,8 +1,8 @@
-"""The URL of an endpoint, parsed once: the worker checks, resolves, connects to and sends only these parts.
+"""The URL of an endpoint, parsed once. The worker checks, resolves, connects to and sends only these parts.
 
 An attacker reaches forbidden hosts when two parsers disagree about a URL (`http://good\\@bad/`, `http://good#@bad/`).
-So there is one strict parser, which refuses every URL that it does not understand. An international name has to be in
-its ASCII form (`xn--…`), and an IPv4 address has four decimal parts.
+Therefore there is one strict parser, which refuses every URL that it does not understand. An international name must be
+in its ASCII form (`xn--…`), and an IPv4 address has four decimal parts.
 """
 
 import re
@@ -24,7 +24,7 @@ _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 
 
 class EndpointRefused(Exception):  # noqa: N818 - named for the event
-    """The worker may not connect to the endpoint now; the text says why. The name may get another address later."""
+    """The worker may not connect to the endpoint now. The text says why. The name may get another address later."""
 
 
 class EndpointInvalid(EndpointRefused):
@@ -41,7 +41,7 @@ class Endpoint(NamedTuple):
 
     @property
     def address(self) -> Address | None:
-        """The host as an address; None when it is a name."""
+        """Returns the host as an address, or None if it is a name."""
         try:
             return ip_address(self.host)
         except ValueError:
@@ -49,13 +49,13 @@ class Endpoint(NamedTuple):
 
     @property
     def host_header(self) -> str:
-        """The value of the header Host (RFC 9110, 7.2)."""
+        """Returns the value of the header Host (RFC 9110, 7.2)."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def parse_endpoint(url: str) -> Endpoint:
-    """Raises EndpointInvalid for everything but a plain http or https URL without user information."""
+    """Parses a plain http or https URL without user information. Raises EndpointInvalid for any other text."""
     if len(url) > MAXIMUM_URL_CHARACTERS or not _PRINTABLE.fullmatch(url):
         raise EndpointInvalid("the URL is too long, or has characters that are not printable ASCII")
     match = _URL.fullmatch(url)

@@ -1,8 +1,9 @@
 """The addresses to which a worker may connect: public ones and those of WEBHOOK_ALLOW_CIDRS (SSRF protection).
 
-A worker inside the network posts a webhook to any URL that a subscriber chose; without this guard also to a cloud's
-metadata service, to the database and to the service itself. The worker checks every address of a name right before it
-connects, and connects to one of the checked addresses, so a name that changes its answer does not evade the check.
+A worker inside the network posts webhooks to any URL that a subscriber chose. Without this guard it would also post to
+a cloud's metadata service, to the database and to the service itself. The worker checks every address of a name right
+before it connects, and connects to one of the checked addresses, so a name that changes its answer cannot evade the
+check.
 
 Sources: the IANA registries of special-purpose addresses (IPv4, IPv6); RFC 4291 (mapped), 6052 (NAT64), 3056 (6to4),
 4380 (Teredo), 5214 (ISATAP).
@@ -17,7 +18,7 @@ from .endpoint import Address, EndpointRefused
 Network = IPv4Network | IPv6Network
 
 EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
-"""For an address that the operator has set: it may be anywhere."""
+"""The networks for an address that the operator has set. It may be anywhere."""
 
 _NEVER_PUBLIC_4: Final = tuple(
     IPv4Network(network)
@@ -57,7 +58,7 @@ _ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)
 
 
 class AddressGuard:
-    """Decides which addresses a worker may connect to. `allowed`: permitted networks that are not public."""
+    """Decides which addresses a worker may connect to. `allowed` are permitted networks that are not public."""
 
     def __init__(self, allowed: Iterable[Network] = ()) -> None:
         self._allowed = tuple(allowed)
@@ -66,7 +67,8 @@ class AddressGuard:
         """Returns whether a worker may connect to this address.
 
         An IPv6 address that contains an IPv4 address (mapped, NAT64) is permitted if WEBHOOK_ALLOW_CIDRS has the IPv4
-        address, or if it has the IPv6 range (networks with DNS64) and the IPv4 address is permitted.
+        address. It is also permitted if the setting has the IPv6 range (networks with DNS64) and the IPv4 address is
+        permitted.
         """
         inner = extract_ipv4(address)
         if inner is not None:
@@ -107,5 +109,8 @@ def _last_four_bytes(address: IPv6Address) -> IPv4Address:
 
 
 def read_networks(text: str) -> tuple[Network, ...]:
-    """Networks from WEBHOOK_ALLOW_CIDRS, separated by commas or blanks. Raises ValueError with the invalid one."""
+    """Parses the networks of WEBHOOK_ALLOW_CIDRS, separated by commas or blanks.
+
+    Raises ValueError with the invalid one.
+    """
     return tuple(ip_network(part) for part in text.replace(",", " ").split())

@@ -1,7 +1,8 @@
 """Interprets the answer to a POST, or its absence.
 
-SNS ("Fanout Amazon SNS notifications to HTTPS endpoints"): 5xx and 429 are retried, all other statuses except 2xx are
-permanent failures; no answer is a failed attempt. Events of the REST API: every status except 2xx is retried.
+SNS ("Fanout Amazon SNS notifications to HTTPS endpoints") retries 5xx and 429. All other statuses except 2xx are
+permanent failures. A missing answer is a failed attempt. Events of the REST API are retried for every status except
+2xx.
 """
 
 from typing import Final
@@ -24,7 +25,7 @@ BUSY_DELAY_MS: Final = 1_000
 
 
 def judge_answer(delivery: Delivery, status: int) -> Outcome:
-    """Returns the endpoint answered."""
+    """Returns the outcome of an answer with this status."""
     if 200 <= status < 300:
         return Outcome(status, None, None, ANSWERS)
     failing = status >= 500 or status == 429

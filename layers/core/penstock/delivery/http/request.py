@@ -1,8 +1,8 @@
 """The bytes of the HTTP request of a delivery.
 
-SNS: the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` for raw messages. Events of
-the REST API: JSON, and with WEBHOOK_SIGNING_SECRET the three headers of the Standard Webhooks specification 1.0.
-The worker decodes no answer: `Accept-Encoding` is AWS's for messages of SNS, `identity` for events.
+SNS messages have the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` if they are
+raw. Events of the REST API are JSON; with WEBHOOK_SIGNING_SECRET they have the three headers of the Standard Webhooks
+specification 1.0. The worker decodes no answer: `Accept-Encoding` is AWS's for messages of SNS, `identity` for events.
 """
 
 import base64
@@ -30,9 +30,9 @@ _AGENT: Final = f"Penstock/{__version__}"
 def request_bytes(
     delivery: Delivery, endpoint: Endpoint, secrets: Sequence[bytes], now_seconds: int
 ) -> bytes:
-    """Returns the whole HTTP/1.1 request. `secrets`: keys that sign events; without one, events have no signature.
+    """Returns the whole HTTP/1.1 request. `secrets` sign events; without one, events have no signature.
 
-    A request that belongs to a trace carries the headers of W3C Trace Context.
+    A request that belongs to a trace has the headers of W3C Trace Context.
     """
     body = delivery.body.encode()
     if delivery.kind in SIGNED:
@@ -53,7 +53,7 @@ def request_bytes(
 
 
 def build_sns_headers(delivery: Delivery) -> dict[str, str]:
-    """Returns the headers that SNS sends; a SubscriptionConfirmation lacks the header with the subscription's ARN."""
+    """Returns the headers that SNS sends. A SubscriptionConfirmation lacks the header with the subscription's ARN."""
     headers = {
         "x-amz-sns-message-type": delivery.kind,
         "x-amz-sns-message-id": str(delivery.message_id),
@@ -86,7 +86,7 @@ def build_webhook_id(delivery: Delivery) -> str:
 def build_event_headers(
     webhook_id: str, body: bytes, secrets: Sequence[bytes], now_seconds: int
 ) -> dict[str, str]:
-    """Headers for JSON, and a signature with each secret; attempts share the id, but not the time."""
+    """Returns headers for JSON and a signature with each secret. Attempts share the id, but not the time."""
     headers = {"Content-Type": "application/json", "User-Agent": _AGENT, "Accept-Encoding": "identity"}
     if not secrets:
         return headers

@@ -1,10 +1,10 @@
 """Resolves names to addresses without blocking the event loop or the end of the process.
 
-The system's resolver cannot be cancelled and may take half a minute. So each look-up runs in a daemon thread, which the
-worker abandons after a timeout. At most `MOST_LOOKUPS` run at a time, and `MOST_OF_A_DOMAIN` for names of one domain,
-so that slow name servers of one domain do not delay other domains. An account has at most as many look-ups as places
-are free, so that its slow domains do not delay other accounts. A look-up without a place is postponed and uses up no
-attempt.
+The system's resolver cannot be cancelled and may take half a minute. Therefore each look-up runs in a daemon thread,
+which the worker abandons after a timeout. At most `MOST_LOOKUPS` run at a time, and `MOST_OF_A_DOMAIN` for names of one
+domain, so that slow name servers of one domain do not delay other domains. An account has at most as many look-ups as
+places are free, so that its slow domains do not delay other accounts. A look-up without a place is postponed and uses
+up no attempt.
 """
 
 import asyncio
@@ -26,12 +26,13 @@ _lock = threading.Lock()
 
 
 class ResolverBusyError(OSError):
-    """Too many names are being looked up: the worker sent no request."""
+    """Too many look-ups are running, so the worker sent no request."""
 
 
 async def resolve(host: str, account_id: str) -> list[Address]:
-    """Returns all addresses of a name, in the order in which the caller should try them. Raises OSError
-    (socket.gaierror), ResolverBusyError. `account_id`: the owner of the delivery.
+    """Returns all addresses of a name, in the order in which the caller should try them.
+
+    `account_id` is the owner of the delivery. Raises OSError (socket.gaierror), ResolverBusyError.
     """
     domain = find_domain(host)
     with _lock:
@@ -54,7 +55,10 @@ async def resolve(host: str, account_id: str) -> list[Address]:
 
 
 def find_domain(host: str) -> str:
-    """Returns the last two labels of a name: usually the domain with its name servers, but not below `co.uk`."""
+    """Returns the last two labels of a name.
+
+    Usually they are the domain with its name servers, but not below `co.uk`.
+    """
     return ".".join(host.rstrip(".").lower().rsplit(".", 2)[-2:])
 
 
@@ -69,7 +73,7 @@ def _resolve_in_thread(
             answer.set_result,
             list(dict.fromkeys(ip_address(str(entry[4][0])) for entry in found)),
         )
-    except (OSError, ValueError) as error:  # ValueError: a name that cannot be encoded
+    except (OSError, ValueError) as error:  # a ValueError means that the name cannot be encoded
         _set_result(
             loop, answer, answer.set_exception, error if isinstance(error, OSError) else OSError(str(error))
         )

@@ -19,23 +19,26 @@ from .guard import AddressGuard, is_public
 from .resolver import resolve
 
 Resolver = Callable[[str, str], Awaitable[list[Address]]]
-"""The addresses of a name (the first argument); the second one is the account that asks."""
+"""Returns the addresses of a name (the first argument). The second argument is the account that asks."""
 
 CONNECT_SECONDS: Final = 3.0
-"""Time limit for resolving the name, TCP and TLS together."""
+"""The time limit for resolving the name, TCP and TLS together."""
 MOST_ADDRESSES: Final = 3
 """How many addresses of a name the sender tries."""
 IDLE_SECONDS: Final = 4.0
-"""How long an idle connection is kept: Node.js closes at five seconds, most servers later."""
+"""How long an idle connection is kept. Node.js closes it after five seconds, most servers later."""
 MOST_IDLE: Final = 200
 
 
 KEEPALIVE_SECONDS: Final = 60
-"""A function may take 15 minutes, and NAT drops a connection that is silent for 350 seconds."""
+"""The pause between probes.
+
+A function may take 15 minutes, and NAT drops a connection that is silent for 350 seconds.
+"""
 
 
 def keep_alive(connection: socket.socket) -> None:
-    """Has the system probe the other side each minute."""
+    """Makes the system probe the other side each minute."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):  # on Linux; other systems probe less often
         if hasattr(socket, name):
@@ -43,7 +46,7 @@ def keep_alive(connection: socket.socket) -> None:
 
 
 class Origin(NamedTuple):
-    """Scheme, host and port: a request can use any connection to its origin."""
+    """Scheme, host and port. A request can use any connection to its origin."""
 
     scheme: str
     host: str
@@ -51,12 +54,13 @@ class Origin(NamedTuple):
 
 
 class Sender:
-    """Posts requests in one event loop; `close` ends its connections.
+    """Posts requests in one event loop. `close` ends its connections.
 
-    `kept_bytes`: how much of the body of each answer is returned. Answers from addresses that are not public return no
-    body, since subscribers must not read answers from the operator's network, unless `keeps_private`: then only this
-    process reads them. `drain_seconds`: how long the body of an answer may take; None: as long as the request may.
-    `dropped_bytes`: how much of an answer is read besides the kept bytes before its connection is closed.
+    `kept_bytes` is how much of the body of each answer is returned. Answers from addresses that are not public return
+    no body, since subscribers must not read answers from the operator's network. With `keeps_private` they do, since
+    only this process reads them. `drain_seconds` is how long the body of an answer may take; None means as long as the
+    request may. `dropped_bytes` is how much of an answer the sender reads besides the kept bytes before it closes the
+    connection.
     """
 
     def __init__(
@@ -81,12 +85,10 @@ class Sender:
         self._open: WeakSet[Connection] = WeakSet()
 
     async def post(self, endpoint: Endpoint, request: bytes, seconds: float, account_id: str) -> Answer:
-        """Returns the answer. Raises EndpointRefused, TimeoutError and OSError (ssl.SSLError among them).
+        """Returns the answer. Raises EndpointRefused, TimeoutError and OSError (including ssl.SSLError).
 
-        `account_id`: the account whose share of look-ups the request uses.
-
-        If the endpoint has just closed a kept connection, the sender posts the request once more over a new connection,
-        unless a part of an answer arrived.
+        The request uses the share of look-ups of the account `account_id`. If the endpoint has just closed a kept
+        connection, the sender posts the request once more over a new connection, unless a part of an answer arrived.
         """
         connection = None
         try:
@@ -154,7 +156,7 @@ class Sender:
                 self._drain_seconds,
                 self._dropped_bytes,
             ),
-            str(address),  # not the name, which the resolver would look up a second time
+            str(address),  # the resolver would look a name up a second time
             endpoint.port,
             ssl=self._context() if secure else None,
             server_hostname=endpoint.host.removesuffix(".") if secure else None,

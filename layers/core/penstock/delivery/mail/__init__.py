@@ -4,5 +4,5 @@
     outcome.py       the meaning of the server's reply: accepted, retried, refused
     carrier.py       an attempt: a connection, the envelope, the mail
 
-Claims, retries and dead letters work as for every delivery; queue.hand_over_mail creates the deliveries.
+Claims, retries and dead letters work as for every delivery. queue.hand_over_mail creates the deliveries.
 """

@@ -1,4 +1,4 @@
-"""The carrier of e-mail: each mail goes over a new connection to the server of SNS_SMTP_URL.
+"""The carrier of e-mail. Each mail uses a new connection to the server of SNS_SMTP_URL.
 
 connect ──► TLS ──► EHLO, AUTH ──► MAIL FROM ──► RCPT TO ──► DATA ──► QUIT
 
@@ -34,9 +34,9 @@ from .message import Mail, MailInvalid, render
 from .outcome import make_impossible, make_unknown, make_unreachable, report_accepted, report_refusal
 
 CONNECT_SECONDS: Final = 3.0
-"""Time limit for resolving the name and TCP."""
+"""The time limit for resolving the name and TCP."""
 COMMAND_SECONDS: Final = 10.0
-"""Time limit for TLS, and for the answer to each command."""
+"""The time limit for TLS, and for the answer to each command."""
 QUIT_SECONDS: Final = 0.5
 MOST_ADDRESSES: Final = 3
 
@@ -44,10 +44,10 @@ _log = logging.getLogger(__name__)
 
 
 class MailCarrier:
-    """Sends mails, in one event loop."""
+    """Sends mails in one event loop."""
 
     def find_server(self, _delivery: Delivery) -> None:
-        """The endpoint of a delivery is an address of e-mail."""
+        """Returns None, since the endpoint of such a delivery is an e-mail address."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class MailCarrier:
         self._looking_up = asyncio.Lock()
 
     async def carry(self, delivery: Delivery) -> Outcome:
-        """One mail."""
+        """Sends one mail."""
         try:
             mail = render(delivery, self._sender)
         except MailInvalid as error:
@@ -80,7 +80,7 @@ class MailCarrier:
             return self._report_failure(delivery, sending, error)
 
     def _report_failure(self, delivery: Delivery, sending: "Sending", error: Exception) -> Outcome:
-        """Returns the server failed, or this program."""
+        """Returns the outcome if the server or this program failed."""
         expected = isinstance(error, SMTPException | OSError | TimeoutError)
         _log.warning(
             "the mail server failed",
@@ -114,7 +114,7 @@ class MailCarrier:
             connected = await self._dial()
         server = self._server
         client = SmtpClient(
-            hostname=server.host,  # for its certificate
+            hostname=server.host,  # the server's certificate has this name
             sock=connected,
             use_tls=server.secure,
             start_tls=False if server.secure else (True if server.user is not None else None),
@@ -150,7 +150,7 @@ class MailCarrier:
         raise failed
 
     async def _find_addresses(self) -> list[Address]:
-        """Returns the server's addresses, looked up once a run."""
+        """Returns the server's addresses, looked up once in each run."""
         async with self._looking_up:
             if not self._addresses:
                 try:
@@ -176,7 +176,7 @@ class SmtpClient(SMTP):
 
 
 class Sending:
-    """The progress of an attempt. `began`: the server may have the mail."""
+    """The progress of an attempt. `began` means that the server may have the mail."""
 
     began = False
 

@@ -33,7 +33,7 @@ _is_link = re.compile(r"https?://[!-;=?-~]{1,900}").fullmatch
 
 
 class MailInvalid(ValueError):  # noqa: N818 - named for the event
-    """The delivery cannot become a mail: its recipient is no address."""
+    """The delivery cannot become a mail, because its recipient is not an address."""
 
 
 class Mail(NamedTuple):
