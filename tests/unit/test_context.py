@@ -113,7 +113,7 @@ def test_links_lead_to_the_name_that_api_gateway_serves() -> None:
     assert found.link_base_url == f"http://{name.decode()}"
 
 
-def test_what_the_links_lead_to_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_host_of_links_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     found = context({b"host": b"evil.example"}, **SIGV4)
     assert [found.link_base_url for _ in range(3)] == [LOCAL] * 3
     (record,) = caplog.records
@@ -218,7 +218,7 @@ def test_both_types_may_have_eighty_characters() -> None:
 @pytest.mark.parametrize(
     "path", ["123456789012/" + "q" * 60_000, "p" * 60_000 + "/123456789012/q", "q" * 60_000]
 )
-def test_what_is_too_long_for_a_queue_url_is_not_remembered(path: str) -> None:
+def test_a_longer_text_than_a_queue_url_is_not_cached(path: str) -> None:
     """A body may have one of 2 MiB, and URLs of the last thousands of requests are."""
     remembered = resolve.cache_info().currsize
     with pytest.raises(QueueDoesNotExist):
@@ -226,7 +226,7 @@ def test_what_is_too_long_for_a_queue_url_is_not_remembered(path: str) -> None:
     assert resolve.cache_info().currsize == remembered
 
 
-def test_what_is_too_long_for_a_name_is_not_remembered() -> None:
+def test_a_longer_text_than_a_name_is_not_cached() -> None:
     """Of the REST API, whose transactions name a thousand queues."""
     assert resolve_queue("eu-west-1", "123456789012", "q" * LONGEST_NAME) is not None
     remembered = _resolve_queue.cache_info().currsize

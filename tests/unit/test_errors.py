@@ -97,7 +97,7 @@ def test_only_a_missing_queue_has_another_text_in_the_query_protocol() -> None:
     assert errors.OverLimit("text.").query_message == "text."
 
 
-def test_what_is_temporary_asks_to_try_again() -> None:
+def test_a_temporary_error_asks_for_a_retry() -> None:
     assert [name for name, error in ERRORS.items() if error.retry_after_seconds] == [
         "RequestThrottled",
         "ServiceUnavailable",

@@ -271,7 +271,7 @@ def test_unavailable_says_when_to_try_again(protocol: Protocol) -> None:
     assert int(dict(response.headers)[b"retry-after"]) >= 1
 
 
-def test_what_awss_text_does_not_explain_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cause_that_awss_text_hides_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Clients get AWS's text alone, which they compare."""
     with caplog.at_level("INFO"):
         response = encode_error(Protocol.JSON, InvalidAction("AWS's text.", "And why."), "id")

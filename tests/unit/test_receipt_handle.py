@@ -37,7 +37,7 @@ handles = st.builds(
 
 
 @given(handles)
-def test_what_is_sealed_opens_as_it_was(handle: ReceiptHandle) -> None:
+def test_a_sealed_handle_opens_unchanged(handle: ReceiptHandle) -> None:
     text = RECEIPTS.seal(QUEUE, handle)
     assert len(text) == 88
     assert RECEIPTS.open(QUEUE, text) == handle

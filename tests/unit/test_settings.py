@@ -148,7 +148,7 @@ def test_the_own_region_must_be_served() -> None:
     assert Settings.read({"QUEUE_REGIONS": "eu-west-1,us-east-1"}).serves("us-east-1")
 
 
-def test_what_is_printed_of_settings_has_no_secrets() -> None:
+def test_printed_settings_have_no_secrets() -> None:
     secrets = ("DATABASE_URL", "DATABASE_DIRECT_URL", *(s.name for s in SETTINGS if s.secret))
     mail = {"SNS_SMTP_URL": "smtp://user:hidden@host", "SNS_MAIL_FROM": "a@example.com"}
     key = {"QUEUE_ENCRYPTION_KEY": KEY}

@@ -244,7 +244,7 @@ def test_a_traceparent_of_a_later_version() -> None:
         f"cc-{TRACE}-{SPAN}-01what",
     ],
 )
-def test_what_is_no_traceparent(text: str) -> None:
+def test_an_invalid_traceparent_is_ignored(text: str) -> None:
     assert parse_traceparent(text) is None
 
 
@@ -279,7 +279,7 @@ def test_other_fields_of_a_trace_header(text: str, sampled: bool) -> None:
         X_RAY.replace("1-", "2-"),
     ],
 )
-def test_what_names_no_span(text: str) -> None:
+def test_a_trace_header_without_a_span_is_ignored(text: str) -> None:
     assert parse_trace_header(text) is None
 
 
@@ -293,6 +293,6 @@ def test_what_names_no_span(text: str) -> None:
         (X_RAY + "\x01", None),
     ],
 )
-def test_what_messages_get_of_a_request(given: str, passed_on: str | None) -> None:
+def test_messages_get_the_trace_of_their_request(given: str, passed_on: str | None) -> None:
     assert find_message_trace_header({b"x-amzn-trace-id": given.encode("latin-1")}) == passed_on
     assert find_message_trace_header({}) is None

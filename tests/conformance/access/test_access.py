@@ -167,7 +167,9 @@ def test_a_queue_that_is_not_there_is_denied_alike(owner: Sqs, partner: Sqs) -> 
         ("list_queue_tags", {}),
     ],
 )
-def test_what_is_the_owners_alone(owner: Sqs, partner: Sqs, method: str, parameters: dict[str, Any]) -> None:
+def test_only_the_owner_may_call_these_actions(
+    owner: Sqs, partner: Sqs, method: str, parameters: dict[str, Any]
+) -> None:
     """Cross-account permissions do not apply to these actions (Developer Guide)."""
     url = owner.create()
     allow(owner, url, "sqs:*", principal="*")

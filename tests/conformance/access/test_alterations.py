@@ -130,13 +130,13 @@ def test_the_signer_signs_as_botocore_does(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_none_is_accepted(deployment: Deployment, kind: str) -> None:
+def test_an_altered_signature_is_refused(deployment: Deployment, kind: str) -> None:
     assert_none_is_accepted(deployment, KINDS[kind](deployment.signer))
 
 
 @pytest.mark.parametrize("deployment", ["container"], indirect=True)
 @pytest.mark.parametrize("kind", WIRE_KINDS)
-def test_none_is_accepted_as_it_was_sent(deployment: Deployment, kind: str) -> None:
+def test_an_altered_signature_is_refused_over_a_socket(deployment: Deployment, kind: str) -> None:
     """A function never gets these requests, because API Gateway has no such route, unfolds the headers or refuses
     them.
     """

@@ -160,7 +160,7 @@ def test_a_deny_holds_for_topics_of_the_own_account(owner: Sns) -> None:
     assert bodies(owner, url, 2) == ["encrypted only", "no policy"]
 
 
-def test_who_receives_from_a_topic_can_list_and_end_it(owner: Sns, partner: Sns) -> None:
+def test_a_receiver_of_a_topic_can_list_and_end_the_subscription(owner: Sns, partner: Sns) -> None:
     url, topic = owner.sqs.create(), partner.create()
     let_in(owner, url, topic)
     arn = partner.subscribe(topic, owner.sqs.arn(url))

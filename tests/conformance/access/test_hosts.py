@@ -137,7 +137,7 @@ def test_signed_requests(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
     assert served.caller(region="us-east-1").code("list_queues") == "SignatureDoesNotMatch"
 
 
-def test_who_names_no_region(raw: Raw) -> None:
+def test_a_request_that_names_no_region_belongs_to_the_services(raw: Raw) -> None:
     """A request without a credential scope belongs to QUEUE_REGION."""
     here = Raw(raw.sqs.with_settings(SERVED), raw.http)
     assert here.json("ListQueues", BODY).status_code == 200

@@ -40,7 +40,7 @@ def client(sqs: Sqs, service: str, **credentials: str) -> Any:
 
 
 @pytest.mark.parametrize(("key", "account"), [("test", "000000000000"), ("111122223333", "111122223333")])
-def test_who_is_calling(sqs: Sqs, key: str, account: str) -> None:
+def test_get_caller_identity_names_the_user(sqs: Sqs, key: str, account: str) -> None:
     answer = client(sqs.caller(account=key), "sts").get_caller_identity()
     assert (answer["Account"], answer["UserId"]) == (account, key)
     assert answer["Arn"] == f"arn:aws:iam::{account}:user/{key}"

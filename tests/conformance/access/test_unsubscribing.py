@@ -50,7 +50,7 @@ WAYS = ("GET", "POST", "form")
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("protocol", ["sqs", "https"])
-def test_whoever_knows_the_subscription_ends_it_without_a_signature(
+def test_an_unsigned_request_that_knows_the_subscription_ends_it(
     owner: Sns, stranger: Sns, protocol: str, way: str
 ) -> None:
     """Every message contains the UnsubscribeURL, also a message to a queue. If the request is signed, the signer must
@@ -136,7 +136,7 @@ def roots(message: Mapping[str, str], *names: str) -> set[str]:
         ({**SIGV4, "QUEUE_ALLOWED_HOSTS": "q.example.com"}, "q.example.com", "http://q.example.com"),
     ],
 )
-def test_whoever_follows_the_link_does_not_choose_the_next_one(
+def test_a_reader_of_a_link_does_not_choose_the_next_one(
     sns: Sns, keys: dict[str, tuple[str, str]], settings: Mapping[str, str], host: str, root: str
 ) -> None:
     signed = Sns(sns.sqs.with_settings(settings).with_key(*keys[OWNER]))
@@ -152,7 +152,9 @@ def test_whoever_follows_the_link_does_not_choose_the_next_one(
     assert "evil" not in str(message)
 
 
-def test_nor_does_a_publisher_by_the_name_that_it_signs(sns: Sns, keys: dict[str, tuple[str, str]]) -> None:
+def test_a_publisher_does_not_choose_the_link_by_the_host_that_it_signs(
+    sns: Sns, keys: dict[str, tuple[str, str]]
+) -> None:
     """The request is valid, but the service does not know the signed Host name."""
     owner = Sns(sns.sqs.with_settings(SIGV4).with_key(*keys[OWNER]))
     topic = owner.create()

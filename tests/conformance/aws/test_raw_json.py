@@ -25,7 +25,7 @@ NO_QUEUE = refused("AWS.SimpleQueueService.NonExistentQueue")
     ],
     ids=lambda body: repr(body[:12]),
 )  # fmt: skip
-def test_what_is_not_json(raw: Raw, body: bytes) -> None:
+def test_a_body_that_is_not_json_is_refused(raw: Raw, body: bytes) -> None:
     assert error(raw.json("ReceiveMessage", body)) == NOT_JSON
 
 

@@ -92,7 +92,7 @@ def test_a_target_of_another_service_must_be_ones_own(owner: Scheduler, partner:
     assert owner.refused("create_schedule", **given) == ("ValidationException", 400)
 
 
-def test_what_is_invoked_must_be_allowed(owner: Scheduler, partner: Scheduler) -> None:
+def test_the_invoked_target_must_be_allowed(owner: Scheduler, partner: Scheduler) -> None:
     """A schedule sends with the rights of its creator: to another account's queue only if that account allows it."""
     queue = owner.sqs.create()
     arn = owner.sqs.arn(queue)
@@ -115,7 +115,7 @@ def test_topics_of_others(owner: Scheduler, partner: Scheduler) -> None:
     owner.create(Target=to(topic))
 
 
-def test_what_the_owner_denies_to_all_is_denied(owner: Scheduler) -> None:
+def test_a_denial_by_the_owner_to_all_denies(owner: Scheduler) -> None:
     queue = owner.sqs.create()
     arn = owner.sqs.arn(queue)
     allow(owner.sqs, queue, "SQS:SendMessage", effect="Deny", principal="*")

@@ -384,7 +384,7 @@ def test_everything_that_is_wrong_is_told_at_once(scheduler: Scheduler) -> None:
         ({"Target": target(Arn=f"arn:aws:sns:{REGION}:{ACCOUNT}:t", Input="x" * 1_048_577)}, "'…' at 'target.input'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_scheduled(scheduler: Scheduler, members: dict[str, Any], text: str) -> None:
+def test_an_invalid_schedule_is_refused(scheduler: Scheduler, members: dict[str, Any], text: str) -> None:
     """The texts are AWS's, without an addition. The text about a constraint is our choice if the model has none."""
     given = scheduler.given(**members)
     refusal = scheduler.refusal("create_schedule", **given)

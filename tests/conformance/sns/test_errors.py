@@ -133,7 +133,7 @@ def refused(sns: Sns, row: Row) -> Refusal:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.type)
-def test_what_an_error_looks_like(sns: Sns, row: Row) -> None:
+def test_an_error_has_awss_form(sns: Sns, row: Row) -> None:
     refusal = refused(sns, row)
     expected_type = row.type if sns.sqs.protocol == "json" else None
     assert refusal[:4] == (row.code, row.status, row.fault, expected_type)

@@ -48,7 +48,7 @@ def test_every_subscription_gets_a_message(sns: Sns) -> None:
     assert [sns.notification(url)["Message"] for url in urls] == ["to all"] * 5
 
 
-def test_nobody_listens(sns: Sns) -> None:
+def test_a_topic_without_subscribers_takes_messages(sns: Sns) -> None:
     assert sns.publish(sns.create())["MessageId"]
 
 
@@ -177,7 +177,7 @@ DEDUPLICATION = (
     ],
     ids=["no group", "no deduplication id", "a bad attribute"],
 )  # fmt: skip
-def test_what_fails_a_whole_batch(
+def test_some_entries_fail_a_whole_batch(
     sns: Sns, entry: dict[str, Any], expected: tuple[str, int, str | None]
 ) -> None:
     """As recorded at AWS, the whole call fails. The text for the group is AWS's text of 2026-03."""

@@ -254,6 +254,6 @@ def test_lists_have_pages(sns: Sns) -> None:
 @pytest.mark.parametrize(
     "bad", ["nonsense", "arn:aws:sns:us-east-1:000000000000:topic", "arn:aws:sqs:a:b:c:d"]
 )
-def test_what_is_no_subscription(sns: Sns, bad: str) -> None:
+def test_an_invalid_subscription_arn_is_refused(sns: Sns, bad: str) -> None:
     for method in ("unsubscribe", "get_subscription_attributes"):
         assert sns.refusal(method, SubscriptionArn=bad)[:2] == ("InvalidParameter", 400)

@@ -49,7 +49,7 @@ def test_numbers_that_cannot_be(sns: Sns, to: str) -> None:
     assert refused == ("InvalidParameter", 400, text)
 
 
-def test_what_cannot_be_a_text_message(sns: Sns) -> None:
+def test_an_invalid_text_message_is_refused(sns: Sns) -> None:
     """A text message has at most 1,600 characters and one target (Publish, API reference)."""
     to = number()
     sns.client.publish(PhoneNumber=to, Message="m" * 1_600)

@@ -107,7 +107,7 @@ ELSEWHERE = {
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.type)
-def test_what_an_error_looks_like(sqs: Sqs, row: Row) -> None:
+def test_an_error_has_awss_form(sqs: Sqs, row: Row) -> None:
     method, parameters = row.provoke(sqs)
     refusal = sqs.refusal(method, **parameters)
     expected_type = row.type if sqs.protocol == "json" else None

@@ -230,7 +230,7 @@ def test_each_zone_has_its_days(ran: Installation) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_happens_between_runs(
+def test_incremental_runs_equal_a_full_run_after_random_news(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """There are twelve runs in two zones with random changes before each. Some compute other days, and some die between

@@ -132,7 +132,7 @@ def hours(connection: Connection) -> tuple[int, int]:
     return row[0], row[1]
 
 
-def test_what_is_in_the_tables_and_in_the_history_counts_once(
+def test_a_message_in_the_tables_and_in_the_history_counts_once(
     spark: SparkSession, database: Database, recent: Connection
 ) -> None:
     """Three are sent, two received, and one of them deleted, which is in the history only after cleaning. One was there

@@ -125,7 +125,7 @@ def test_windows_that_have_not_begun_are_not_computed(spark: SparkSession) -> No
 WAIT, PROCESSING, LAG, FIRE, _ = range(len(MEASURES))
 
 
-def test_what_is_measured_of_a_message(spark: SparkSession) -> None:
+def test_a_message_has_these_measures(spark: SparkSession) -> None:
     rows = messages(
         spark,
         message(0, 1, 3),
@@ -241,7 +241,7 @@ def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> N
     ]
 
 
-def test_what_the_last_run_could_not_see_is_new_from_its_first_minute(spark: SparkSession) -> None:
+def test_a_message_unseen_by_the_last_run_is_new_from_its_first_minute(spark: SparkSession) -> None:
     """They were sent and ended before that run, or only sent. The transactions committed after it."""
     then = [message(-10)]
     late = changed(spark, [message(-3000.5, -90, -40)], then, then)
@@ -251,7 +251,7 @@ def test_what_the_last_run_could_not_see_is_new_from_its_first_minute(spark: Spa
     ]
 
 
-def test_what_has_ended_and_is_then_recorded_is_not_new(spark: SparkSession) -> None:
+def test_a_message_recorded_after_its_end_is_not_new(spark: SparkSession) -> None:
     ended = message(10, 20, 30)
     assert changed(spark, [ended], [], [ended]) == [DepthChange(1, None, is_open=False, changed=True)]
     assert changed(spark, [], [ended], [ended]) == [DepthChange(1, None, is_open=True, changed=False)]

@@ -105,7 +105,7 @@ def test_a_day_has_as_many_hours_as_its_zone_gives_it(
         assert len(figures) == 3 * 60 * hours / factor
 
 
-def test_what_is_there_at_the_end_of_a_window(db: Connection) -> None:
+def test_messages_at_the_end_of_a_window_are_counted(db: Connection) -> None:
     """One was sent before the day, received in its first hour, and deleted in its third. Another one arrived and stayed
     for 90 s."""
     (queue,) = make_queues(db, 1)
@@ -308,7 +308,7 @@ def test_only_the_hundred_groups_with_most_arrivals_have_rows(db: Connection) ->
     assert windows(db, DAY, "groups") == [(101,)]
 
 
-def test_what_lives_is_measured_in_the_window_of_the_run(db: Connection) -> None:
+def test_a_living_message_is_measured_in_the_window_of_the_run(db: Connection) -> None:
     (queue,) = make_queues(db, 1)
     db.execute(
         "insert into queue.side (id, visible_at, sent_at, message_id, queue_id, receive_count, first_received_at,"

@@ -42,7 +42,7 @@ def test_times_become_microseconds(spark: SparkSession) -> None:
     ]
 
 
-def test_what_happens_in_the_minutes_of_a_life(spark: SparkSession) -> None:
+def test_events_of_a_message_are_counted_by_the_minute(spark: SparkSession) -> None:
     rows = messages(
         spark,
         message(0.1, 0.9, 2.5, count=3),
@@ -177,7 +177,7 @@ def test_live_messages_count_in_the_window_of_the_run_only(spark: SparkSession) 
 # Lines of COPY, and the pieces that they are replaced in.
 
 
-def test_what_copy_reads(spark: SparkSession) -> None:
+def test_rows_become_lines_that_copy_reads(spark: SparkSession) -> None:
     """In the text format of COPY, tab, newline, carriage return and backslash are escaped, and null is \\N."""
     rows = spark.createDataFrame(
         [(60, 7, "a\tb\nc\\N\rd", at(0), None, [3, -(2**31)], 0.25)],

@@ -198,7 +198,7 @@ def test_a_wrong_call_is_our_fault(kept: Kept) -> None:
     assert kept.call(RECORD, ["still"])
 
 
-def test_nobody_listens(driver: str) -> None:
+def test_an_address_without_a_server_is_unavailable(driver: str) -> None:
     with pytest.raises(ServiceUnavailable):
         Kept("postgresql://nobody:secret@127.0.0.1:9/nothing", driver).call(RECORD, ["x"])
 

@@ -170,7 +170,7 @@ def test_a_message_that_is_too_long_alone(sqs: Any, sql: psycopg.Connection[Any]
 
 
 @pytest.mark.parametrize("form", ["alb"])
-def test_what_a_runtime_writes_in_utf_8_is_shorter(
+def test_a_result_in_utf_8_is_shorter(
     sqs: Any, monkeypatch: pytest.MonkeyPatch, deployment: FunctionServer
 ) -> None:
     """For Python 3.12 and newer the limit applies to the result as it is written (awslambdaric)."""

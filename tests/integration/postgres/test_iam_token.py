@@ -118,7 +118,7 @@ def signed(key: bytes, text: str) -> bytes:
     return hmac.new(key, text.encode(), hashlib.sha256).digest()
 
 
-def test_what_a_token_is() -> None:
+def test_a_token_is_a_presigned_request() -> None:
     """It is a presigned request of rds-db for `connect` by that user, without its scheme. The test computes the
     signature again."""
     place, _, query = make_token("db.example.eu-west-1.rds.amazonaws.com", 5433, USER).partition("/?")

@@ -100,7 +100,7 @@ async def test_the_connections_of_the_container_set_them(plain: str) -> None:
     assert await show() == [SESSION_SETTINGS, SESSION_SETTINGS]
 
 
-def test_what_somebody_has_chosen_stays_and_is_named(database: Database) -> None:
+def test_a_chosen_setting_stays_and_is_named(database: Database) -> None:
     choose(database, {"lock_timeout": "3s"})
     with psycopg_connection.connect(database.api_dsn) as connection:
         assert connection.execute("show lock_timeout").fetchone() == ("3s",)

@@ -206,7 +206,7 @@ def test_the_check_would_notice(tmp_path: Path) -> None:
 
 # --- names -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("query", [rule["expr"] for rule in ALERTS.values()])
-def test_what_is_asked_for_is_exposed(query: str) -> None:
+def test_every_queried_metric_is_exposed(query: str) -> None:
     assert named(query)
     assert named(query) <= exposed()
 

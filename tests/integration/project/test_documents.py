@@ -267,7 +267,7 @@ def test_no_block_is_indented_only() -> None:
 
 
 @pytest.mark.parametrize("language", PARSERS)
-def test_what_has_a_syntax_is_parsed(language: str) -> None:
+def test_code_blocks_with_a_syntax_are_parsed(language: str) -> None:
     for block in BLOCKS:
         if block.language == language:
             try:
@@ -365,7 +365,7 @@ def test_settings_are_those_of_the_program(recipe: str) -> None:
     assert [line for line in text.splitlines() if compact(line) not in program] == []
 
 
-def test_what_keda_is_told_is_what_its_scaler_was_told() -> None:
+def test_keda_gets_the_documented_settings() -> None:
     program = PROGRAMS["keda"][0].read_text()
     ((block,)) = recipe_blocks("keda")
     scaled, authentication = yaml.safe_load_all(block.text)

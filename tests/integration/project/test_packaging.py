@@ -217,7 +217,7 @@ def test_the_wheel_holds_every_file(installed: Path) -> None:
     assert "penstock/sql/grants.sql" in names
 
 
-def test_what_is_installed_finds_its_own_files(installed: Path) -> None:
+def test_an_installed_package_finds_its_files(installed: Path) -> None:
     """It does not use the files of a checkout beside it, because the wheel is first on the path here."""
     code = (
         "from penstock.postgres import migrations; from penstock_web.local import pgbouncer\n"
@@ -248,7 +248,7 @@ def test_what_is_installed_finds_its_own_files(installed: Path) -> None:
         ('echo "ConnectionError"; exit 7', 2, "nothing was audited"),
     ],
 )
-def test_what_it_says(tmp_path: Path, program: str, code: int, said: str) -> None:
+def test_the_audit_script_reports_the_outcome(tmp_path: Path, program: str, code: int, said: str) -> None:
     audit = tmp_path / "pip-audit"
     audit.write_text(f"#!/bin/sh\n{program}\n")
     audit.chmod(0o755)

@@ -376,5 +376,5 @@ def test_each_way_of_counting_is_found(line: str) -> None:
         "yield from Wait(arn, 1)",
     ],
 )
-def test_what_counts_no_columns_is_not_found(line: str) -> None:
+def test_a_statement_that_counts_no_columns_is_not_found(line: str) -> None:
     assert lines_that_count_columns(f"def f(self, arn):\n    {line}") == []

@@ -113,6 +113,19 @@ def test_tests_use_the_words_of_the_field() -> None:
     assert not re.search(r"\bDOOR\b", (ROOT / "Makefile").read_text())
 
 
+def test_names_of_tests_have_a_subject() -> None:
+    """`test_a_sender_without_permission_is_refused`: subject, verb, object."""
+    beginning = re.compile(r"test_(who|whoever|what|whatever|nobody|so|none|nor)(_|$)")
+    found = {
+        (name, word)
+        for name in files("tests")
+        if name.endswith(".py")
+        for word in python_identifiers((ROOT / name).read_text())
+        if beginning.match(word)
+    }
+    assert found == set()
+
+
 @pytest.mark.parametrize("identifier", ["Letterhead", "_told", "open_world", "hang_up", "topic_letters"])
 def test_a_retired_word_is_found(identifier: str) -> None:
     assert retired_in(identifier)

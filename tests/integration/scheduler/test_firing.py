@@ -73,7 +73,7 @@ def test_a_due_schedule_fires_once_and_moves_on(db: Connection, fire: Fire, hour
     assert fire()["fired"] == 0
 
 
-def test_what_is_not_due_or_paused_does_not_fire(db: Connection, fire: Fire, hour: Hour) -> None:
+def test_a_schedule_that_is_not_due_or_paused_does_not_fire(db: Connection, fire: Fire, hour: Hour) -> None:
     put(db, "future", hour(1))
     put(db, "paused", hour(), status="paused")
     assert not any(fire(queue_schedule_misfire_grace_seconds=LONG_GRACE).values())
@@ -177,7 +177,7 @@ def test_without_catch_up_what_was_missed_is_skipped(db: Connection, fire: Fire,
     assert runs(db, "s") == [(hour(-30), False, 1, False, missed), (at, False, 1, True, None)]
 
 
-def test_what_failed_until_it_was_too_late_is_skipped_and_says_so(
+def test_an_occurrence_that_failed_until_too_late_is_recorded_as_skipped(
     db: Connection, fire: Fire, hour: Hour
 ) -> None:
     put(db, "s", hour(-2), target={"queue": "missing", "message": {}}, failure_threshold=10)
@@ -201,7 +201,9 @@ def test_a_change_that_comes_before_a_late_firing_does_not_hide_it(
     assert runs(db, "s") == [(hour(-2), False, 1, False, skipped)]
 
 
-def test_what_is_a_little_late_fires_without_catch_up(db: Connection, fire: Fire, hour: Hour) -> None:
+def test_an_occurrence_that_is_a_little_late_fires_without_catch_up(
+    db: Connection, fire: Fire, hour: Hour
+) -> None:
     at = hour(-4)
     put(db, "s", at)
     fire(queue_schedule_misfire_grace_seconds=5 * 3600)
@@ -298,7 +300,7 @@ def test_the_worker_keeps_to_the_quota_and_fires_everything(db: Connection, fire
     assert seconds > 0.9  # less a moment: a firing is counted before it is recorded
 
 
-def test_who_cannot_fire_now_does_not_hide_what_is_due_next(db: Connection, hour: Hour) -> None:
+def test_a_schedule_that_cannot_fire_hides_no_other(db: Connection, hour: Hour) -> None:
     put(db, "due", hour())
     assert call(db, NEXT_LATER_SCHEDULE)[0].ms is None
     put(db, "later", hour())

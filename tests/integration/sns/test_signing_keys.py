@@ -96,7 +96,7 @@ def path_of(message: dict[str, str]) -> str:
 
 
 # --- one key ---------------------------------------------------------------------------------------------------------
-def test_who_publishes_first_at_the_same_time_makes_one_key(
+def test_first_publishers_at_the_same_time_make_one_key(
     database: Database, function: Callable[..., str]
 ) -> None:
     """There are two processes and the functions, with several publishers each."""

@@ -87,7 +87,7 @@ def test_a_row_that_came_before_or_after_the_vacuum_stays(db: Connection, steps:
     assert value(db, "select count(*) from queue.hole") == 1
 
 
-def test_what_an_old_snapshot_sees_stays(db: Connection, connect: Connect) -> None:
+def test_rows_that_an_old_snapshot_sees_stay(db: Connection, connect: Connect) -> None:
     fill_and_empty(db)
     db.execute("insert into queue.hole select 1, 0, n from generate_series(1, 20000) n")
     with connect() as reader:

@@ -193,7 +193,9 @@ def test_keys_are_made_listed_and_revoked(database: Database, keys: CommandLine)
         assert shown.encode().hex() not in str(rows)
 
 
-def test_what_cannot_be_done_with_keys(keys: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_impossible_command_about_keys_is_refused(
+    keys: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "12 digits" in keys.refused("create", "--account", "12")
     assert "there is no key" in keys.refused("revoke", "PSTKNOBODY")
     monkeypatch.setenv("QUEUE_ENCRYPTION_KEY", "short")

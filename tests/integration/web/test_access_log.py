@@ -91,7 +91,7 @@ def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, t
     assert len(by_id) == len(lines(path)) == 9
 
 
-def test_who_has_called(
+def test_the_log_names_the_verified_caller(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Account and user are those that were verified: a wrong signature names no user."""
@@ -125,7 +125,7 @@ def test_who_has_called(
     )
 
 
-def test_who_goes_before_the_answer(database: Database, tmp_path: Path) -> None:
+def test_a_client_that_leaves_before_the_answer_is_logged(database: Database, tmp_path: Path) -> None:
     path = tmp_path / "log"
     with logged_service(database, path) as service, service.http() as http:
         url = call(http, "CreateQueue", QueueName="orders").json()["QueueUrl"]
@@ -155,7 +155,7 @@ def answered(number: int) -> Answered:
     return Answered("GET", "/livez", str(number), 200, 0.001, 0, 2, "127.0.0.1")
 
 
-def test_who_does_not_read_loses_lines_and_holds_up_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_reader_that_stops_loses_lines_and_delays_no_request(caplog: pytest.LogCaptureFixture) -> None:
     """A full pipe stops the thread; the queue fills, and lines that do not fit are counted."""
     dropped: list[int] = []
     reader, writer = os.pipe()

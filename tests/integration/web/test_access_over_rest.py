@@ -116,7 +116,9 @@ def test_accounts_do_not_see_each_other(http: httpx.Client, root: Header, shared
         ("POST", "/v1/keys", {"secret": "mine"}),
     ],
 )
-def test_what_is_refused(http: httpx.Client, root: Header, method: str, path: str, body: object) -> None:
+def test_an_invalid_change_of_access_is_refused(
+    http: httpx.Client, root: Header, method: str, path: str, body: object
+) -> None:
     assert error_code(http.request(method, path, json=body, headers=root)) == (400, "bad_request")
     assert http.get("/v1/users", headers=root).json() == []
     assert len(http.get("/v1/keys", headers=root).json()) == 1

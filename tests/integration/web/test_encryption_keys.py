@@ -232,7 +232,7 @@ def test_a_key_that_was_revoked_is_not_replaced(
 
 
 @pytest.mark.parametrize("access", ["off", "presence"])
-def test_who_verifies_nothing_needs_no_key(
+def test_a_process_that_verifies_nothing_needs_no_key(
     access: str, database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in variables(database, QUEUE_ACCESS=access, QUEUE_ENCRYPTION_KEY="").items():

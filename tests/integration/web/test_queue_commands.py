@@ -395,7 +395,7 @@ def test_with_keys(
             assert "--account works on the database" in capsys.readouterr().err
 
 
-def test_what_runs_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_running_process_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The file counts until the process ends; a file that a killed process left is ignored."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     left = tmp_path / "penstock/endpoints/127.0.0.1_1"

@@ -319,7 +319,7 @@ def test_the_query_protocol_on_a_queue_path(shared: Service) -> None:
         ("PUT", "/v1/queues", 405, "method_not_allowed"),
     ],
 )
-def test_whatever_is_not_sqs_is_answered_as_the_rest_api_does(
+def test_every_other_request_is_answered_as_the_rest_api_does(
     shared: Service, method: str, path: str, status: int, code: str
 ) -> None:
     with shared.http() as http:

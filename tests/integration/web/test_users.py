@@ -52,7 +52,7 @@ def status(http: httpx.Client, method: str, path: str, headers: dict[str, str], 
 
 
 # --- the REST API ----------------------------------------------------------------------------------------------------
-def test_what_users_may_do(database: Database, penstock: Run, tmp_path: Path) -> None:
+def test_a_policy_is_shown_and_replaced(database: Database, penstock: Run, tmp_path: Path) -> None:
     policy = tmp_path / "policy.json"
     statement = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "arn:aws:sqs:*:*:orders"}
     policy.write_text(json.dumps({"Version": "2012-10-17", "Statement": statement}))
@@ -236,7 +236,7 @@ def test_users_are_made_shown_limited_and_ended(penstock: Run) -> None:
         ("keys show PSTKNOBODY", "there is no key"),
     ],
 )
-def test_what_cannot_be_done(penstock: Run, command: str, reason: str) -> None:
+def test_an_impossible_command_about_users_is_refused(penstock: Run, command: str, reason: str) -> None:
     penstock("users", "create", "ann", "--policy", "read")
     (line,) = penstock(*command.split())
     assert line.startswith("penstock: ")

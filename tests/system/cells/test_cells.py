@@ -211,7 +211,9 @@ def test_each_side_keeps_its_own(cells: Cells) -> None:
 
 
 @pytest.mark.parametrize("region", [WEST_1, WEST_2])
-def test_what_a_client_held(split_installation: tuple[Cells, dict[str, Held]], region: str) -> None:
+def test_a_handle_from_before_the_split_still_deletes(
+    split_installation: tuple[Cells, dict[str, Held]], region: str
+) -> None:
     """The waiting message is there. The earlier handle deletes only the other message."""
     cells, held = split_installation
     sqs = client(cells.url, region)

@@ -81,7 +81,7 @@ def test_a_schedule_publishes_to_a_topic(up: Deployment, sqs: Any, scheduler: An
     assert scheduler.get_schedule(Name="news")["State"] == "ENABLED"
 
 
-def test_what_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, scheduler: Any) -> None:
+def test_a_message_that_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, scheduler: Any) -> None:
     """Without retries the message goes there at once ("Configuring a dead-letter queue")."""
     url = sqs.create_queue(QueueName="not-sent")["QueueUrl"]
     target = {

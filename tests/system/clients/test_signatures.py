@@ -57,7 +57,7 @@ def told(program: str, up: Up, key: dict[str, str]) -> Any:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_what_is_signed_is_accepted(up: Up, key: dict[str, str], program: str) -> None:
+def test_a_signed_request_is_accepted(up: Up, key: dict[str, str], program: str) -> None:
     seen = told(program, up, key)
     assert {name: seen[name] for name in ("awaited", "received", "attributes")} == {
         name: FACTS[name] for name in ("awaited", "received", "attributes")

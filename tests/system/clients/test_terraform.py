@@ -96,20 +96,20 @@ def changed(made: Terraform) -> Terraform:
     return made
 
 
-def test_what_is_made_reads_back_as_configured(made: Terraform, sqs: Any) -> None:
+def test_created_resources_read_back_as_configured(made: Terraform, sqs: Any) -> None:
     assert made.plan() == NO_CHANGES
     assert attributes(sqs, FIRST) == FIRST
     assert tags(sqs, "every-number") == {"kept": "first", "gone": "grüße = + - : / @", "owner": "terraform"}
 
 
-def test_what_is_changed_reads_back_as_configured(changed: Terraform, sqs: Any) -> None:
+def test_changed_resources_read_back_as_configured(changed: Terraform, sqs: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
     assert changed.plan() == CHANGES  # An empty plan is then significant.
     assert attributes(sqs, CHANGED) == CHANGED
     assert tags(sqs, "every-number") == {"kept": "changed", "new": "", "owner": "terraform"}
 
 
-def test_what_is_imported_is_as_configured(changed: Terraform, sqs: Any) -> None:
+def test_imported_resources_are_as_configured(changed: Terraform, sqs: Any) -> None:
     urls = {address: sqs.get_queue_url(QueueName=queue)["QueueUrl"] for address, queue in IMPORTED.items()}
     said = changed.import_again(urls, changed=True)
     assert "Resources: 5 imported, 0 added, 0 changed, 0 destroyed." in said

@@ -34,7 +34,7 @@ def tags(scheduler: Any, group: str) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in answer["Tags"]}
 
 
-def test_what_is_made_reads_back_as_configured(made: Terraform, scheduler: Any) -> None:
+def test_created_resources_read_back_as_configured(made: Terraform, scheduler: Any) -> None:
     assert made.plan() == NO_CHANGES
     found = scheduler.get_schedule(**EVERYTHING)
     assert (found["State"], found["Description"]) == ("DISABLED", "päckchen")
@@ -47,7 +47,7 @@ def test_what_is_made_reads_back_as_configured(made: Terraform, scheduler: Any) 
     assert tags(scheduler, "batch") == {"kept": "first", "gone": "grüße", "owner": "terraform"}
 
 
-def test_what_is_changed_reads_back_as_configured(changed: Terraform, scheduler: Any) -> None:
+def test_changed_resources_read_back_as_configured(changed: Terraform, scheduler: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
     assert changed.plan() == CHANGES  # An empty plan is then significant.
     found = scheduler.get_schedule(**EVERYTHING)
@@ -59,7 +59,7 @@ def test_what_is_changed_reads_back_as_configured(changed: Terraform, scheduler:
     assert tags(scheduler, "batch") == {"kept": "changed", "new": "1", "owner": "terraform"}
 
 
-def test_what_is_imported_is_as_configured(changed: Terraform) -> None:
+def test_imported_resources_are_as_configured(changed: Terraform) -> None:
     ids = {
         "aws_scheduler_schedule.minimal": "default/minimal",
         "aws_scheduler_schedule.every_argument": "batch/every.argument_1",

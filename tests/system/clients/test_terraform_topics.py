@@ -39,7 +39,7 @@ def subscriptions(sns: Any, topic: str) -> dict[str, dict[str, str]]:
     }
 
 
-def test_what_is_made_reads_back_as_configured(made: Terraform, sns: Any) -> None:
+def test_created_resources_read_back_as_configured(made: Terraform, sns: Any) -> None:
     assert made.plan() == NO_CHANGES
     attributes = sns.get_topic_attributes(TopicArn=f"{TOPIC}orders")["Attributes"]
     assert (attributes["DisplayName"], attributes["SubscriptionsConfirmed"]) == ("Orders", "3")
@@ -51,7 +51,7 @@ def test_what_is_made_reads_back_as_configured(made: Terraform, sns: Any) -> Non
     assert {"Key": "gone", "Value": "grüße"} in tags
 
 
-def test_what_is_changed_reads_back_as_configured(changed: Terraform, sns: Any) -> None:
+def test_changed_resources_read_back_as_configured(changed: Terraform, sns: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
     assert changed.plan() == CHANGES  # An empty plan is then significant.
     attributes = sns.get_topic_attributes(TopicArn=f"{TOPIC}orders")["Attributes"]
@@ -61,7 +61,7 @@ def test_what_is_changed_reads_back_as_configured(changed: Terraform, sns: Any) 
     assert found["orders"]["RawMessageDelivery"] == "true"
 
 
-def test_what_is_imported_is_as_configured(changed: Terraform) -> None:
+def test_imported_resources_are_as_configured(changed: Terraform) -> None:
     """A subscription differs: the provider keeps two of its arguments to itself, and sets them after an import."""
     ids = {
         "aws_sns_topic.orders": f"{TOPIC}orders",

@@ -162,7 +162,7 @@ def test_each_command_has_an_entry_and_each_entry_a_command() -> None:
     assert HOW.keys() - {entry_of(command) for command in found} == set()
 
 
-def test_what_runs_elsewhere_is_there() -> None:
+def test_commands_that_other_tests_run_exist() -> None:
     for how in HOW.values():
         if isinstance(how, Elsewhere):
             assert how.text in (ROOT / how.file).read_text(), how

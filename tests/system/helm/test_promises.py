@@ -331,7 +331,7 @@ def test_keda_is_off_unless_asked_for() -> None:
     assert render().workloads["penstock-service"]["spec"]["replicas"] == 2
 
 
-def test_what_keda_scales_has_no_number_of_its_own() -> None:
+def test_a_deployment_that_keda_scales_has_no_replicas() -> None:
     objects = render("everything")
     scaled = objects.of("ScaledObject")["penstock-service"]["spec"]
     deployment = objects.of("Deployment")[scaled["scaleTargetRef"]["name"]]

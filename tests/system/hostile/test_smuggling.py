@@ -78,7 +78,7 @@ protocols = pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
 
 
 @protocols
-def test_what_is_faulty_is_refused_and_is_the_last(target: Target, head: bytes) -> None:
+def test_a_faulty_request_is_refused_and_ends_the_connection(target: Target, head: bytes) -> None:
     answers = target.tell_all(cases.refused(), head, PRIZE)
     assert [one for one in answers if len(one.statuses) != 1 or one.statuses[0] not in REFUSALS] == []
     assert not target.take_prize()
@@ -101,7 +101,7 @@ def test_a_body_is_a_body(target: Target, head: bytes) -> None:
 
 
 @protocols
-def test_what_is_right_is_answered_and_so_is_what_follows(target: Target, head: bytes) -> None:
+def test_a_valid_request_and_the_next_one_are_answered(target: Target, head: bytes) -> None:
     """Without this the tests above would prove nothing."""
     for case in cases.twins():
         answers = target.tell(case, head, PRIZE, NEXT)

@@ -241,7 +241,7 @@ def test_a_database_that_does_not_answer_is_one_line() -> None:
 
 
 @pytest.mark.parametrize("address", ["mysql://app:secret@127.0.0.1/shop", "app:secret"])
-def test_what_is_no_database_address_is_one_line_without_the_password(address: str) -> None:
+def test_an_invalid_database_address_is_reported_without_the_password(address: str) -> None:
     variables = {**os.environ, "DATABASE_URL": address}
     command = [*COMMAND, "up", "--port", str(free_port())]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)

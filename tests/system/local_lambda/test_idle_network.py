@@ -78,7 +78,7 @@ async def test_a_connection_that_is_idle_for_less_is_kept(loss: Loss, idle_secon
         writer.close()
 
 
-async def test_whoever_sends_on_a_forgotten_connection_gets_a_reset() -> None:
+async def test_a_sender_on_a_forgotten_connection_gets_a_reset() -> None:
     received: list[bytes] = []
     clock = Clock()
     async with echo_server(received) as target, network(target, "reset", clock) as (_, port):
@@ -92,7 +92,7 @@ async def test_whoever_sends_on_a_forgotten_connection_gets_a_reset() -> None:
     assert received == [b"before"]
 
 
-async def test_what_is_sent_into_the_silence_does_not_arrive() -> None:
+async def test_bytes_on_a_silent_connection_do_not_arrive() -> None:
     """It arrives neither at once nor later, and a new connection works."""
     received: list[bytes] = []
     clock = Clock()

@@ -52,7 +52,7 @@ def client(address: str) -> Any:
 @pytest.mark.parametrize(
     "character", ["x", '"', "\n", "漢"], ids=["letters", "quotes", "line feeds", "beyond ASCII"]
 )
-def test_none_becomes_a_dead_letter_unseen(
+def test_no_message_becomes_a_dead_letter_unseen(
     deployments: dict[str, Any], deployment: str, character: str, suffix: str
 ) -> None:
     """Ten messages have 700 KB in their requests. A receive counts up to three before it gives one up.

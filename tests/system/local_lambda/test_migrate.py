@@ -78,7 +78,7 @@ async def test_it_migrates_and_then_finds_nothing_to_do(cluster: Postgres, tmp_p
     assert rights == (["penstock_api"],)
 
 
-async def test_who_may_not(cluster: Postgres, tmp_path: Path) -> None:
+async def test_a_role_without_rights_is_refused(cluster: Postgres, tmp_path: Path) -> None:
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         administrator.execute(b"create database other template template0")
     function = migrate_function(tmp_path, DATABASE_URL=address(cluster, "stranger", "other"))

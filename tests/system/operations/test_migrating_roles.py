@@ -99,7 +99,7 @@ def check_application(case: Case) -> None:
 
 
 @pytest.mark.parametrize("attributes", ["superuser", "createrole"])
-def test_who_may_make_roles_makes_them(cluster: Postgres, attributes: str) -> None:
+def test_a_role_that_may_create_roles_creates_them(cluster: Postgres, attributes: str) -> None:
     with empty_database(cluster, attributes) as case:
         applied = migrate(case.migrating)
         assert (applied.functions, applied.missing_roles) == (True, [])

@@ -82,7 +82,7 @@ def test_every_function_has_its_stack_in_its_name(stack: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("template", ["functions", "load balancer"], indirect=True)
-def test_who_may_call_a_function(template: dict[str, Any]) -> None:
+def test_only_this_stack_and_account_may_call_a_function(template: dict[str, Any]) -> None:
     """The API of this stack and load balancers of this account may. A service for any user of it may never."""
     permissions = of_type(template, PERMISSION)
     assert permissions
@@ -138,7 +138,7 @@ def test_roles_allow_what_is_needed(stack: dict[str, Any]) -> None:
     }  # fmt: skip
 
 
-def test_what_functions_write_is_kept_for_a_while(stack: dict[str, Any]) -> None:
+def test_logs_of_functions_have_a_retention(stack: dict[str, Any]) -> None:
     groups = of_type(stack, "AWS::Logs::LogGroup")
     assert [
         g for g in groups.values() if g["Properties"]["RetentionInDays"] != {"Ref": "LogRetentionDays"}

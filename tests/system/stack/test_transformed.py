@@ -56,7 +56,7 @@ def test_gradually_every_function_has_a_version_an_alias_and_a_group() -> None:
     assert found.total() == kinds(resources_of(TEMPLATE)).total() + 3 * FUNCTIONS + 2
 
 
-def test_whoever_calls_a_function_calls_its_alias() -> None:
+def test_every_caller_calls_a_functions_alias() -> None:
     resources = resources_of(add_gradual_deployment(TEMPLATE, "1"))
     called = [
         *(

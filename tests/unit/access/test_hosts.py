@@ -161,7 +161,7 @@ ANN = Principal("111122223333", "arn:aws:iam::111122223333:user/ann")
         ("penstock", "ReadOutbox", "penstock:ReadOutbox"),
     ],
 )
-def test_what_no_policy_allows(service: str, action: str, name: str) -> None:
+def test_a_denial_names_the_missing_policy(service: str, action: str, name: str) -> None:
     error = make_denial(service, action, "arn:x", ANN, Policies.IDENTITY)
     assert error.message == (
         f"User: arn:aws:iam::111122223333:user/ann is not authorized to perform: {name} on resource: arn:x "

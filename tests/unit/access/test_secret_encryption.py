@@ -15,7 +15,7 @@ KEY, OTHER = b64encode(bytes(range(32))).decode(), b64encode(bytes(32)).decode()
 ROW = ("PSTKAAAAAAAAAAAAAAAA", "000000000000")
 
 
-def test_what_was_sealed_can_be_opened_and_does_not_show() -> None:
+def test_a_sealed_secret_can_be_opened_and_does_not_show() -> None:
     encrypted = SecretCipher(KEY).encrypt("secret", *ROW)
     assert SecretCipher(KEY).decrypt(encrypted, *ROW) == "secret"
     assert b"secret" not in encrypted
@@ -46,7 +46,7 @@ def test_a_bad_key_is_named_and_not_shown(key: str) -> None:
     assert not key or key not in str(refusal.value)
 
 
-def test_nobody_imports_cryptography_who_does_not_need_it() -> None:
+def test_only_users_of_cryptography_import_it() -> None:
     program = (
         "import sys\n"
         "from penstock.context import Environment\n"

@@ -110,7 +110,7 @@ names = st.from_regex(r"[A-Za-z][A-Za-z0-9.]{0,15}", fullmatch=True)
 
 @settings(max_examples=150)
 @given(st.lists(segments, max_size=3), st.dictionaries(names, texts, max_size=4), st.binary(max_size=60))
-def test_what_botocore_signs_in_the_header_is_good(
+def test_a_header_that_botocore_signed_is_accepted(
     path: list[str], parameters: dict[str, str], body: bytes
 ) -> None:
     """The server gives the path decoded, the query string as it came."""
@@ -124,7 +124,7 @@ def test_what_botocore_signs_in_the_header_is_good(
 
 @settings(max_examples=150)
 @given(st.dictionaries(names, texts, min_size=1, max_size=4))
-def test_what_botocore_presigns_is_good(parameters: dict[str, str]) -> None:
+def test_a_url_that_botocore_presigned_is_accepted(parameters: dict[str, str]) -> None:
     check(presigned(parameters=parameters))
 
 

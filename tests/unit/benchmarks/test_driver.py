@@ -102,7 +102,7 @@ async def test_a_loss_ends_the_run_and_shows() -> None:
     assert set(driver.record.sent) - set(driver.record.received) == {"0-0-0"}
 
 
-async def test_what_fails_in_the_library_is_raised() -> None:
+async def test_a_failure_of_the_library_is_raised() -> None:
     class Failing(Memory):
         async def receive(self, on_received: Callable[[list[str]], None]) -> None:
             raise OSError("gone")
@@ -211,7 +211,7 @@ async def test_a_refused_publish_raises() -> None:
         await task
 
 
-async def test_what_is_published_is_read_as_it_was_written() -> None:
+async def test_a_published_message_is_read_as_it_was_written() -> None:
     """A header frame with the message id, byte by byte, after the delivery that belongs to it."""
     sender, transport, _ = connected()
     task = await published(sender, 1)

@@ -78,7 +78,7 @@ def test_a_chart_is_well_formed_and_escapes_names() -> None:
     assert {"a < b", "x & y", "c<d"} < texts
 
 
-def test_what_was_not_measured_is_no_figure() -> None:
+def test_an_unmeasured_value_is_a_dash() -> None:
     """A client that does not time its calls has 0 in its summary: the page shows a dash."""
     document = summary.read_summaries(summary.RESULTS)["receive_delete_10"]
     (penstock,) = (row for row in report_page.table_rows(document) if row["system"] == "penstock")

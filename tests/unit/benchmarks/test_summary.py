@@ -94,7 +94,7 @@ def test_a_run_of_which_the_page_shows_nothing_has_no_summary(tmp_path: Path) ->
     assert not (tmp_path / "kept").exists()
 
 
-def test_what_is_written_is_the_summary(tmp_path: Path) -> None:
+def test_the_program_prints_the_summary(tmp_path: Path) -> None:
     (tmp_path / "raw.json").write_text(json.dumps(raw_run()))
     kept = tmp_path / "kept.json"
     kept.write_text('{"warski": {"scenario": "warski"}, "send_1": {}}')
@@ -143,7 +143,7 @@ def test_a_ratio_is_one_of_the_same_round() -> None:
 
 
 @pytest.mark.parametrize("kind", ["fires", "webhooks"])
-def test_what_does_not_come_counts_as_late(kind: str) -> None:
+def test_a_message_that_does_not_arrive_counts_as_late(kind: str) -> None:
     sample = phase(0.01, **{kind: 2}).sample
     assert sample.p99_ms(kind) == LATE_SECONDS * 1000
     assert row_of("polls", [(phase(0.01), phase(0.01, **{kind: 2}))])["goal (2)"] == "MISSED"

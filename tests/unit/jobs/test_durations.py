@@ -122,7 +122,7 @@ def matches(row: Row, queue: int, group: str, measure: int, at_us: int) -> bool:
     return same and row["group_id"] in ("", group) and row["starts_us"] <= at_us < row["ends_us"]
 
 
-def test_what_is_outside_the_span_is_left_out() -> None:
+def test_durations_outside_the_span_are_left_out() -> None:
     """No window begins after now, though the span goes on."""
     early, late, later = BASE - 1, BASE + DAY, BASE + 30 * HOUR
     span = DaySpan(SPAN.days, late)
@@ -279,7 +279,7 @@ def test_other_errors_are_not_repeated() -> None:
         (ValueError("no such day"), False),
     ],
 )
-def test_what_counts_as_lost(error: Exception, lost: bool) -> None:
+def test_these_errors_count_as_a_lost_connection(error: Exception, lost: bool) -> None:
     assert is_lost(error) is lost
 
 
@@ -297,7 +297,7 @@ class DoneRun:
     rows_written: int = 4
 
 
-def test_what_was_asked_for_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_given_span_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then each run computes what is new; it waits for the rest of the interval, and ends with the error of a run."""
     asked: list[tuple[object, str]] = []
     waits: list[float] = []

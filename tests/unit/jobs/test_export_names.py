@@ -149,7 +149,7 @@ def test_an_hour_that_begins_before_its_day_does() -> None:
     assert found.span.start_us <= us("2026-03-29T18:00Z")
 
 
-def test_what_the_history_has_no_more_is_left_out() -> None:
+def test_days_that_the_history_has_lost_are_left_out() -> None:
     """And queues that keep none, or that there are no more."""
     kept = us("2026-03-30T05:00Z")
     found = scope({1: us("2026-03-01T00:00Z"), 2: us("2026-03-30T11:59Z"), 3: 0}, {1: kept, 2: 0})

@@ -235,7 +235,7 @@ def test_a_request_takes_one_slot_and_gives_it_back() -> None:
     assert list(released) == [name, holder]
 
 
-def test_who_does_not_wait_takes_none() -> None:
+def test_a_receive_that_does_not_wait_takes_no_place() -> None:
     database = Slots()
     assert granted(database, settings(9), 0.0) == [0.0]
     assert granted(database, settings(9, wait_seconds=0), 20.0) == [0.0]

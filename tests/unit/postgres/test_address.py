@@ -73,7 +73,7 @@ def test_hosts(address: str, hosts: list[tuple[str, int]]) -> None:
     assert list_hosts(parse_address(address)) == hosts
 
 
-def test_what_pg8000_cannot_do_is_refused() -> None:
+def test_a_parameter_that_pg8000_lacks_is_refused() -> None:
     with pytest.raises(SettingError, match="DATABASE_URL has sslcert, sslkey, which"):
         parse_address("postgresql://localhost/db?sslcert=a&sslkey=b")
     with pytest.raises(SettingError, match="2 ports for 3 hosts"):
@@ -207,7 +207,7 @@ def test_postgresql_has_no_class_of_ours() -> None:
     assert errors.lookup(INTERNAL_ERROR) is errors.InternalError_
 
 
-def test_what_is_temporary_is_no_fault_of_the_call() -> None:
+def test_a_temporary_error_is_no_fault_of_the_call() -> None:
     """psycopg's OperationalError: "errors related to the database's operation, not under the programmer's control"."""
     temporary = {state: kind for state, kind in KNOWN.items() if find_meaning(state).is_temporary}
     assert len(temporary) > 20
@@ -216,11 +216,11 @@ def test_what_is_temporary_is_no_fault_of_the_call() -> None:
 
 
 @pytest.mark.parametrize("found", Meaning)
-def test_what_may_be_made_again_may_succeed(found: Meaning) -> None:
+def test_a_repeatable_call_may_succeed(found: Meaning) -> None:
     assert found.is_temporary or not (found.took_no_effect or found.ends_connection)
 
 
-def test_what_sql_functions_raise_has_a_meaning() -> None:
+def test_every_sqlstate_of_sql_functions_has_a_meaning() -> None:
     texts = [file.read_text() for file in find_sql_directory().rglob("functions/**/*.sql")]
     raised = {state for text in texts for state in re.findall(r"errcode = '(\w{5})'", text)}
     assert {state for state in raised if find_meaning(state) is Meaning.REFUSED} >= {"QU001", "QU003"}

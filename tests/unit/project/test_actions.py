@@ -305,7 +305,7 @@ def test_the_policies_of_the_user_decide_about_a_text_that_is_no_arn(action: Act
     assert uses == [ACCOUNT_USE] or uses == list_uses(action)
 
 
-def test_what_has_a_destination_is_asked_about() -> None:
+def test_the_destination_of_an_action_is_checked() -> None:
     with_destination = {
         action.name: action
         for action in ACTIONS
@@ -317,7 +317,7 @@ def test_what_has_a_destination_is_asked_about() -> None:
     assert uses == [Use(QUEUE), Use(destination, action=("sqs", "SendMessage"))]
 
 
-def test_what_a_message_is_published_to_is_asked_about() -> None:
+def test_the_target_of_a_publish_is_checked() -> None:
     """A topic, an endpoint of a mobile app, or every phone number."""
     (publish,) = (action for action in ACTIONS if action.name == "Publish")
     assert list_uses(publish, topic_arn=TOPIC) == list_uses(publish, target_arn=TOPIC) == [Use(TOPIC)]
@@ -333,7 +333,7 @@ def test_rules_name_actions(service: str) -> None:
     assert {action.name for action in ACTIONS if action.service == service} >= named
 
 
-def test_what_is_invoked_is_asked_about() -> None:
+def test_the_target_of_a_schedule_is_checked() -> None:
     """Every action of EventBridge Scheduler that has a target, and none that names another account's resources."""
     scheduler = [action for action in ACTIONS if action.service == "scheduler"]
     with_target = [a for a in scheduler if "target" in {field.name for field in fields(a.request)}]

@@ -239,7 +239,7 @@ def left_out() -> set[str]:
     return set(re.findall(r"not (\w+)", options[options.index("-m") + 1]))
 
 
-def test_what_make_test_leaves_out_has_a_target() -> None:
+def test_each_mark_outside_make_test_has_a_target() -> None:
     recipes = [
         line.lstrip("\t@") for line in (ROOT / "Makefile").read_text().splitlines() if "pytest" in line
     ]
@@ -262,7 +262,7 @@ def test_ci_runs_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(SPARK.glob("test_*.py")), ids=lambda path: path.stem)
-def test_what_starts_spark_is_marked(path: Path) -> None:
+def test_a_test_that_starts_spark_is_marked(path: Path) -> None:
     """A test of the job that needs no session stays in `make test`."""
     text = path.read_text()
     marked = "pytest.mark.metrics" in text

@@ -102,7 +102,7 @@ def test_results(action: AnyAction) -> None:
         members(read_structure(cast("type[Struct]", action.result)), theirs, judges_limits=False)
 
 
-def test_what_is_not_served_is_of_the_target() -> None:
+def test_only_members_of_the_target_are_not_served() -> None:
     unread = {m.name for m in read_structure(Target).members if m.shape == Scalar(object)}
     assert unread == NOT_SERVED
 

@@ -104,7 +104,7 @@ _TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(message=_TEXT, subject=st.none() | _TEXT, name=_TEXT, value=_TEXT)
-def test_whatever_is_said_head_arn_and_tail_make_json(
+def test_head_arn_and_tail_make_json_of_any_text(
     message: str, subject: str | None, name: str, value: str
 ) -> None:
     attributes = {name: MessageAttributeValue(data_type="String", string_value=value)}

@@ -150,7 +150,7 @@ def test_no_two_errors_are_the_same_on_the_wire() -> None:
     assert len({error.json_type for error in SNS_ERRORS.values()}) == len(SNS_ERRORS)
 
 
-def test_what_is_our_fault_has_another_name() -> None:
+def test_an_internal_failure_has_another_name_in_sns() -> None:
     told = errors_sns.as_sns_error(errors.InternalFailure())
     assert (told.query_code, told.message) == ("InternalError", errors.InternalFailure.default_message)
     unavailable = errors.ServiceUnavailable()

@@ -197,7 +197,7 @@ def test_new_messages_are_reported_with_their_sizes() -> None:
 @pytest.mark.parametrize(
     "row", [(None, "an earlier one", None, None, None), (None, None, None, "MessageTooLong", "1")]
 )
-def test_what_was_not_added_is_not_counted(row: tuple[object, ...]) -> None:
+def test_an_entry_that_was_not_added_is_not_counted(row: tuple[object, ...]) -> None:
     rows = [(1, 7, None, None, None, None), (2, *row)]
     assert reports(send.store(QUEUE, messages("a", "bcd")), (SEND_MESSAGES, rows)) == [Sent(ARN, 1, [1])]
 

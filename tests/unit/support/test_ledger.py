@@ -231,13 +231,13 @@ def rewound(ledger: Ledger, clock: Clock) -> Ledger:
     return ledger
 
 
-def test_what_came_after_the_moment_is_excused(rewound: Ledger) -> None:
+def test_a_delivery_after_the_moment_is_excused(rewound: Ledger) -> None:
     finish(rewound, "c")
     found = rewound.findings()
     assert (found.violations, found.rewound, found.unknown_deletes) == ({}, 1, 1)
 
 
-def test_what_came_before_it_is_not(rewound: Ledger) -> None:
+def test_a_delivery_before_the_moment_is_not_excused(rewound: Ledger) -> None:
     rewound.delivered(["a"], 11, 1)
     assert rewound.findings().violations == {"resurrected": 1, "lost": 1}
 
@@ -252,7 +252,7 @@ def test_findings_before_it_was_said_do_not_count(ledger: Ledger, clock: Clock) 
     assert ledger.findings().violations == {}
 
 
-def test_what_is_seen_again_has_to_be_kept_from_then_on(rewound: Ledger) -> None:
+def test_a_message_seen_again_must_be_kept_from_then_on(rewound: Ledger) -> None:
     finish(rewound, "c")
     rewound.delivered(["b", "d"], 11, 1)
     assert rewound.findings().violations == {"lost": 1}

@@ -82,7 +82,7 @@ def stopped(ago: int, **columns: Any) -> list[Minute]:
     return steady(60, ago + 1) + [minute(n, visible=300 * (ago + 1 - n), **rest) for n in range(ago, 0, -1)]
 
 
-def test_nobody_receives() -> None:
+def test_a_queue_without_receivers_is_stalled() -> None:
     found = verdict(stopped(10))
     assert (found.kind, found.cause, found.since) == (
         Kind.STALLED, Cause.NOBODY_RECEIVES, NOON - 10 * MINUTE,
@@ -161,7 +161,7 @@ def test_minutes_that_were_not_measured_change_nothing(nulls: int) -> None:
         assert kind(unmeasured) is kind(minutes)
 
 
-def test_what_is_only_estimated_makes_no_stall() -> None:
+def test_an_estimated_backlog_is_no_stall() -> None:
     """The last minute with receives was not measured, and the backlog may be an error of the numbers."""
     unmeasured: dict[str, Any] = {"visible": None, "in_flight": None, "delayed": None}
     rest = minute(6, sent=0, received=95, deleted=95, **unmeasured)

@@ -39,7 +39,7 @@ def test_another_number_wakes_and_the_same_does_not() -> None:
     assert (first.woken, second.woken) == (1, 1)
 
 
-def test_who_begins_to_wait_while_it_is_woken_waits_for_the_next_change() -> None:
+def test_a_worker_that_waits_again_when_woken_waits_for_the_next_change() -> None:
     activity = Activity()
 
     def wake() -> None:

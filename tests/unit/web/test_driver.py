@@ -98,7 +98,7 @@ async def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_who_is_woken_but_has_left_passes_the_turn_on() -> None:
+async def test_a_woken_receiver_that_left_passes_the_turn_on() -> None:
     queue = Queue(stored=0)
     resources = make_resources(FakeDatabase(queue))
     loop = asyncio.get_running_loop()
@@ -118,7 +118,7 @@ async def test_who_is_woken_but_has_left_passes_the_turn_on() -> None:
     ("arn", "later_seconds", "looks"),
     [(ORDERS, 1.0, 1), (f"{ORDERS}.fifo", 0.0, 1), (f"{ORDERS}.fifo", 1.0, 2)],
 )
-async def test_who_comes_while_others_wait_waits_without_a_call(
+async def test_a_receiver_waits_without_a_call_while_others_wait(
     arn: str, later_seconds: float, looks: int
 ) -> None:
     """The first call found nothing, and whatever comes afterwards wakes the first one that waits.
@@ -159,7 +159,7 @@ async def test_on_a_fifo_queue_nobody_relies_on_somebody_who_made_no_call() -> N
 
 
 @pytest.mark.virtual_time
-async def test_who_looked_in_vain_while_a_message_came_looks_again() -> None:
+async def test_a_receiver_calls_again_when_a_message_came_during_its_call() -> None:
     queue = Queue(stored=0)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -247,7 +247,7 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_what_is_handed_to_who_waits_is_its_answer() -> None:
+async def test_handed_over_messages_are_the_answer_of_the_waiting_receiver() -> None:
     database = FakeDatabase(Queue(stored=0))
     resources = make_resources(database)
     request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
@@ -260,7 +260,7 @@ async def test_what_is_handed_to_who_waits_is_its_answer() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_what_is_handed_to_who_has_just_left_goes_back() -> None:
+async def test_messages_handed_to_a_receiver_that_left_go_back() -> None:
     queue = Queue(stored=0)
     resources = make_resources(FakeDatabase(queue))
     request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
@@ -281,7 +281,7 @@ class LongMessageFound(psycopg.Error):
 
 
 @pytest.mark.virtual_time
-async def test_who_is_woken_for_a_long_message_asks_again_at_once() -> None:
+async def test_a_receiver_woken_for_a_long_message_asks_again_at_once() -> None:
     """Also while others wait, who are not woken for it."""
     queue = Queue(stored=0)
 
@@ -307,7 +307,7 @@ async def test_who_is_woken_for_a_long_message_asks_again_at_once() -> None:
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("is_long", [True, False])
-async def test_who_comes_to_an_empty_queue_makes_no_call_whether_its_messages_are_long_or_short(
+async def test_a_receiver_of_a_known_empty_queue_makes_no_call(
     is_long: bool,
 ) -> None:
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:

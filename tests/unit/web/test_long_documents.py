@@ -58,7 +58,7 @@ def of(text: str, number: int = 1) -> bytes:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_what_is_refused(read: Callable[[bytes], Any], body: bytes, reason: str) -> None:
+def test_an_invalid_long_document_is_refused(read: Callable[[bytes], Any], body: bytes, reason: str) -> None:
     with pytest.raises(InvalidParameterValue) as caught:
         read(body)
     assert reason in caught.value.message
@@ -80,7 +80,7 @@ def test_what_is_refused(read: Callable[[bytes], Any], body: bytes, reason: str)
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )  # fmt: skip
-def test_what_is_long_and_good(read: Callable[[bytes], Any], body: bytes) -> None:
+def test_a_valid_long_document_is_read(read: Callable[[bytes], Any], body: bytes) -> None:
     assert len(body) > 262_144
     read(body)
 
@@ -120,7 +120,7 @@ def test_other_threads_may_go_on_between_two_messages(read: Callable[[bytes], An
 
 
 @pytest.mark.parametrize("read", [read_event, read_messages, read_schedule, read_patch])
-def test_what_is_longer_than_a_message_can_be_is_not_decoded(read: Callable[[bytes], Any]) -> None:
+def test_a_longer_message_than_allowed_is_not_decoded(read: Callable[[bytes], Any]) -> None:
     """One message is one step. The text would be no JSON."""
     with pytest.raises(RequestEntityTooLarge):
         read(b'{"message":[' + b"1," * 2_500_000)

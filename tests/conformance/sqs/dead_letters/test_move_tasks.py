@@ -176,7 +176,7 @@ def test_a_source_that_was_deleted_fails_the_task(sqs: Sqs) -> None:
 
 
 # --- tasks -----------------------------------------------------------------------------------------------------------
-def test_what_is_listed_of_a_task(sqs: Sqs) -> None:
+def test_a_listed_task_has_these_members(sqs: Sqs) -> None:
     """A running task has a handle. Members that the request left out are absent. Times are milliseconds since 1970."""
     dead, url = dead_queue(sqs, "")
     assert listed(sqs, dead) == []

@@ -117,7 +117,7 @@ def test_a_group_is_blocked_until_its_messages_are_deleted(sqs: Sqs) -> None:
 
 
 @pytest.mark.parametrize("deleted", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], ids=str)
-def test_what_is_left_of_a_batch_blocks_the_group(sqs: Sqs, deleted: tuple[int, ...]) -> None:
+def test_the_rest_of_a_batch_blocks_the_group(sqs: Sqs, deleted: tuple[int, ...]) -> None:
     """If a consumer deletes some of three messages, the group waits until the others are visible again and returns
     them first.
     """

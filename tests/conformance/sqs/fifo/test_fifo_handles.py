@@ -226,7 +226,7 @@ def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
     assert sqs.one(dead)["Body"] == "1"
 
 
-def test_what_is_in_flight_holds_up_what_follows(sqs: Sqs) -> None:
+def test_a_message_in_flight_holds_up_those_that_follow(sqs: Sqs) -> None:
     """A message that was received too often moves in its turn, not before an earlier message in flight."""
     url, dead = pair(sqs)
     for body in ("1", "2"):

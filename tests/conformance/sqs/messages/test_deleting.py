@@ -144,7 +144,7 @@ def codes(answer: dict[str, Any]) -> set[tuple[str, bool]]:
 
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
-def test_none_deletes_or_hides_a_message(sqs: Sqs, suffix: str) -> None:
+def test_an_invalid_handle_deletes_and_hides_no_message(sqs: Sqs, suffix: str) -> None:
     """The API reference defines the code ReceiptHandleIsInvalid; each entry fails with a sender's fault."""
     create = sqs.create_fifo if suffix else sqs.create
     url, other = create(), create()

@@ -153,7 +153,7 @@ def test_an_sdk_peeks_by_its_endpoint(peek: Raw, protocol: str) -> None:
     assert refusal.code == "ReceiptHandleIsInvalid"
 
 
-def test_what_is_wrong(peek: Raw) -> None:
+def test_an_invalid_peek_is_refused(peek: Raw) -> None:
     url = peek.sqs.create()
     assert error(peek.get(PATH, "")) == refused("MissingParameter")
     assert error(peek.get(PATH, urlencode({"QueueUrl": f"{url}-none"}))) == refused(

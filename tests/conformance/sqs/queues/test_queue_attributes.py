@@ -412,7 +412,7 @@ def test_an_unknown_label_cannot_be_removed(sqs: Sqs) -> None:
         {"Label": "l" * 81},
     ],
 )
-def test_what_cannot_be_granted_is_refused(sqs: Sqs, bad: dict[str, Any]) -> None:
+def test_an_invalid_permission_is_refused(sqs: Sqs, bad: dict[str, Any]) -> None:
     """Only the owner may create queues. Accounts have 12 digits; labels have 1-80 letters, digits, hyphens,
     underscores.
     """

@@ -170,7 +170,7 @@ def test_an_invocation_that_has_become_too_old(harness: Harness) -> None:
         ({"SqsParameters": {"MessageGroupId": "g"}}, "be null"),
     ],
 )
-def test_what_is_refused(harness: Harness, target: dict[str, Any], text: str) -> None:
+def test_an_invalid_target_is_refused(harness: Harness, target: dict[str, Any], text: str) -> None:
     with pytest.raises(ClientError, match=text) as refusal:
         schedule(harness, "f", **target)
     assert refusal.value.response["Error"]["Code"] == "ValidationException"

@@ -112,7 +112,7 @@ def test_an_answer_of_an_attempt_under_way_ends_no_pause(db: Connection) -> None
     assert number(db, "select count(*) from queue.outgoing_delivery") == 1
 
 
-def test_what_was_given_up_is_tried_again_in_pages(
+def test_deliveries_that_were_given_up_are_tried_again_in_pages(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
     publish(db, receiver.url("/404"), copies=5)

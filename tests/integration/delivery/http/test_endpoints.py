@@ -140,7 +140,7 @@ def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(
     assert sum(row.attempts for row in deliveries(db)) == 20
 
 
-def test_what_was_not_attempted_uses_up_no_attempt(db: Connection, store: DeliveryStore) -> None:
+def test_a_delivery_that_was_not_attempted_uses_up_no_attempt(db: Connection, store: DeliveryStore) -> None:
     publish(db, GOOD)
     (claimed,) = store.claim(1, {})
     outcome = judge_failure(claimed.delivery, ResolverBusyError("too many names are being looked up"))
@@ -194,7 +194,7 @@ def test_a_probe_that_got_lost_is_followed_by_another(db: Connection, store: Del
     assert len(store.claim(50, {})) == 1
 
 
-def test_what_waits_for_an_hour_is_given_up(db: Connection, store: DeliveryStore) -> None:
+def test_a_delivery_that_waits_for_an_hour_is_given_up(db: Connection, store: DeliveryStore) -> None:
     dead = create(db, "dead")
     pause(db, store, more=0)
     publish(db, BAD, dead_letters=dead, raw=True, text="late")

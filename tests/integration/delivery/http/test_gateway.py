@@ -114,7 +114,7 @@ def redrive(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["dead", "dead.fifo"])
 @pytest.mark.parametrize("path", ["/404", "/500"])
-def test_what_fails_for_good_goes_to_the_dead_letter_queue(
+def test_a_final_failure_goes_to_the_dead_letter_queue(
     db: Connection, deliver: Deliver, receiver: Receiver, path: str, name: str
 ) -> None:
     """It goes there at once after a client-side error, and otherwise after all retries, as an envelope ("Amazon SNS
@@ -139,7 +139,9 @@ def test_a_dead_letter_queue_that_is_gone(db: Connection, deliver: Deliver, rece
     assert states(db) == [("failed", "HTTP status 404; dead-letter queue: QueueDoesNotExist")]
 
 
-def test_who_opts_out_before_the_gateway_has_it(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+def test_a_number_that_opts_out_before_the_gateway_gets_no_message(
+    db: Connection, deliver: Deliver, receiver: Receiver
+) -> None:
     """This is a client-side error too. The phone of a person who sent STOP does not ring."""
     create(db, "dead")
     arn = subscribe(db, "news", PHONE, **redrive("dead"))
@@ -232,7 +234,7 @@ def test_where_the_gateway_is_stays_the_operators_secret(
     assert [row.last_error for row in deliveries(db)] == ["the gateway cannot be reached"]
 
 
-def test_who_goes_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+def test_only_these_messages_go_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     """Mail, messages older than six hours and opted-out numbers do not go there. Without a gateway nothing does."""
     send(db, "old")
     assert sum(deliver().values()) == 0
@@ -340,7 +342,9 @@ def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
     assert cleaning.execute(clean, (days, most)).fetchone() == (1,)
 
 
-def test_what_the_gateway_has_yet_to_get_stays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+def test_a_message_that_the_gateway_has_not_got_stays(
+    db: Connection, deliver: Deliver, receiver: Receiver
+) -> None:
     """They stay however many are newer, because Publish has accepted them."""
     for number in range(6):
         send(db, f"m{number}")

@@ -140,7 +140,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("names")
-def test_nobody_connects_to_this_machine(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+def test_no_delivery_connects_to_this_machine(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     urls = [f"http://{host}:{receiver.port}/200" for host in (*HOSTS, *ANSWERS)]
     publish(db, *urls)
     tried = sum(deliver(webhook_allow_cidrs="").values())

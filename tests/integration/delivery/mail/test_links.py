@@ -210,7 +210,7 @@ def test_the_link_is_good_for_two_days_from_when_it_goes_out(db: Connection, del
     assert round(left[0]) == 49
 
 
-def test_who_asks_one_address_too_often(db: Connection, deliver: Deliver) -> None:
+def test_an_account_that_asks_one_address_too_often_waits(db: Connection, deliver: Deliver) -> None:
     """Ten mails of an account wait, so that other accounts can ask. Nothing waits for over two days."""
     for _ in range(13):
         ask(db, make_topic(db), "reader@example.com")
@@ -224,7 +224,7 @@ def test_who_asks_one_address_too_often(db: Connection, deliver: Deliver) -> Non
     assert states(db)[-1] == ("failed", "ConfirmationRateExceeded")
 
 
-def test_who_subscribes_again_is_not_asked_again(
+def test_a_repeated_subscription_sends_no_second_mail(
     db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
     """This applies within an hour. The first link stays valid."""

@@ -185,7 +185,9 @@ def test_a_mail_that_is_accepted_ends_the_count(
     assert deliver()["delivered"] == 1
 
 
-def test_who_has_unsubscribed_gets_nothing(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
+def test_an_unsubscribed_address_gets_no_mail(
+    db: Connection, deliver: Deliver, mail_server: MailServer
+) -> None:
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     db.execute("delete from queue.subscription")
     deliver()

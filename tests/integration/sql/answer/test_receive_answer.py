@@ -100,7 +100,7 @@ def test_short_messages_come_together(db: Connection, name: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "limit"), [("json", 4_200_000), ("xml", 4_200_000), ("function-json", LIMIT)]
 )
-def test_what_did_not_fit_left_no_trace(db: Connection, name: str, kind: str, limit: int) -> None:
+def test_messages_that_did_not_fit_are_unchanged(db: Connection, name: str, kind: str, limit: int) -> None:
     """The remaining messages have no lease, no count and no time, as if fewer had been requested."""
     one, other = create(db, name), create(db, f"other-{name}")
     body = "x" * (10_000 if kind.startswith("function") else 500_000)
@@ -389,7 +389,7 @@ def hidden(other: Connection, arn: str) -> None:
 @BOTH
 @pytest.mark.parametrize("put", [never_received, received_before, in_the_slow_path])
 @pytest.mark.parametrize("happens", [received, hidden])
-def test_what_another_transaction_has_changed_meanwhile_is_not_passed_over(
+def test_a_message_that_another_transaction_changed_is_not_passed_over(
     db: Connection,
     connect: Connect,
     name: str,
@@ -414,7 +414,7 @@ def test_what_another_transaction_has_changed_meanwhile_is_not_passed_over(
 
 @BOTH
 @pytest.mark.parametrize("put", [never_received, received_before, in_the_slow_path])
-def test_what_is_as_it_was_is_passed_over(
+def test_an_unchanged_message_is_passed_over(
     db: Connection, name: str, put: Callable[[Connection, str], int]
 ) -> None:
     arn = create(db, name)

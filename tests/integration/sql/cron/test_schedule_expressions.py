@@ -159,7 +159,7 @@ FORMS = st.tuples(st.sampled_from(["cron", "every", "fire_at", "aws"]), sendable
 
 @given(FORMS)
 @settings(TOGETHER, max_examples=300)
-def test_what_is_refused_in_python_is_refused_in_sql(db: Connection, written: tuple[str, str]) -> None:
+def test_sql_refuses_the_expressions_that_python_refuses(db: Connection, written: tuple[str, str]) -> None:
     form, text = written
     expected = outcome(form, text)
     if isinstance(expected, Expression):

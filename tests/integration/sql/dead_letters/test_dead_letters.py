@@ -99,7 +99,7 @@ def test_many_of_the_slow_lane(db: Connection) -> None:
     assert (counts(db, arn), counts(db, dead)) == (Counts(0, 1, 0), Counts(250, 0, 0))
 
 
-def test_what_was_acknowledged_does_not_move(db: Connection) -> None:
+def test_an_acknowledged_message_does_not_move(db: Connection) -> None:
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, *"abc")

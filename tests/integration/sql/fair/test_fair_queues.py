@@ -138,7 +138,7 @@ def test_a_tenth_and_thirty(db: Connection) -> None:
     assert tenants(receive(db, arn, 1)) == ["quiet"]
 
 
-def test_what_was_passed_over_is_visible(db: Connection) -> None:
+def test_a_message_that_was_passed_over_is_visible(db: Connection) -> None:
     arn = create(db)
     crowd(db, arn, messages=100, in_flight=40)
     send_as(db, arn, "quiet", 1)
@@ -185,7 +185,7 @@ def mixed(db: Connection, arn: str, dice: random.Random, count: int, start: int 
         send_as(db, arn, "noisy" if dice.random() < 1 / 6 else f"t{dice.randrange(100)}", 1, number)
 
 
-def test_who_is_no_noise_is_leased_together(db: Connection) -> None:
+def test_messages_of_quiet_groups_are_leased_together(db: Connection) -> None:
     """Messages in between are skipped, and nothing is written a second time for them."""
     arn, dice = create(db), random.Random(1)
     crowd(db, arn, messages=41)
@@ -334,7 +334,7 @@ def test_a_noisy_tenant_is_not_starved(db: Connection) -> None:
     assert set(served) == {"noisy", "quiet"}
 
 
-def test_what_a_receive_hands_out_it_does_not_take_again(db: Connection) -> None:
+def test_a_receive_takes_no_message_twice(db: Connection) -> None:
     """With a timeout of 0 it is visible at once. Only the next receive may receive it again, or move it."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead))

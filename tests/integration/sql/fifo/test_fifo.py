@@ -47,7 +47,7 @@ def test_a_group_with_a_message_in_flight_waits(db: Connection) -> None:
     assert bodies(receive(db, arn)) == ["a3"]
 
 
-def test_what_comes_again_comes_first(db: Connection) -> None:
+def test_a_returned_message_comes_first(db: Connection) -> None:
     arn = create(db, "q.fifo")
     send(db, arn, "1", "2", "3", group="g")
     first, second = receive(db, arn, 2)

@@ -188,7 +188,7 @@ def test_brackets_within_texts_are_no_arrays(db: Connection) -> None:
     ["[1]", "1", '"x"', "null", '{"a":' + "[" * 34 + "]" * 34 + "}", TOO_MANY_ARRAYS],
     ids=lambda text: text[:10],
 )
-def test_what_has_no_facts(db: Connection, text: str) -> None:
+def test_these_bodies_have_no_facts(db: Connection, text: str) -> None:
     assert value(db, "select queue.body_facts(%s::jsonb)", text) is None
     assert find_body_facts(text) is None
 

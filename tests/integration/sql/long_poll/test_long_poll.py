@@ -318,7 +318,7 @@ def release(db: Connection, holder: UUID, name: str = GATEWAY) -> list[int]:
     return [row.slot for row in call(db, RELEASE_POLL_SLOT, name, holder)]
 
 
-def test_so_many_and_no_more(db: Connection) -> None:
+def test_a_process_takes_no_more_slots_than_allowed(db: Connection) -> None:
     holders = [uuid4() for _ in range(3)]
     assert [take(db, holder, 2) for holder in holders] == [[1], [2], []]
     assert release(db, holders[0]) == [1]
@@ -344,7 +344,7 @@ def test_a_holder_that_is_gone_loses_its_slot_after_its_time(db: Connection) -> 
     assert take(db, uuid4(), 1) == []
 
 
-def test_who_comes_at_the_same_time_waits_for_the_answer(connect: Connect) -> None:
+def test_a_simultaneous_caller_waits_for_the_answer(connect: Connect) -> None:
     """A slot that another one has taken but not committed is not free, and another free one is found."""
     first, second, observer = connect(), connect(), connect()
     for slots, found in ((1, []), (2, [2])):

@@ -61,7 +61,7 @@ def test_a_round_is_followed_by_a_pause_for_all(db: Connection, connect: Connect
     assert maintain.run_once(SETTINGS, TransactionExecutor(connect()))["queues"] == 1
 
 
-def test_what_belongs_to_no_queue_is_cleaned_without_any_queue(db: Connection) -> None:
+def test_rows_of_no_queue_are_cleaned_without_any_queue(db: Connection) -> None:
     db.execute("insert into queue.watcher values (1, now() - interval '1 hour', gen_random_uuid())")
     maintain.run_once(SETTINGS, TransactionExecutor(db))
     assert value(db, "select count(*) from queue.watcher") == 0

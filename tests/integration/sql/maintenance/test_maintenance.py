@@ -112,7 +112,7 @@ def test_a_straggler_does_not_hold_up_the_cleaning(db: Connection) -> None:
     assert history(db, arn) == {"deleted": 10_101}
 
 
-def test_what_is_done_behind_an_open_lease_is_swept(db: Connection) -> None:
+def test_finished_messages_behind_an_open_lease_are_swept(db: Connection) -> None:
     """The sweep does not copy the open message, which is soon done too."""
     arn = create(db)
     straggler = straggle(db, arn)

@@ -229,7 +229,7 @@ def test_notices_without_webhooks(db: Connection) -> None:
     assert maintain_topics(db) == 0
 
 
-def test_what_is_locked_is_left_to_the_next_call(db: Connection, connect: Connect, topic: int) -> None:
+def test_a_locked_row_is_left_to_the_next_call(db: Connection, connect: Connect, topic: int) -> None:
     db.execute(DEDUPLICATION, (topic, "-1 second", 2))
     with connect() as publisher, publisher.transaction():
         publisher.execute("select from queue.topic_deduplication where deduplication_id = '1' for update")

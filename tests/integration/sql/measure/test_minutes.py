@@ -103,7 +103,7 @@ def test_a_move_task_delivers_nothing(db: Connection) -> None:
     assert counts(db, other) == (1, 0, 0, 0, 0)
 
 
-def test_what_is_rolled_back_did_not_happen(db: Connection) -> None:
+def test_a_rolled_back_send_is_not_counted(db: Connection) -> None:
     arn = create(db)
     with db.transaction(force_rollback=True):
         send(db, arn, "m")
@@ -198,7 +198,7 @@ def test_at_most_200_queues(db: Connection) -> None:
     assert call(db, READ_VERDICT_FACTS, [*arns, arn_of("none"), arn_of("last")]) == []
 
 
-def test_what_is_known_of_a_queue(db: Connection) -> None:
+def test_the_state_of_a_queue_is_read(db: Connection) -> None:
     for name in ("a", "lost", "ordered.fifo"):
         create(db, name)
     redrive = f'{{"deadLetterTargetArn": "{arn_of("lost")}", "maxReceiveCount": 3}}'
@@ -223,7 +223,7 @@ def test_what_is_known_of_a_queue(db: Connection) -> None:
     assert ordered.fifo
 
 
-def test_what_the_metrics_job_has_foreseen_since_yesterday(db: Connection) -> None:
+def test_forecasts_of_the_metrics_job_since_yesterday_are_read(db: Connection) -> None:
     for name, warnings, age in (
         ("soon", '{"retention_seconds": 7200, "fastest_rate": 1.5, "mean_rate": 2}', "1 hour"),
         ("old", '{"retention_seconds": 7200}', "25 hours"),

@@ -81,7 +81,7 @@ def test_a_message_of_the_log_from_sent_to_cleaned(db: Connection) -> None:
     assert seen(db, arn) == {finished("deleted", 1): 3}
 
 
-def test_what_was_acknowledged_before_the_others_came_again_is_counted_as_received_once(
+def test_an_early_acknowledged_message_counts_as_received_once(
     db: Connection,
 ) -> None:
     arn = create(db)

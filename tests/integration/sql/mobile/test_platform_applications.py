@@ -47,7 +47,7 @@ create trigger meanwhile after insert on queue.{table} for each statement
 
 
 @pytest.mark.parametrize("table", ["platform_application", "platform_endpoint"])
-def test_what_is_deleted_while_it_is_made_is_made_again(
+def test_an_application_deleted_during_its_creation_is_created_again(
     db: Connection, database: Database, table: str
 ) -> None:
     """The answer always has an ARN. The trigger is another session that deletes the row that the insertion has

@@ -206,7 +206,7 @@ def test_a_queue_that_is_its_own_dead_letter_queue(db: Connection, suffix: str) 
 
 
 # --- tasks -----------------------------------------------------------------------------------------------------------
-def test_what_cannot_be_started(db: Connection) -> None:
+def test_an_invalid_task_does_not_start(db: Connection) -> None:
     dead, arn = dead_queue(db, "", "q")
     assert start_error(db, "none") == ("ResourceNotFoundException", "SourceArn")
     assert start_error(db, dead, "none") == ("ResourceNotFoundException", "DestinationArn")

@@ -90,7 +90,9 @@ def test_the_selected_return_to_where_they_came_from(db: Connection, suffix: str
 
 @BOTH
 @pytest.mark.parametrize("by_ids", [True, False])
-def test_what_cannot_be_received_stays_and_is_counted(db: Connection, suffix: str, by_ids: bool) -> None:
+def test_a_message_that_cannot_be_received_stays_and_is_counted(
+    db: Connection, suffix: str, by_ids: bool
+) -> None:
     """It tests new messages, messages made visible again, and messages received before, but not those in flight or
     delayed, from any queue."""
     source, other = create(db, "orders" + suffix, shards=2), create(db, "other" + suffix)
@@ -226,7 +228,7 @@ def test_a_cancelled_move_leaves_the_rest(db: Connection) -> None:
     assert (move_of(db, dead, task).state, len(drain(db, dead)), len(drain(db, one))) == ("cancelled", 1, 1)
 
 
-def test_what_a_start_refuses(db: Connection) -> None:
+def test_a_start_refuses_invalid_arguments(db: Connection) -> None:
     source, fifo = create(db), create(db, "other.fifo")
     for to, error in (
         (source, "MoveToItself"),
@@ -260,9 +262,7 @@ def test_a_killed_worker_loses_nothing(db: Connection, connect: Connect, suffix:
 
 
 @BOTH
-def test_what_another_transaction_has_locked_is_tried_again(
-    db: Connection, connect: Connect, suffix: str
-) -> None:
+def test_a_locked_message_is_tried_again(db: Connection, connect: Connect, suffix: str) -> None:
     source, other = create(db, "orders" + suffix), create(db, "other" + suffix)
     send(db, source, "a1", group="a")
     task = start(db, source, other)

@@ -48,7 +48,7 @@ def publish(db: Connection, topic: str, version: str, *texts: str) -> list[tuple
     return [(row.error, row.detail) for row in sorted(rows)]
 
 
-def test_who_signs_in_vain_is_told(db: Connection, topic: str) -> None:
+def test_a_publisher_learns_that_the_signing_key_is_another(db: Connection, topic: str) -> None:
     arn = create(db)
     assert publish(db, topic, "1", "nobody listens") == [(None, "none")]
     subscribe(db, topic, arn)
@@ -60,7 +60,9 @@ def test_who_signs_in_vain_is_told(db: Connection, topic: str) -> None:
 @pytest.mark.parametrize(
     ("attributes", "protocol"), [("{}", "sqs"), (RAW, "https")], ids=["a queue", "a URL"]
 )
-def test_who_wants_an_envelope_gets_one(db: Connection, topic: str, attributes: str, protocol: str) -> None:
+def test_a_subscriber_without_raw_delivery_gets_an_envelope(
+    db: Connection, topic: str, attributes: str, protocol: str
+) -> None:
     """Raw delivery to URLs is no exception, because a failed delivery may go to a dead-letter queue."""
     arn = create(db)
     subscribe(db, topic, arn)

@@ -68,7 +68,7 @@ def end_leases(db: Connection) -> None:
 
 
 @BOTH
-def test_so_many_and_no_more(db: Connection, name: str) -> None:
+def test_a_receive_keeps_the_limit_of_messages_in_flight(db: Connection, name: str) -> None:
     arn = create(db, name, shards=4)
     send_some(db, arn, 9)
     assert len(taken(db, arn, 3)) == 3
@@ -78,7 +78,7 @@ def test_so_many_and_no_more(db: Connection, name: str) -> None:
 
 
 @BOTH
-def test_what_is_deleted_makes_room(db: Connection, name: str) -> None:
+def test_a_deleted_message_makes_room(db: Connection, name: str) -> None:
     arn = create(db, name, shards=4)
     send_some(db, arn, 9)
     held = taken(db, arn, 10)
@@ -89,7 +89,7 @@ def test_what_is_deleted_makes_room(db: Connection, name: str) -> None:
 
 
 @BOTH
-def test_what_is_visible_again_makes_room(db: Connection, name: str) -> None:
+def test_a_message_that_is_visible_again_makes_room(db: Connection, name: str) -> None:
     arn = create(db, name, shards=4)
     send_some(db, arn, 9)
     held = taken(db, arn, 5)
@@ -270,7 +270,7 @@ def test_the_limit_of_aws(db: Connection) -> None:
     assert (found, handed_out) == (FULL, 120_000)
 
 
-def test_who_cannot_remember_the_count_does_not_wait(db: Connection, connect: Connect) -> None:
+def test_a_receive_that_cannot_store_the_count_does_not_wait(db: Connection, connect: Connect) -> None:
     """Another transaction holds the queue's count to its end, so others count for themselves."""
     arn = create(db)
     send_some(db, arn, 9)

@@ -100,7 +100,7 @@ def test_they_acknowledge_what_was_received_twice_since(db: Connection) -> None:
     assert delete(db, again) == ["gone"] * 3
 
 
-def test_what_was_acknowledged_or_moved_to_a_dead_letter_queue_is_gone(db: Connection) -> None:
+def test_acknowledged_and_moved_messages_do_not_return(db: Connection) -> None:
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead))
     send(db, arn, *"12")

@@ -57,7 +57,7 @@ def test_a_client_token_makes_creating_idempotent(db: Connection, hour: Hour) ->
 
 
 @pytest.mark.parametrize("mode", ["update", "patch"])
-def test_what_is_not_there_cannot_be_changed(db: Connection, mode: str, hour: Hour) -> None:
+def test_a_missing_schedule_cannot_be_changed(db: Connection, mode: str, hour: Hour) -> None:
     assert put(db, "s", hour(1), mode)[2] == "ScheduleNotFound"
     assert read(db, "s") is None
 
@@ -373,7 +373,7 @@ def test_one_shots_and_topics_in_sql(db: Connection) -> None:
         ({"every": None, "cron": "0 0 30 2 *"}, "QU003"),
     ],
 )
-def test_what_sql_refuses(db: Connection, change: dict[str, Any], state: str) -> None:
+def test_sql_refuses_an_invalid_schedule(db: Connection, change: dict[str, Any], state: str) -> None:
     good = {"every": "1h", "queue": "jobs", "message": "1"}
     create(db, name="taken", **good)
     arguments = {"name": "s"} | good | change

@@ -117,7 +117,7 @@ def test_each_change_changes_the_number(database: Database) -> None:
     assert len(set(numbers)) == len(numbers)
 
 
-def test_what_workers_do_at_rest_does_not(database: Database) -> None:
+def test_idle_workers_cause_no_due_work(database: Database) -> None:
     """Otherwise each of their rounds would cause another one."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         arn = create(connection)

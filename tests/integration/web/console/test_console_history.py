@@ -106,7 +106,7 @@ def test_charts_of_what_is_stored(history: History) -> None:
     assert "From sending to deletion: from 2 s to 3 s" in page
 
 
-def test_what_is_not_known_is_not_drawn(history: History) -> None:
+def test_an_unknown_value_is_not_drawn(history: History) -> None:
     history.job_ran()
     history.hour(1, 7, 0, None)
     history.hour(2, 7, 0, None)
@@ -226,7 +226,7 @@ def test_more_times_of_a_day_than_it_has_room_for_are_counted(calendar: Calendar
     assert "and 3 further times" in days(calendar.page())[1]
 
 
-def test_what_is_late_and_what_was_missed_is_said(calendar: Calendar) -> None:
+def test_late_and_missed_occurrences_are_shown(calendar: Calendar) -> None:
     calendar.schedule("late", "0 12 * * *", NOON - timedelta(days=3))
     calendar.run("late", "there is no queue <x>")
     page = calendar.page()
@@ -307,7 +307,7 @@ def test_an_old_snapshot_is_shown(system: System) -> None:
         wait_until(lambda: none not in system.section("database"))
 
 
-def test_what_the_role_cannot_see_is_said(system: System) -> None:
+def test_the_page_names_figures_that_the_role_cannot_read(system: System) -> None:
     database = system.section("database")
     assert "does not see sessions of other roles" in database
     assert "nor how large the write-ahead log is" in database

@@ -216,7 +216,9 @@ def test_addresses_of_nothing(console: Console, path: str) -> None:
     [({"body": ""}, 400), ({"body": "x", "delay": "901"}, 400), ({"body": "x", "delay": "-1"}, 400),
      ({"body": "x\x01"}, 400), ({"body": "x", "attribute": "AWS.x", "type": "String", "value": "1"}, 400)],
 )  # fmt: skip
-def test_what_cannot_be_sent_says_why(console: Console, form: dict[str, str], status: int) -> None:
+def test_a_message_that_cannot_be_sent_shows_the_reason(
+    console: Console, form: dict[str, str], status: int
+) -> None:
     console.queue("refusing")
     answer = console.browser.post("/console/queues/refusing/send", **form)
     assert answer.status_code == status
@@ -368,7 +370,7 @@ def visible(console: Console, url: str) -> int:
 
 
 # --- topics, schedules, deliveries -----------------------------------------------------------------------------------
-def test_who_of_a_topic_gets_a_message(console: Console) -> None:
+def test_the_page_shows_which_subscribers_get_a_message(console: Console) -> None:
     sns = console.service.client("sns")
     topic = sns.create_topic(Name="news")["TopicArn"]
     for name, policy in (

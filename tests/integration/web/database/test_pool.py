@@ -55,7 +55,7 @@ def test_an_error_of_the_client_on_a_broken_connection_says_nothing() -> None:
     assert type(classify_error(psycopg.DataError(), broken=True)) is OutcomeUnknown
 
 
-async def test_nobody_listens(unused_tcp_port: int) -> None:
+async def test_a_pool_without_a_server_is_unavailable(unused_tcp_port: int) -> None:
     pool = Pool(f"postgresql://x@127.0.0.1:{unused_tcp_port}/x", 1, 0.05)
     await pool.open()
     with pytest.raises(ServiceUnavailable):

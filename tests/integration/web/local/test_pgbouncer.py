@@ -163,7 +163,7 @@ def test_the_look_up_role_can_do_nothing_else(pooled: Pooled) -> None:
                 connection.execute(statement.encode())
 
 
-def test_nobody_else_may_look_up(pooled: Pooled) -> None:
+def test_only_the_pooler_may_look_up_passwords(pooled: Pooled) -> None:
     with (
         psycopg.connect(pooled.server.service_dsn(), autocommit=True) as connection,
         pytest.raises(psycopg.errors.InsufficientPrivilege),

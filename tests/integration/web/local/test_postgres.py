@@ -268,7 +268,7 @@ def empty_state(tmp_path: Path, database: Database) -> Path:
     return tmp_path
 
 
-def test_what_is_set_comes_first(empty_state: Path) -> None:
+def test_a_set_address_comes_first(empty_state: Path) -> None:
     both = Settings.read({"DATABASE_URL": POOLED, "DATABASE_DIRECT_URL": DIRECT})
     assert choose_database(both, empty_state) == DIRECT
     assert choose_database(Settings.read({"DATABASE_URL": POOLED}), empty_state) == POOLED

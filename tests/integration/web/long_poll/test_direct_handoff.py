@@ -119,7 +119,7 @@ TOGETHER = [SEND_MESSAGES.name, RECEIVE_MESSAGES.name]
 ALONE = [SEND_MESSAGES.name]
 
 
-async def test_who_waits_is_handed_what_comes_in_the_same_call() -> None:
+async def test_a_waiting_receiver_gets_a_message_in_the_call_that_sends_it() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
     first, second = waiters.wait(take(1)), waiters.wait(take(1))
@@ -208,7 +208,7 @@ async def test_as_many_are_served_as_messages_are_enough_for(
     assert [messages_of(answer) if answer.done() else None for answer in answers] == got
 
 
-async def test_what_is_handed_over_in_one_call_is_bounded() -> None:
+async def test_one_call_hands_over_a_bounded_number_of_messages() -> None:
     """Memory is counted by messages: the queue may hold larger messages than those that arrive."""
     pool = Pool(found=LARGEST_RECEIVE + 20)
     waiters = Waiters(pool)
@@ -239,7 +239,7 @@ async def test_without_a_pipeline_connection_they_receive_by_themselves() -> Non
     assert not second.done()
 
 
-async def test_who_finds_nothing_looks_by_itself() -> None:
+async def test_a_receiver_that_gets_no_message_polls_by_itself() -> None:
     """Another receiver took the message, or it is delayed."""
     waiters = Waiters(Pool(found=0))
     first, second = waiters.wait(take(1)), waiters.wait(take(1))
@@ -258,7 +258,7 @@ async def test_an_error_is_the_senders_and_whoever_waited_looks() -> None:
     assert waiting.result() == Woken.FOR_ONE
 
 
-async def test_what_was_taken_for_somebody_who_left_goes_to_others_and_back() -> None:
+async def test_messages_for_a_receiver_that_left_go_to_others_or_back() -> None:
     pool = Pool(found=3)
     waiters = Waiters(pool)
     leaves, stays = waiters.wait(take(1)), waiters.wait(take(2))

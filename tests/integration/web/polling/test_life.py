@@ -170,7 +170,9 @@ def test_a_mapping_ends_with_the_rights_of_its_user(
     assert functions.seen() == ["before"]
 
 
-def test_who_may_make_a_mapping(database: Database, guarded: tuple[Service, Functions]) -> None:
+def test_a_user_needs_rights_on_the_queue_to_create_a_mapping(
+    database: Database, guarded: tuple[Service, Functions]
+) -> None:
     """A user who may not receive from the queue cannot have its messages sent to a function, nor see its mappings."""
     service, _ = guarded
     root = new_key(database, OWNER)

@@ -146,7 +146,7 @@ def test_messages_stay_invisible_while_a_url_handles_them(harness: Harness, fifo
     assert sorted(harness.seen(path)) == ["a", "b"]
 
 
-def test_what_a_url_refuses_comes_again_after_the_queues_timeout(harness: Harness) -> None:
+def test_a_message_that_a_url_refuses_returns_after_the_queues_timeout(harness: Harness) -> None:
     """The invocation does not last longer than its messages are held."""
     began, goes_on = threading.Event(), threading.Event()
 

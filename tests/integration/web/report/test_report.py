@@ -155,7 +155,7 @@ def test_nothing_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgre
         (["--out", "/nowhere/report.html"], "/nowhere/report.html"),
     ],
 )
-def test_what_it_cannot_do_is_one_line(
+def test_a_failed_report_prints_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
 ) -> None:
     kept = tmp_path / "report.html"

@@ -45,7 +45,9 @@ def test_given_up_listed_tried_again_and_delivered(
     assert listed(http, state="pending") == []
 
 
-def test_what_is_to_be_tried_again_says_when(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
+def test_a_delivery_that_will_be_repeated_has_a_time(
+    http: httpx.Client, db: Connection, receiver: Receiver
+) -> None:
     publish(db, receiver.url("/500"), kind="event", raw=True)
     wait_until(lambda: [row.attempts for row in deliveries(db)] == [1])
     (delivery,) = listed(http)
@@ -167,7 +169,7 @@ def test_without_a_gateway_it_is_kept(database: Database) -> None:
         assert states(http) == ["kept", "failed"]
 
 
-def test_so_many_numbers_can_be_opted_out(database: Database) -> None:
+def test_the_quota_limits_opted_out_numbers(database: Database) -> None:
     """A number that is stored can be stored again (QUOTA_OPTED_OUT_NUMBERS, docs/security.md)."""
     with running_service(database.api_dsn, QUOTA_OPTED_OUT_NUMBERS="2") as service, service.http() as http:
         answers = [http.put(f"/v1/outbox/opted-out/%2B1555010000{last}") for last in (1, 2, 3, 1)]

@@ -180,7 +180,7 @@ def test_a_transaction_does_everything(http: httpx.Client) -> None:
         ({"surplus": []}, (400, "bad_request")),
     ],
 )
-def test_what_cannot_be_done_undoes_the_rest(
+def test_a_failed_operation_undoes_the_transaction(
     http: httpx.Client, part: dict[str, Any], expected: tuple[int, str]
 ) -> None:
     http.patch("/v1/queues/q1", json={"attributes": {"MaximumMessageSize": 1024}}).raise_for_status()

@@ -86,7 +86,7 @@ def test_it_waits_as_a_schedule_and_enters_its_queue_when_due(
 
 
 @pytest.mark.parametrize(("delay", "waits"), [(900, False), (901, True), (YEAR, True)])
-def test_what_sqs_can_delay_stays_in_the_queue(http: httpx.Client, delay: int, waits: bool) -> None:
+def test_a_delay_that_sqs_allows_stays_in_the_queue(http: httpx.Client, delay: int, waits: bool) -> None:
     sent = send(http, {"message": 1, "delay": delay})
     assert (sent["id"] is None) == waits == ("schedule" in sent)
     assert counts(http) == EMPTY | {"delayed": 0 if waits else 1}
@@ -149,7 +149,7 @@ def test_in_a_transaction(http: httpx.Client) -> None:
         ("orders", [{"message": 1}, *[{"message": 1, "delay": 901}] * 21], 429),
     ],
 )
-def test_what_is_refused_changes_nothing(http: httpx.Client, queue: str, body: Any, status: int) -> None:
+def test_a_refused_request_changes_nothing(http: httpx.Client, queue: str, body: Any, status: int) -> None:
     answer = http.post(f"/v1/queues/{queue}/messages", json=body)
     assert answer.status_code == status, answer.text
     assert (schedules(http), counts(http)) == ([], EMPTY)
@@ -176,7 +176,7 @@ def test_in_sql(http: httpx.Client, db: psycopg.Connection[Any]) -> None:
 
 
 @pytest.mark.parametrize("call", ["'orders', '1', delay => 31536001", "'o.fifo', '1', delay => 901"])
-def test_what_sql_refuses(http: httpx.Client, db: psycopg.Connection[Any], call: str) -> None:
+def test_sql_refuses_an_invalid_delay(http: httpx.Client, db: psycopg.Connection[Any], call: str) -> None:
     with pytest.raises(psycopg.Error, match="a delay is 0 to 31536000 seconds") as refused:
         db.execute(f"select queue.send({call})".encode())
     assert refused.value.sqlstate == "QU003"

@@ -107,7 +107,9 @@ def test_lists(http: httpx.Client) -> None:
         ({"function": "f1"}, (409, "mapping_conflict")),
     ],
 )
-def test_what_cannot_be(http: httpx.Client, change: dict[str, Any], answer: tuple[int, str]) -> None:
+def test_an_invalid_mapping_is_refused(
+    http: httpx.Client, change: dict[str, Any], answer: tuple[int, str]
+) -> None:
     if http.get("/v1/queues/refused").status_code == 404:
         new_queue(http, "refused")
         http.post("/v1/mappings", json={"queue": "refused", "function": "f1"}).raise_for_status()
@@ -123,7 +125,7 @@ def test_a_mapping_that_is_not_there(http: httpx.Client) -> None:
         assert error_code(http.patch(path, json={"tags": {"a": "b"}})) == (404, "mapping_not_found")
 
 
-def test_who_may(database: Database) -> None:
+def test_a_user_needs_the_action_and_rights_on_the_queue(database: Database) -> None:
     """A user who creates or changes a mapping needs that action and the rights to receive and delete on the queue."""
     users = {"read": "read", "maker": allow("lambda:*"), "owner": allow("lambda:*", "sqs:*")}
     with running_service(database.api_dsn, **SIGV4, **LAMBDA) as service, service.http() as http:

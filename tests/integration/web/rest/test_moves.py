@@ -92,7 +92,7 @@ def test_by_ids_to_a_named_queue_and_cancel(http: httpx.Client) -> None:
     {"filter": {}, "x": 1},
     {"filter": {"states": ["in_flight"]}}, {"filter": {}, "to": ""},
 ])  # fmt: skip
-def test_what_is_refused(http: httpx.Client, body: Any) -> None:
+def test_an_invalid_move_is_refused(http: httpx.Client, body: Any) -> None:
     http.post("/v1/queues", json={"name": "a.fifo"})
     answer = http.post(MOVES, json=body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request"), answer.text
@@ -103,7 +103,7 @@ def test_what_is_refused(http: httpx.Client, body: Any) -> None:
     ("POST", f"{MOVES}/{NO_MOVE}/cancel", "move_not_found"), ("GET", "/v1/queues/missing/moves", "queue_not_found"),
     ("GET", f"/v1/queues/missing/moves/{NO_MOVE}", "queue_not_found"),
 ])  # fmt: skip
-def test_what_is_not_there(http: httpx.Client, method: str, path: str, code: str) -> None:
+def test_a_missing_queue_or_move_is_404(http: httpx.Client, method: str, path: str, code: str) -> None:
     answer = http.request(method, path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, code), answer.text
 

@@ -191,7 +191,7 @@ def test_a_queue_of_another_account_is_not_there(setup: Setup, way: str) -> None
 
 
 @pytest.mark.parametrize("way", WITH_OWN)
-def test_nor_is_half_of_a_transaction_done(setup: Setup, way: str) -> None:
+def test_a_denied_operation_undoes_the_transaction(setup: Setup, way: str) -> None:
     before = setup.state()
     for name in spellings(setup.queue):
         answer = setup.partner.ask(*WITH_OWN[way](setup, name))
@@ -213,7 +213,7 @@ BY_ID: dict[str, Callable[[Setup], Asked]] = {
 
 
 @pytest.mark.parametrize("way", BY_ID)
-def test_nor_is_what_has_an_id(setup: Setup, way: str) -> None:
+def test_an_id_of_another_account_is_not_found(setup: Setup, way: str) -> None:
     before = setup.state()
     answer = setup.partner.ask(*BY_ID[way](setup))
     assert answer.status_code == 404, answer.text

@@ -22,7 +22,7 @@ def service(database: Database) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize("name", ["orders", "orders.fifo"])
-def test_nobody_receives_until_it_is_resumed(
+def test_a_paused_queue_hands_out_messages_only_when_resumed(
     service: Service, http: httpx.Client, db: Connection, name: str
 ) -> None:
     sqs = service.sqs()

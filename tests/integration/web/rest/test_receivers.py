@@ -61,7 +61,7 @@ def report(agent: bytes, count: int = 1) -> ReceivedBy:
     return ReceivedBy(arn_of("orders"), count, context)
 
 
-async def test_what_a_process_has_seen_is_added_up(database: Database) -> None:
+async def test_the_counts_of_a_process_are_added_up(database: Database) -> None:
     """Two writes of one receiver are one row, also where botocore lists its features in another order; hostile agents
     are stored; deleted queues are left out.
     """

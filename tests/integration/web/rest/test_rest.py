@@ -302,7 +302,7 @@ def test_bad_requests_are_400_in_the_one_shape(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"message": NaN}', b'{"message": "\xff"}', b"[" * 100_000])
-def test_what_is_no_json_is_400(http: httpx.Client, content: bytes) -> None:
+def test_a_body_that_is_not_json_is_400(http: httpx.Client, content: bytes) -> None:
     assert error_of(http.post(MESSAGES, content=content, headers=JSON)) == (400, "bad_request")
     assert error_of(http.post("/v1/queues", content=content, headers=JSON)) == (400, "bad_request")
 
@@ -330,7 +330,7 @@ def test_a_body_says_that_it_is_json(http: httpx.Client, path: str, kind: str | 
     ("method", "path", "methods"),
     [("PUT", "/v1/queues", "GET, POST"), ("POST", "/v1/queues/orders", "DELETE, GET, PATCH")],
 )
-def test_what_is_not_allowed_names_what_is(http: httpx.Client, method: str, path: str, methods: str) -> None:
+def test_a_405_lists_the_allowed_methods(http: httpx.Client, method: str, path: str, methods: str) -> None:
     """RFC 9110, 15.5.6: the header lists the methods of all routes of the resource."""
     answer = http.request(method, path)
     assert error_of(answer) == (405, "method_not_allowed")

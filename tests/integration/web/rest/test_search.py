@@ -56,7 +56,7 @@ def test_pages_go_on_where_the_last_one_ended(http: httpx.Client) -> None:
     {"filter": {"attribute": {"name": "\ufffe"}}}, {"filter": {"min_receive_count": -1}},
     {"filter": {"older_than_seconds": 1e9}}, {"filter": {"source_queue": "not a name"}}, {"filter": {"shape": "x"}},
 ])  # fmt: skip
-def test_what_is_refused(http: httpx.Client, body: Any) -> None:
+def test_an_invalid_search_is_refused(http: httpx.Client, body: Any) -> None:
     answer = http.post(SEARCH, json=body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request"), answer.text
 

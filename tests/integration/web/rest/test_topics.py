@@ -111,7 +111,7 @@ def test_a_fifo_topic(http: httpx.Client) -> None:
         ("POST", "/v1/topics/there/messages", {"message": "\0"}, (400, "bad_request")),
     ],
 )
-def test_what_is_refused(
+def test_an_invalid_topic_request_is_refused(
     http: httpx.Client, method: str, path: str, body: object, refused: tuple[int, str]
 ) -> None:
     http.post("/v1/topics", json={"name": "there"}).raise_for_status()
@@ -119,7 +119,7 @@ def test_what_is_refused(
     assert http.get("/v1/topics/there/subscriptions").json() == {"subscriptions": []}
 
 
-def test_nobody_subscribes_a_url_for_others(http: httpx.Client) -> None:
+def test_a_url_must_confirm_a_subscription(http: httpx.Client) -> None:
     """The subscriber has to confirm: until then the list shows no ARN, as on AWS."""
     http.post("/v1/topics", json={"name": "hooks"}).raise_for_status()
     made = http.post("/v1/topics/hooks/subscriptions", json={"url": "https://hooks.example/"})

@@ -146,7 +146,7 @@ def test_a_delete_settles(http: httpx.Client, collector: Collector) -> None:
     assert "messaging.batch.message_count" not in found
 
 
-def test_what_failed_says_where_and_why(http: httpx.Client, collector: Collector) -> None:
+def test_a_failed_request_records_place_and_cause(http: httpx.Client, collector: Collector) -> None:
     """`error.type` is the code of the error. HTTP semantic conventions: a server's span with a 4xx is not an error."""
     url, trace = make_queue(http, "failing"), new_trace()
     headers = {
@@ -240,7 +240,7 @@ def test_a_message_s_own_header_wins(http: httpx.Client, collector: Collector) -
     )
 
 
-def test_who_does_not_record_is_not_recorded(http: httpx.Client, collector: Collector) -> None:
+def test_an_unsampled_request_is_not_recorded(http: httpx.Client, collector: Collector) -> None:
     """At a rate of 0 no trace begins here either. The message carries the caller's sampling decision."""
     url, trace, later = make_queue(http, "unrecorded"), new_trace(), new_trace()
     call(http, "SendMessage", {"traceparent": traceparent(trace, "00")}, QueueUrl=url, MessageBody="x")

@@ -50,7 +50,7 @@ def end_spans(span_queue: SpanQueue, *names: str) -> None:
         tracer.start_span(name).end()
 
 
-def test_what_does_not_fit_is_dropped_and_counted() -> None:
+def test_spans_that_do_not_fit_are_dropped_and_counted() -> None:
     """Two spans wait while the collector is stuck; the others are lost, and no request waits."""
     exporter = Stuck()
     span_queue = SpanQueue(exporter, most_spans=2)
@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_dropped_and_counted() -> None:
     assert span_queue.dropped == 2
 
 
-def test_what_the_collector_refuses_is_counted() -> None:
+def test_refused_spans_are_counted() -> None:
     exporter = Stuck(SpanExportResult.FAILURE)
     exporter.go_on.set()
     span_queue = SpanQueue(exporter)

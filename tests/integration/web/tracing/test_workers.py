@@ -124,7 +124,7 @@ def headers_in(db: Connection, queue: str) -> set[str | None]:
     return {row[0] for row in rows.fetchall()}
 
 
-def test_what_fires_begins_a_trace(db: Connection, hour: Hour) -> None:
+def test_an_occurrence_begins_a_trace(db: Connection, hour: Hour) -> None:
     """Each occurrence has its own trace, also those of simple schedules that fire together."""
     db.execute("select queue.create('jobs')")
     put(db, "simple", hour(), catchup=True)
@@ -137,7 +137,7 @@ def test_what_fires_begins_a_trace(db: Connection, hour: Hour) -> None:
     assert {found["penstock.schedule.name"] for _, _, found in spans} == {"simple", "other"}
 
 
-def test_what_fires_into_events(db: Connection, hour: Hour) -> None:
+def test_an_event_that_a_schedule_publishes_has_its_trace(db: Connection, hour: Hour) -> None:
     db.execute("select queue.create('jobs')")
     db.execute("select queue.subscribe('tick', 'jobs')")
     put(db, "ticker", hour(), catchup=True, target={"topic": "tick", "message": {}})

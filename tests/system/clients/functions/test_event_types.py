@@ -147,7 +147,7 @@ def mapping(functions: Any, function: str) -> dict[str, Any]:
     return {**found, "patterns": patterns, "tags": tags}
 
 
-def test_what_is_made_reads_back_as_configured(made: Terraform, functions: Any) -> None:
+def test_created_resources_read_back_as_configured(made: Terraform, functions: Any) -> None:
     assert made.plan() == NO_CHANGES
     found = mapping(functions, "handler")
     assert (found["State"], found["BatchSize"], found["MaximumBatchingWindowInSeconds"]) == (
@@ -165,7 +165,7 @@ def test_what_is_made_reads_back_as_configured(made: Terraform, functions: Any) 
     assert mapping(functions, "minimal")["State"] == "Enabled"
 
 
-def test_what_is_changed_reads_back_as_configured(changed: Terraform, functions: Any) -> None:
+def test_changed_resources_read_back_as_configured(changed: Terraform, functions: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
     assert changed.plan() == CHANGES  # An empty plan is then significant.
     found = mapping(functions, f"{FUNCTION}:other:live")
@@ -175,7 +175,7 @@ def test_what_is_changed_reads_back_as_configured(changed: Terraform, functions:
     assert found["tags"] == {"kept": "changed", "new": "1", "owner": "terraform"}
 
 
-def test_what_is_imported_is_as_configured(changed: Terraform) -> None:
+def test_imported_resources_are_as_configured(changed: Terraform) -> None:
     ids = json.loads(changed.run("output", "-json", changed=True).stdout)["ids"]["value"]
     said = changed.import_again(
         {f"aws_lambda_event_source_mapping.{name}": uuid for name, uuid in ids.items()}, changed=True

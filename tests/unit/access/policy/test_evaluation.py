@@ -50,7 +50,7 @@ def verdict(*statements: Any, principal: Principal | None = None, **keys: str) -
         {"Condition": {"Null": {"aws:SourceArn": "true"}}},
     ],
 )
-def test_what_allows(change: dict[str, Any]) -> None:
+def test_these_statements_allow(change: dict[str, Any]) -> None:
     assert verdict({**GRANT, **change}) is Decision.ALLOWED
 
 
@@ -66,7 +66,7 @@ def test_what_allows(change: dict[str, Any]) -> None:
         {"Condition": {"Bool": {"aws:SecureTransport": "true"}}},
     ],
 )
-def test_what_allows_nothing(change: dict[str, Any]) -> None:
+def test_these_statements_do_not_match(change: dict[str, Any]) -> None:
     assert verdict({**GRANT, **change}) is Decision.NO_MATCH
 
 

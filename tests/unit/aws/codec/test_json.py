@@ -61,7 +61,7 @@ def wire_form(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("action", [pytest.param(a, id=a.name) for a in ACTIONS if a.service == "sqs"])
-def test_what_botocore_writes_is_read_back(action: AnyAction) -> None:
+def test_a_request_of_botocore_is_read_back(action: AnyAction) -> None:
     operation = MODEL.operation_model(action.name)
     values = sample(operation.input_shape)
     body = SERIALIZER.serialize_to_request(values, operation)["body"]
@@ -150,7 +150,7 @@ def test_a_missing_required_member_is_named(action: str, body: bytes, parameter:
         ),
     ],
 )
-def test_what_cannot_be_read_is_a_serialization_exception(body: bytes, text: str) -> None:
+def test_an_unreadable_body_is_a_serialization_exception(body: bytes, text: str) -> None:
     with pytest.raises(SerializationException) as caught:
         decode_send(body)
     assert caught.value.message == text
@@ -177,7 +177,7 @@ def test_a_mib_may_be_written_with_escapes_or_as_base64(text: str) -> None:
 
 
 @pytest.mark.parametrize("filler", ["1,", "[],", " ", "{"])
-def test_what_is_longer_than_any_request_is_refused_unread(filler: str) -> None:
+def test_a_longer_body_than_any_request_is_refused_unread(filler: str) -> None:
     body = '{"QueueUrl":"u","MessageBody":"b","x":[' + filler * (2_200_000 // len(filler))
     with pytest.raises(RequestEntityTooLarge):
         decode_send(body.encode())

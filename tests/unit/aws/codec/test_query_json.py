@@ -36,7 +36,7 @@ def answer(action: str, result: msgspec.Struct | None) -> Any:
         b"text/plain, application/json;q=0.1",
     ],
 )
-def test_who_asks_for_json_gets_it(accept: bytes) -> None:
+def test_a_request_for_json_gets_json(accept: bytes) -> None:
     assert detect_protocol({b"accept": accept}, "/") is Protocol.QUERY_JSON
 
 

@@ -98,7 +98,7 @@ def test_a_topic_can_disable_overrides() -> None:
     assert policy["healthyRetryPolicy"]["numRetries"] == 7
 
 
-def test_what_a_topic_without_a_policy_answers() -> None:
+def test_a_topic_without_a_policy_has_the_default() -> None:
     """As the example of `aws sns get-topic-attributes` has it, and the content type's default."""
     assert compute_effective_topic_policy(None) == {
         "http": {
@@ -205,6 +205,6 @@ def test_a_gateway_is_tried_50_times_over_six_hours() -> None:
     assert 6 <= sum(seconds) / 3_600 < 7
 
 
-def test_what_a_gateway_refuses_is_final() -> None:
+def test_a_refusal_of_a_gateway_is_final() -> None:
     assert judge_answer(delivery(0), 400).delay_ms is None
     assert judge_failure(delivery(0), OSError("refused")).delay_ms == 10_000

@@ -101,7 +101,7 @@ async def test_one_forbidden_address_of_a_name_is_enough(
     assert dialled == []
 
 
-async def test_what_was_judged_is_what_is_dialled(dialled: Dialled) -> None:
+async def test_the_checked_address_is_dialled(dialled: Dialled) -> None:
     """A resolver that answers something else the second time is not asked a second time."""
     asked = []
 

@@ -152,7 +152,7 @@ def score(name: str) -> Score:
 
 
 @pytest.mark.parametrize("name", sorted(PROCESSES))
-def test_what_is_told_is_not_worse_than_no_change(name: str) -> None:
+def test_a_forecast_is_not_worse_than_no_change(name: str) -> None:
     assert score(name).ratio <= TOLERANCE
 
 

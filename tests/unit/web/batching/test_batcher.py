@@ -45,7 +45,7 @@ async def test_an_idle_lane_adds_nothing() -> None:
     assert asyncio.get_running_loop().time() == 0.0
 
 
-async def test_what_gathers_during_a_call_goes_together_and_everyone_gets_their_own_rows() -> None:
+async def test_calls_that_gather_share_one_and_each_caller_gets_its_rows() -> None:
     database = FakeDatabase()
     database.hold()
     batcher = Batcher(database.call, limit=10)
@@ -272,7 +272,7 @@ def delete() -> Batch:
         (send(), ServiceUnavailable, 1),
     ],
 )
-async def test_what_is_known_of_a_failed_call_decides_whether_it_is_made_again(
+async def test_the_cause_of_a_failed_call_decides_about_its_repetition(
     effect: Mergeable, error: type[ServiceUnavailable], calls: int
 ) -> None:
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -362,7 +362,7 @@ async def test_drain_waits_for_flushes() -> None:
     assert answer.done()
 
 
-async def test_who_is_at_the_door_comes_along() -> None:
+async def test_callers_in_successive_turns_share_the_first_call() -> None:
     """Callers whose requests are read in turns of the event loop that follow each other share the first call."""
     database = FakeDatabase()
     batcher = Batcher(database.call, limit=10)

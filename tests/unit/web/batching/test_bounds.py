@@ -92,7 +92,7 @@ async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, 
 
 
 @pytest.mark.parametrize(("length", "then"), [(100, 100), (100_000, 42)])
-async def test_who_asks_for_many_gets_them_from_an_unknown_queue(length: int, then: int) -> None:
+async def test_a_receive_of_many_gets_them_from_an_unknown_queue(length: int, then: int) -> None:
     """As consumers of the REST API do. Then its messages may prove to be long."""
     batcher = Batcher(FakeDatabase(Queue(stored=1000, body="x" * length)).call, limit=10_000)
     assert [len(bodies(await batcher.submit(take(100)))) for _ in range(2)] == [100, then]
@@ -125,7 +125,7 @@ def message_of(size_bytes: int) -> Batch:
     return BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS, size_bytes=size_bytes)
 
 
-async def test_what_is_sent_says_how_long_the_messages_are() -> None:
+async def test_sent_messages_update_the_estimate_of_lengths() -> None:
     """Where the receives before found nothing, and none is expected to be long."""
     queue = Queue(stored=0, body="x" * 1_048_576)
 
@@ -277,7 +277,7 @@ async def test_only_what_is_locked_is_refused() -> None:
     assert all(3 in leases for way, leases in database.calls if way == "waiting")
 
 
-async def test_what_is_known_to_be_locked_delays_nobody() -> None:
+async def test_a_known_lock_delays_no_other_call() -> None:
     database = LockingDatabase(3)
     batcher = batcher_on(database)
     await outcomes(batcher, 3)

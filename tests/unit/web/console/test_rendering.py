@@ -47,7 +47,7 @@ from penstock_web.console.screens.failures import mark_lines
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 
 
-def test_what_is_not_known_is_no_zero() -> None:
+def test_an_unknown_value_is_no_zero() -> None:
     assert {count(None), rate(None), seconds(None), age(None, NOW), ago(None, NOW), moment(None)} == {
         NOT_KNOWN
     }
@@ -122,7 +122,7 @@ def test_all_together_are_light() -> None:
     assert sum(path.stat().st_size for path in ASSETS) <= 120_000
 
 
-def test_what_is_of_others_is_unchanged() -> None:
+def test_files_of_other_projects_are_unchanged() -> None:
     rows = re.findall(r"^\| (\S+) \|.*npm: `htmx.org@([0-9.]+)`.*`([0-9a-f]{64})` \|$", README, re.MULTILINE)
     ((name, version, digest),) = rows
     content = (STATIC / name).read_bytes()

@@ -132,7 +132,7 @@ def test_own_settings(variables: dict[str, str], problems: list[str]) -> None:
     assert all(one.why and one.remedy for one in found)
 
 
-def test_what_is_left_of_settings_of_which_some_cannot_be_used(tmp_path: Path) -> None:
+def test_valid_settings_are_kept_beside_invalid_ones(tmp_path: Path) -> None:
     file = tmp_path / "address"
     file.write_text("postgresql://127.0.0.1/x")
     settings = usable_settings(

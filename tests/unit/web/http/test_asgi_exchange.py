@@ -153,7 +153,7 @@ async def test_an_application_that_fails_later_loses_its_connection(last: list[M
     assert (body, closed) == (b"hel", True)
 
 
-async def test_what_is_sent_after_the_response_is_an_error_and_reaches_nobody() -> None:
+async def test_bytes_after_the_response_are_an_error_and_are_not_sent() -> None:
     client = Client(sending(START, part(b"a", more=False), part(b"b", more=False)))
     await client.say(GET)
     assert client.transport.written.endswith(b"\r\n\r\na")

@@ -153,7 +153,7 @@ async def test_an_answer_counts_until_it_is_read_for_the_most_part() -> None:
     backpressure.remove(client)  # it left as well
 
 
-async def test_nobody_waits_while_little_is_unread() -> None:
+async def test_a_writer_does_not_wait_while_little_is_unread() -> None:
     backpressure = WriteBackpressure()
     backpressure.add(SlowClient(HIGH_WATER_BYTES))
     await backpressure.wait_until_low()
@@ -181,7 +181,7 @@ async def test_a_slow_reader_keeps_nobody_from_receiving() -> None:
     assert asyncio.get_running_loop().time() == MAX_WAIT_SECONDS
 
 
-async def test_who_reads_nothing_is_hung_up_on() -> None:
+async def test_a_client_that_reads_nothing_is_disconnected() -> None:
     """After a minute without a byte; a client that reads one in a minute goes on."""
     backpressure, client = WriteBackpressure(), SlowClient(1000)
     backpressure.add(client)
@@ -193,7 +193,7 @@ async def test_who_reads_nothing_is_hung_up_on() -> None:
     assert client.aborted
 
 
-async def test_who_has_read_is_not_hung_up_on() -> None:
+async def test_a_client_that_has_read_stays_connected() -> None:
     backpressure, client = WriteBackpressure(), SlowClient(1000)
     backpressure.add(client)
     backpressure.remove(client)

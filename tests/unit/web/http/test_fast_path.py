@@ -104,7 +104,7 @@ async def test_a_whole_request_takes_the_short_way() -> None:
     assert not connection.transport.closed
 
 
-async def test_so_does_one_whose_head_came_in_two_parts() -> None:
+async def test_a_request_whose_head_comes_in_two_parts_takes_the_fast_path() -> None:
     connection = Connection()
     assert (await connection.say(SEND[:30], SEND[30:])).count(b"HTTP/1.1 200") == 1
     assert not connection.application.bodies
@@ -172,7 +172,7 @@ async def test_pipelined_requests_are_answered_in_their_order() -> None:
     assert (await connection.say(SEND)).count(b"HTTP/1.1 200") == 3
 
 
-async def test_what_was_received_for_a_client_who_left_goes_back() -> None:
+async def test_messages_for_a_client_that_left_go_back() -> None:
     connection = Connection()
     connection.database.hold()
     await connection.say(RECEIVE)
@@ -205,7 +205,7 @@ async def test_a_request_that_takes_too_long_is_408_and_the_last_one() -> None:
     assert connection.transport.closed
 
 
-async def test_what_is_under_way_at_the_end_of_the_process_is_503_and_the_last_one() -> None:
+async def test_a_request_at_the_end_of_the_process_is_503_and_the_last_one() -> None:
     connection = Connection()
     connection.database.hold()
     await connection.say(SEND)
@@ -227,7 +227,7 @@ async def test_a_long_poll_ends_when_its_client_leaves() -> None:
     assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
-async def test_who_leaves_when_it_is_its_turn_does_not_look() -> None:
+async def test_a_client_that_leaves_at_its_turn_makes_no_call() -> None:
     """The connection is lost after a message came and before the request goes on: it is for the next one."""
     connection = Connection(reply=lambda *_: [HEADER])
     await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
@@ -276,7 +276,7 @@ async def test_a_slow_reader_gets_the_next_answer_when_it_has_read_this_one() ->
     assert connection.transport.reading
 
 
-async def test_what_a_slow_reader_has_not_read_is_known_until_it_is_read_or_the_reader_has_left() -> None:
+async def test_unread_bytes_of_a_slow_reader_are_counted() -> None:
     connection = Connection()
     connection.transport.write_backpressure = HIGH_WATER_BYTES + 1
     for end in (
@@ -289,7 +289,7 @@ async def test_what_a_slow_reader_has_not_read_is_known_until_it_is_read_or_the_
         assert not connection.write_backpressure.is_high
 
 
-async def test_who_reads_nothing_for_a_minute_is_hung_up_on() -> None:
+async def test_a_client_that_reads_nothing_for_a_minute_is_disconnected() -> None:
     connection = Connection()
     connection.transport.write_backpressure = 100_000
     connection.connection.pause_writing()

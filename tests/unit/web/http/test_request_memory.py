@@ -50,7 +50,7 @@ class Wanted:
             self.is_over.set()
 
 
-async def test_who_fits_goes_in_at_once_and_the_others_in_their_order() -> None:
+async def test_a_request_that_fits_enters_at_once_and_others_in_order() -> None:
     """Also a small one waits behind a large one, which else might wait forever."""
     budget, inside = MemoryBudget(WHOLE, 10), list[Wanted]()
 
@@ -105,7 +105,7 @@ async def test_an_address_has_its_share_and_one_request_in_any_case() -> None:
     assert asyncio.get_running_loop().time() == 0
 
 
-async def test_who_waits_too_long_makes_way() -> None:
+async def test_a_request_that_waits_too_long_leaves() -> None:
     budget = MemoryBudget(WHOLE, 10)
     await budget.acquire(Wanted(HALF + 1))
     large = asyncio.create_task(budget.acquire(Wanted(WHOLE)))
@@ -118,7 +118,7 @@ async def test_who_waits_too_long_makes_way() -> None:
 
 
 @pytest.mark.parametrize("steps", ["leave cancel wait", "cancel leave wait", "cancel wait leave"])
-async def test_who_leaves_while_waiting_takes_no_room_and_gives_none(steps: str) -> None:
+async def test_a_waiting_request_that_leaves_neither_takes_nor_frees_memory(steps: str) -> None:
     """Also when room came just then, and the request was not told yet."""
     budget, inside = MemoryBudget(WHOLE, 10), Wanted(WHOLE)
     await budget.acquire(inside)
@@ -153,7 +153,7 @@ def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: in
     assert bytes_to_reserve(headers) == size
 
 
-async def test_who_sends_slowly_keeps_nobody_from_being_worked_on() -> None:
+async def test_a_slow_sender_delays_no_complete_request() -> None:
     """Only a complete request takes room where the work is done."""
     reading, working, rest = MemoryBudget(3 * WHOLE, 10), MemoryBudget(WHOLE, 10), asyncio.Event()
 

@@ -76,7 +76,7 @@ async def test_wake_answers_those_first_who_have_waited_longest() -> None:
     assert answers[2].result() == Woken.FOR_ONE
 
 
-async def test_who_found_nothing_goes_back_to_the_front() -> None:
+async def test_a_receiver_that_found_nothing_returns_to_the_front() -> None:
     long_polls = LongPollDispatcher(Database().call)
     first, second = long_polls.next_ticket(), long_polls.next_ticket()
     long_polls.wait(ResolvedQueue(ORDERS), 20, first)
@@ -88,7 +88,7 @@ async def test_who_found_nothing_goes_back_to_the_front() -> None:
     assert not waiting.done()
 
 
-async def test_what_came_while_nobody_was_in_line_is_looked_for() -> None:
+async def test_a_message_that_came_without_waiting_receivers_is_found() -> None:
     """Two receivers find nothing, one message comes meanwhile, and only then they begin to wait."""
     long_polls = LongPollDispatcher(Database().call)
     long_polls.wait(ResolvedQueue(ORDERS), 0.5, long_polls.next_ticket())
@@ -113,7 +113,7 @@ async def test_a_guess_that_there_is_more_is_not_missed() -> None:
     assert not long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).done()
 
 
-async def test_who_comes_back_from_a_wait_in_vain_does_not_look() -> None:
+async def test_a_receiver_after_an_empty_wait_makes_no_call() -> None:
     """Clients do so at once, all that wait for a queue at about the same time."""
     long_polls = LongPollDispatcher(Database().call)
     assert await long_polls.wait(ResolvedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
@@ -191,7 +191,7 @@ async def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
     assert [answer.done() for answer in answers] == [True, True, False]
 
 
-async def test_what_another_process_sent_beside_one_of_this_is_found_by_the_look() -> None:
+async def test_a_message_of_another_process_is_found_by_the_check() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
     answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
@@ -311,7 +311,7 @@ async def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notifie
     polling.cancel()
 
 
-async def test_what_becomes_visible_by_time_is_found_at_once_among_thousands() -> None:
+async def test_a_message_that_becomes_visible_is_found_at_once_among_thousands() -> None:
     database = Database()
     database.takes_seconds, database.due_at = 0.08, 12.5
     long_polls = LongPollDispatcher(database.call)
@@ -455,7 +455,7 @@ async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thous
 
 
 @pytest.mark.parametrize("seconds", [0.001, 0.3, 1.0, 7.7, 20.0])
-async def test_nobody_is_called_early_or_more_than_a_hundredth_late(seconds: float) -> None:
+async def test_no_timer_fires_early_or_more_than_a_hundredth_late(seconds: float) -> None:
     timers, times = WaitTimers(), list[float]()
     loop = asyncio.get_running_loop()
     for _ in range(20):

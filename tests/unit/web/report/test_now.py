@@ -98,7 +98,7 @@ def test_a_queue_that_falls_behind() -> None:
          "Why", "More messages arrive than consumers process. 1 group is set back; the busiest sends 72 %"),
     ],
 )  # fmt: skip
-def test_what_a_cell_says(known: dict[str, Any], column: str, text: str) -> None:
+def test_a_cell_shows_this_text(known: dict[str, Any], column: str, text: str) -> None:
     (row,) = table(page(queue("orders", **known)), "state")
     assert row[column] == text
 
@@ -168,7 +168,7 @@ def test_a_beginning_before_the_chart_is_a_word() -> None:
         (Kind.DRAINING, "Waiting"),
     ],
 )
-def test_what_matters_is_shown(kind: Kind, shown: str) -> None:
+def test_the_relevant_chart_is_shown(kind: Kind, shown: str) -> None:
     text = "".join(last_hours([queue("orders", kind, busy(redelivered=7, in_flight=9))]))
     assert next(iter(pictures(text))).startswith(f"{shown} in orders")
 
@@ -278,7 +278,7 @@ def test_a_scale_keeps_within_its_ends() -> None:
     assert Scale(3, 3, 0, 1)(3) == 0
 
 
-def test_what_is_shown_is_escaped() -> None:
+def test_shown_texts_are_escaped() -> None:
     assert element("g", name='"<&>') == '<g name="&quot;&lt;&amp;&gt;"/>'
     assert "<b>" not in picture("<b>", 1, 1)
 

@@ -208,7 +208,7 @@ async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
     assert (await polled(5, make)).results == ["OK", "OK"]
 
 
-async def test_what_a_url_has_handled_is_deleted_after_an_outage() -> None:
+async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None:
     """Also where the request has taken longer than the queue's visibility timeout."""
 
     def make() -> Harness:

@@ -144,7 +144,7 @@ def test_eventbridge_scheduler_sees_schedules_made_here(http: httpx.Client, serv
         {"target": {"queue": "a b", "message": 1}}, {"target": {"topic": "a..b", "message": 1}},
     ],
 )  # fmt: skip
-def test_what_is_no_schedule(http: httpx.Client, changes: dict[str, Any]) -> None:
+def test_an_invalid_schedule_is_refused(http: httpx.Client, changes: dict[str, Any]) -> None:
     assert refused(http.post("/v1/schedules", json={**NEW, **changes})) == (400, "schedule_invalid")
     assert names(http) == []
     if "name" not in changes:

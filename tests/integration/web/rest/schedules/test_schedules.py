@@ -198,7 +198,7 @@ def test_a_time_that_has_just_passed(http: httpx.Client) -> None:
         ("POST", "/v1/schedules/a%20b/runs", None),
     ],
 )
-def test_what_is_not_there(http: httpx.Client, method: str, path: str, body: Any) -> None:
+def test_a_missing_schedule_is_404(http: httpx.Client, method: str, path: str, body: Any) -> None:
     assert refused(http.request(method, path, json=body)) == (404, "schedule_not_found")
 
 
