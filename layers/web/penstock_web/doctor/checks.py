@@ -131,7 +131,7 @@ def _examine_database(
 
 
 def _run(outcome: CheckOutcome, name: str, check: Callable[[], Iterable[Finding]]) -> bool:
-    """Adds the findings of a check, and returns whether there are none. A check that fails is a problem itself."""
+    """Adds the findings of a check, and returns whether it found nothing. A check that fails is a problem itself."""
     found: list[Finding] = []
     try:
         found.extend(check())

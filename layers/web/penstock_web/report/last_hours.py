@@ -1,5 +1,5 @@
-"""Shows the last hours of the queues in trouble from the service's minutes: when the trouble began, and what
-changed."""
+"""Shows the last hours of the queues in trouble from the service's minutes: when the trouble began, and the change at
+that time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta

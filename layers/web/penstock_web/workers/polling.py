@@ -1,6 +1,6 @@
 """Runs the worker `poll` of the container. It uses penstock.workers.poll with the calls that requests make too.
 
-It reads the list of mappings every 20 seconds, or once a minute if there are none. Every second time it reports that it
+It reads the list of mappings every 20 seconds, or once a minute without mappings. Every second time it reports that it
 lives, because each commit makes the next check of long polls look at every queue that waits. Changes notify it.
 """
 

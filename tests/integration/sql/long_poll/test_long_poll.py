@@ -187,8 +187,8 @@ def test_an_old_snapshot_may_notify_too(
 
 
 def test_a_search_that_took_long_is_asked_for_once(db: Connection) -> None:
-    """Otherwise a request that waits for an empty queue would search in a loop: each search would find nothing, and the
-    queue would still count as ready."""
+    """Otherwise a request that waits for an empty queue would look, find nothing, be told that it is ready, and repeat
+    this."""
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
     delete(db, receive(db, arn))

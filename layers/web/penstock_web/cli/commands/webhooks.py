@@ -116,7 +116,7 @@ def replay(
 
 
 def _wait_for_attempt(client: RestClient, url: str, message_id: str) -> Document | None:
-    """Returns the first attempt to deliver this message, or None if there was none in 20 seconds."""
+    """Returns the first attempt to deliver this message, or None after 20 seconds without an attempt."""
     for _ in range(round(_LONGEST_LOOK_SECONDS / _LOOK_SECONDS)):
         for attempt in _attempts(client, url, failed=False, limit=100):
             if attempt["message_id"] == message_id:
