@@ -25,10 +25,10 @@ _OF_FORMATS: Final = {
 }
 
 ACCEPTED: Final[dict[str, str]] = {}
-"""By name. All together are settings with which a process starts."""
+"""Maps settings to accepted texts. With all of them together a process starts."""
 
 REFUSED: Final[dict[str, str]] = {}
-"""By name, of each setting that any text does not do for and that is no secret."""
+"""Maps settings to refused texts, if some texts are refused and the setting is no secret."""
 
 
 def _choose_accepted(setting: Setting[Any]) -> str:

@@ -1,8 +1,8 @@
-"""The same requests in JSON and in Query, each in its own account in one deployment: the same effect, the same
-answer.
+"""Sends the same requests in JSON and in Query, each in a separate account of one deployment, and compares effects and
+answers.
 
-Values that must differ (ids, handles, times, accounts) get a name that is the same on both sides before answers are
-compared. What the protocols themselves do differently is undone, with its source.
+Values that must differ (ids, handles, times, accounts) get the same name on both sides before answers are compared.
+Known differences of the protocols are removed, with their source.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.conformance.sdk_clients import Answer
 from tests.support.conformance.sqs import REGION, read_refusal
 from tests.support.model.requests import NAMES, Act, Ref
 
-# Times; a difference of milliseconds is ignored.
+# These are times. A difference of milliseconds is ignored.
 TIMES = {
     "SentTimestamp",
     "ApproximateFirstReceiveTimestamp",
@@ -29,14 +29,14 @@ TIMES = {
     "LastModifiedTimestamp",
     "StartedTimestamp",
 }
-# Ids that the service makes up: they are called by the order in which they first appeared.
+# The service creates these ids. They are named by the order in which they first appeared.
 IDS = {"MessageId": "message", "ReceiptHandle": "handle", "TaskHandle": "task", "SequenceNumber": "number"}
 _ID = re.compile(r"[A-Za-z0-9_=-]{20,}")
 CODE_OF_TYPE = {error.json_type: error.query_code for error in ERRORS.values()}
 
 
 class Outcome(NamedTuple):
-    """An answer without what must differ."""
+    """Holds an answer without values that must differ."""
 
     result: Any = None
     error: tuple[str, int, str, str] | None = None
@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
 
 @dataclass
 class Side:
-    """One protocol, one account."""
+    """Represents one protocol and one account."""
 
     protocol: str
     account: str
@@ -54,10 +54,10 @@ class Side:
     handles: dict[str, list[str]] = field(default_factory=dict)  # by queue
     tasks: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
-    known: dict[str, str] = field(default_factory=dict)  # ids and what they are called
+    known: dict[str, str] = field(default_factory=dict)  # It maps ids to their names.
 
     def ask(self, request: Act) -> Outcome:
-        """One request and its outcome."""
+        """Makes one request. Returns its outcome."""
         method, parameters = request
         filled = self.fill(parameters, parameters.get("QueueUrl"))
         try:
@@ -67,12 +67,12 @@ class Side:
         del answer["ResponseMetadata"]
         url = parameters.get("QueueUrl", Ref("url"))
         if "Messages" in answer and not url.queue.endswith(".fifo"):
-            answer["Messages"].sort(key=self.name)  # the order of a standard queue is free
+            answer["Messages"].sort(key=self.name)  # The order of a standard queue is free.
         self.remember(answer, url.queue)
         return Outcome(self.canonical(answer))
 
     def name(self, message: dict[str, Any]) -> tuple[str, str]:
-        """What a message is called; one that was moved has no name yet."""
+        """Returns the name of a message. A message that was moved has no name yet."""
         return self.known.get(message["MessageId"], ""), message["Body"]
 
     # --- requests ----------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Side:
         return f"arn:aws:sqs:{REGION}:{self.account}:{self.prefix}{queue}"
 
     def fill(self, value: Any, url: Any) -> Any:
-        """The request with what its refs stand for on this side; `url`: its queue."""
+        """Returns the request with the values of its refs on this side. `url` is its queue."""
         if isinstance(value, Ref):
             owned = value.kind == "handle" and value.queue == "" and isinstance(url, Ref)
             return self.look_up(value._replace(queue=url.queue) if owned else value)
@@ -101,14 +101,15 @@ class Side:
 
     # --- answers -----------------------------------------------------------------------------------------------------
     def remember(self, answer: dict[str, Any], queue: str) -> None:
-        """What later requests may need."""
+        """Stores what later requests may need."""
         for message in answer.get("Messages", []):
             self.handles.setdefault(queue, []).append(message["ReceiptHandle"])
         self.tasks += [answer["TaskHandle"]] if "TaskHandle" in answer else []
         self.tokens += [answer["NextToken"]] if "NextToken" in answer else []
 
     def canonical(self, value: Any, name: str = "") -> Any:
-        """The value as both sides should have it. Query's XML cannot tell an empty list or map from an absent one."""
+        """Returns the value in the form of both sides. Query's XML cannot distinguish an empty list or map from an
+        absent one."""
         if isinstance(value, dict):
             members = {key: self.canonical(member, key) for key, member in value.items()}
             return {key: member for key, member in members.items() if member not in ({}, [])}
@@ -121,14 +122,14 @@ class Side:
         return self.anonymous(value) if isinstance(value, str) else value
 
     def anonymous(self, text: str) -> str:
-        """Without the account, and with what the ids in it are called."""
+        """Returns the value without the account, and with the names of its ids."""
         for known in _ID.findall(text):
             text = text.replace(known, self.known.get(known, known))
         return text.replace(self.account, "ACCOUNT")
 
     def refusal(self) -> tuple[str, int, str, str]:
-        """Code, status, fault and text of the last answer. In JSON the type must be that of the code; in Query the text
-        for a missing queue has its own end."""
+        """Returns code, status, fault and text of the last answer. In JSON the type must be that of the code. In Query
+        the text for a missing queue has a different end."""
         assert self.answer.headers is not None
         found = read_refusal(self.protocol, self.answer.status, self.answer.headers, self.answer.body)
         assert found.type is None or CODE_OF_TYPE[found.type] == found.code
@@ -140,7 +141,7 @@ class Side:
 
 @dataclass
 class Pair:
-    """Both sides, and the clock that they share."""
+    """Holds both sides and the clock that they share."""
 
     json: Side
     query: Side
@@ -148,7 +149,7 @@ class Pair:
     requests: int = 0
 
     def play(self, request: Act) -> None:
-        """One act; then the queue is the same on both sides."""
+        """Plays one act. Afterwards the queue is the same on both sides."""
         method, parameters = request
         if method == "pass_time":
             self.clock.advance(parameters["seconds"])
@@ -168,14 +169,14 @@ class Pair:
         return outcomes[0]
 
     def open(self) -> None:
-        """Queues to begin with."""
+        """Creates the first queues."""
         for name in NAMES:
             attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
             attributes["VisibilityTimeout"] = "60"
             self.compare(("create_queue", {"QueueName": Ref("name", name), "Attributes": attributes}))
 
     def close(self) -> None:
-        """Everything that is left is the same; then the queues go."""
+        """Checks that the rest is the same, and deletes the queues."""
         for name in NAMES:
             url = Ref("url", name)
             more = {"MaxNumberOfMessages": 10, "AttributeNames": ["All"], "VisibilityTimeout": 43_200}
@@ -187,8 +188,8 @@ class Pair:
 
 
 def is_writable(client: Any, request: Act) -> bool:
-    """Whether both protocols can say it: a list or map that is empty cannot be written in Query, and JSON tells it from
-    one that is absent."""
+    """Returns whether both protocols can express it. Query cannot express an empty list or map, which JSON
+    distinguishes from an absent one."""
     method, parameters = request
     operation = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[method])
     shape = operation.input_shape

@@ -1,6 +1,6 @@
-"""What Hypothesis draws: requests in outline, which do not depend on what the service answered before.
+"""Defines what Hypothesis draws: outlines of requests, which do not depend on earlier answers.
 
-An outline is read off one number, digit by digit: it costs one draw, and 0 is the simplest one.
+An outline is decoded from one number, digit by digit. It costs one draw, and 0 is the simplest outline.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ HALF_A_DAY = 12 * HOUR
 SOURCES = {"plain": "dead", "other": "dead", "line.fifo": "dead.fifo"}  # with their dead-letter queues
 QUEUES = (*SOURCES, "dead", "dead.fifo")
 
-# Most happens on few queues, so that much happens on them.
+# Most actions use few queues, so that these have many events.
 names = st.sampled_from(("plain", "plain", "plain", "line.fifo", "line.fifo", "line.fifo", *QUEUES))
 protocols = st.sampled_from(("json", "query"))
 picks = st.integers(0, 39)
 visibilities = st.sampled_from((None, None, 0, MINUTE, 10 * MINUTE, HALF_A_DAY))
 pauses = st.sampled_from((2 * MINUTE, 5 * MINUTE, 10 * MINUTE, HOUR, HALF_A_DAY - MINUTE, HALF_A_DAY))
-# Source and destination of a message move task; most can run.
+# These are source and destination of a message move task. Most can run.
 tasks = st.sampled_from(
     (
         *[("dead", None), ("dead.fifo", None)] * 3,
@@ -47,7 +47,7 @@ SEVERAL = {
 ELEVEN = {f"a{number}": TEXT["kind"] for number in range(11)}
 TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a994272793"}}
 
-# Possible faults of a message. Whether one is a fault depends on the queue.
+# These are possible faults of a message. Whether one is a fault depends on the queue.
 FLAWS: tuple[Mapping[str, Any], ...] = (
     {"MessageBody": ""},
     {"MessageBody": "a\x01b"},
@@ -62,7 +62,8 @@ FLAWS: tuple[Mapping[str, Any], ...] = (
 
 
 class Outline(NamedTuple):
-    """A message. `body`, `identity`: one of a few, or new (None); `group`: of a few, or none."""
+    """Outlines a message. `body` and `identity` are one of a few values, or new (None). `group` is one of a few, or
+    none."""
 
     body: int | None = None
     group: int | None = 0
@@ -72,7 +73,7 @@ class Outline(NamedTuple):
     flaw: int | None = None
 
     def entry(self, fifo: bool, number: int) -> dict[str, Any]:
-        """Parameters of SendMessage; `number` makes what is new unique."""
+        """Returns parameters of SendMessage. `number` makes new values unique."""
         entry: dict[str, Any] = {"MessageBody": f"body {number if self.body is None else -self.body}"}
         if fifo:
             entry["MessageGroupId"] = f"g{self.group or 0}"
@@ -88,7 +89,7 @@ class Outline(NamedTuple):
 
 
 def outline(number: int) -> Outline:
-    """The message of this number."""
+    """Returns the message of this number."""
     number, body = divmod(number, 4)
     number, group = divmod(number, 5)
     number, identity = divmod(number, 6)
@@ -104,14 +105,14 @@ def outline(number: int) -> Outline:
     )
 
 
-SOUND = 4 * len(FLAWS)  # four messages of five are without a flaw
+SOUND = 4 * len(FLAWS)  # Four of five messages have no fault.
 KINDS = 4 * 5 * 6 * 6 * 3
 messages = st.integers(0, KINDS * (SOUND + len(FLAWS)) - 1).map(outline)
 sound_messages = st.integers(0, KINDS - 1).map(outline)
 
 
 def configuration(number: int) -> dict[str, Any]:
-    """Attributes of a queue; `redrive` (maxReceiveCount) is for those that have a dead-letter queue."""
+    """Returns attributes of a queue. `redrive` (maxReceiveCount) is for queues with a dead-letter queue."""
     number, visibility = divmod(number, 3)
     number, delay = divmod(number, 4)
     number, retention = divmod(number, 3)
@@ -133,7 +134,8 @@ def redrive_policy(target_arn: str, maximum: int) -> str:
     return json.dumps({"deadLetterTargetArn": target_arn, "maxReceiveCount": maximum})
 
 
-# Changes of attributes, and the code of the error where AWS knows no such value. `redrive`: as above, 0 removes it.
+# These are changes of attributes, and the code of the error if AWS knows no such value. `redrive` has the same meaning,
+# and 0 removes it.
 CHANGES: tuple[tuple[dict[str, Any], str | None], ...] = (
     ({"VisibilityTimeout": "0"}, None),
     ({"VisibilityTimeout": "60", "MaximumMessageSize": "1024"}, None),

@@ -1,5 +1,5 @@
-"""The steps that Hypothesis puts together: each rule makes requests to the model and to the service. Which
-protocol a request speaks is drawn for each rule."""
+"""Defines the steps that Hypothesis combines. Each rule makes requests to the model and to the service. The protocol of
+a request is drawn for each rule."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.support.model.side_by_side import SideBySide
 
 
 class SqsMachine(SideBySide, RuleBasedStateMachine):
-    """`service` is set by a subclass. Over all examples: `steps`, and the end of the `first_failure`, as Hypothesis
-    shows only one that comes again, and what the service does within the rules need not."""
+    """A subclass sets `service`. Over all examples it has `steps`, and the end of the `first_failure`: Hypothesis shows
+    only a failure that repeats, and a failure of the service may not repeat."""
 
     service: Service
     steps = 0
@@ -32,7 +32,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
     # --- queues ------------------------------------------------------------------------------------------------------
     @initialize(drawn=st.tuples(*[g.configurations] * len(g.QUEUES)), protocol=g.protocols)
     def open(self, drawn: tuple[dict[str, Any], ...], protocol: str) -> None:
-        """Dead-letter queues first: a policy must name one that exists."""
+        """Opens queues, dead-letter queues first, because a policy must name an existing one."""
         self.protocol = protocol
         for name, configuration in reversed(list(zip(g.QUEUES, drawn, strict=True))):
             self.create(name, configuration)
@@ -41,7 +41,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         name=g.names, action=st.sampled_from("cccppd"), configuration=g.configurations, protocol=g.protocols
     )
     def come_and_go(self, name: str, action: str, configuration: dict[str, Any], protocol: str) -> None:
-        """CreateQueue, also of an existing one; PurgeQueue; DeleteQueue."""
+        """Calls CreateQueue, also for an existing queue, PurgeQueue and DeleteQueue."""
         self.protocol, full = protocol, self.name(name)
         if action == "c":
             return self.create(name, configuration)
@@ -85,14 +85,14 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, drawn=st.lists(g.messages, min_size=1, max_size=10), protocol=g.protocols)
     def send_batch(self, name: str, drawn: list[g.Outline], protocol: str) -> None:
-        """Entries are refused one by one."""
+        """Sends a batch whose entries are refused one by one."""
         self.protocol = protocol
         self.send_outlines(name, drawn)
         self.check(self.name(name))
 
     @rule(name=g.names, drawn=st.lists(g.sound_messages, min_size=3, max_size=8), protocol=g.protocols)
     def produce(self, name: str, drawn: list[g.Outline], protocol: str) -> None:
-        """The usual case."""
+        """Sends messages as usual."""
         self.send_batch(name, drawn, protocol)
 
     @rule(
@@ -103,7 +103,8 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         protocol=g.protocols,
     )
     def burst(self, name: str, noisy: int, busy: int, quiet: g.Outline, protocol: str) -> None:
-        """Sixty messages of one group or tenant, which keep consumers busy; then three of others, and a receive."""
+        """Sends sixty messages of one group or tenant, which keep consumers busy, then three of others, and
+        receives."""
         self.protocol, full = protocol, self.name(name)
         self.send_outlines(name, [g.Outline(group=noisy)] * 60)
         for _ in range(busy):
@@ -114,7 +115,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         self.receive(name, 10, None, protocol)
 
     def send_outlines(self, name: str, outlines: list[g.Outline]) -> None:
-        """With SendMessageBatch, ten at a time."""
+        """Sends with SendMessageBatch, ten at a time."""
         entries = [outline.entry(name.endswith(".fifo"), next(self.numbers)) for outline in outlines]
         for first in range(0, len(entries), 10):
             self.send_together(self.name(name), entries[first : first + 10])
@@ -128,13 +129,13 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, seconds=g.visibilities, protocol=g.protocols)
     def receive_ten(self, name: str, seconds: int | None, protocol: str) -> None:
-        """The usual case, so that it comes twice as often."""
+        """Receives as usual. The rule exists twice so that it is drawn twice as often."""
         self.receive(name, 10, seconds, protocol)
 
     @rule(name=g.names, actions=g.actions, another=st.booleans(), protocol=g.protocols)
     def work(self, name: str, actions: list[Any], another: bool, protocol: str) -> None:
-        """What consumers do: receive, then delete some messages, give some back, go on with some, forget some; and
-        another one comes at once."""
+        """Acts as consumers do: receives, deletes some messages, gives some back, keeps some longer and forgets some.
+        Another consumer comes at once."""
         self.protocol, full = protocol, self.name(name)
         done = list(zip(self.take(full, len(actions), MINUTE), actions, strict=False))
         if deleted := [handle for handle, action in done if action == "delete"]:
@@ -147,7 +148,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, most=st.integers(1, 10), times=st.integers(2, 4), protocol=g.protocols)
     def poison(self, name: str, most: int, times: int, protocol: str) -> None:
-        """No consumer acknowledges anything, until messages move to the dead-letter queue."""
+        """Acknowledges nothing until messages move to the dead-letter queue."""
         for _ in range(times):
             self.receive(name, most, 0, protocol)
 
@@ -161,8 +162,8 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, numbers=st.lists(g.picks, min_size=1, max_size=10), protocol=g.protocols)
     def delete_batch(self, name: str, numbers: list[int], protocol: str) -> None:
-        """Also with a handle twice: the second time the message is gone. Never with two handles of a message: AWS
-        does not say which entry comes first."""
+        """Also uses a handle twice: the second time the message is gone. It never uses two handles of a message,
+        because AWS does not say which entry comes first."""
         self.protocol, full = protocol, self.name(name)
         handles = [self.pick(full, number) for number in numbers]
         chosen = self.one_a_message(handles)
@@ -189,7 +190,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         protocol=g.protocols,
     )
     def change_visibility_batch(self, name: str, drawn: dict[int, int], protocol: str) -> None:
-        """Every message once: AWS does not say in which order it works on entries."""
+        """Uses every message once, because AWS does not say in which order it processes entries."""
         self.protocol, full = protocol, self.name(name)
         handles = {self.pick(full, number): value for number, value in drawn.items()}
         chosen = self.one_a_message(handles)
@@ -199,7 +200,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
     # --- message move tasks ------------------------------------------------------------------------------------------
     @rule(task=g.tasks, protocol=g.protocols)
     def move(self, task: tuple[str, str | None], protocol: str) -> None:
-        """StartMessageMoveTask, the worker until the task has ended, ListMessageMoveTasks."""
+        """Calls StartMessageMoveTask, the worker until the task has ended, and ListMessageMoveTasks."""
         name, destination = task
         self.protocol, full = protocol, self.name(name)
         target = destination and self.name(destination)
@@ -219,19 +220,19 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
     # --- time --------------------------------------------------------------------------------------------------------
     @rule(seconds=g.pauses, protocol=g.protocols)
     def advance(self, seconds: int, protocol: str) -> None:
-        """Time passes, and the worker ends what is past its retention."""
+        """Moves the time. The worker ends messages that are past their retention."""
         self.protocol = protocol
         self.pass_time(seconds)
         self.check(*map(self.name, g.QUEUES))
 
     @rule(protocol=g.protocols)
     def wait_a_minute(self, protocol: str) -> None:
-        """The usual case: messages received a moment ago come again."""
+        """Waits as usual: messages received a moment ago come again."""
         self.advance(MINUTE, protocol)
 
     @rule(name=g.names, protocol=g.protocols)
     def maintain(self, name: str, protocol: str) -> None:
-        """The worker comes by: nothing that anybody could see changes."""
+        """Runs the worker, which changes nothing visible."""
         self.protocol = protocol
         self.service.maintain(self.arn(self.name(name)))
         self.check(self.name(name))
@@ -244,7 +245,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     # --- the end -----------------------------------------------------------------------------------------------------
     def teardown(self) -> None:
-        """Everything that is left can be received and deleted; then the queues go."""
+        """Receives and deletes all remaining messages, and then deletes the queues."""
         try:
             if self.intact:
                 self.drain()

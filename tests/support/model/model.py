@@ -1,9 +1,9 @@
-"""Amazon SQS in one's head: the queues of an account, and what each request does to them.
+"""Models Amazon SQS: the queues of an account, and the effect of each request.
 
-Written from the SQS API reference, its Developer Guide and docs/errors.md, not from what the service answers. A method
-of a request that can be refused returns the Query codes that fit, none when it is accepted; several when more than one
-thing is wrong and AWS does not say which it checks first. Free choices, such as the order of a standard queue, are
-taken from the answer after a check that they are allowed.
+It is written from the SQS API reference, its Developer Guide and docs/errors.md, not from the service's answers. A
+method of a request that can be refused returns the possible Query codes, or none if the request is accepted. It returns
+several codes if several parts are wrong and AWS does not say which it checks first. Free choices, such as the order of
+a standard queue, are taken from the answer after a check that they are allowed.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ BAD_HANDLE = "ReceiptHandleIsInvalid"
 BAD_VALUE = "InvalidParameterValue"
 MISSING = "MissingParameter"
 NOT_FOUND = "ResourceNotFoundException"
-A_MINUTE = 60  # between two purges, and after the deletion of a queue
+A_MINUTE = 60  # It applies between two purges, and after the deletion of a queue.
 
 Codes = frozenset[str]
 ACCEPTED: Codes = frozenset()
 
 
 class Handle(NamedTuple):
-    """What the model knows of a receipt handle: a receive, by its number, of a message in a queue."""
+    """Holds the model's knowledge of a receipt handle: a receive, by its number, of a message in a queue."""
 
     queue: Queue
     message: Message
@@ -47,7 +47,7 @@ class Handle(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A message that a message move task took out of its queue, and where to."""
+    """Represents a message that a move task took out of its queue, and its destination."""
 
     message: Message
     target: str
@@ -59,7 +59,7 @@ def one(*codes: str) -> Codes:
 
 @dataclass
 class Model:
-    """All queues of one account. `arn_of` and `now` in whole seconds are all that it knows of the world outside."""
+    """Holds all queues of one account. It knows only `arn_of` and `now`, in whole seconds, of its environment."""
 
     arn_of: Callable[[str], str]
     now: int = 0
@@ -68,7 +68,7 @@ class Model:
     handles: dict[str, Handle] = field(default_factory=dict)
 
     def missing(self, name: str) -> Codes:
-        """QueueDoesNotExist when it does not."""
+        """Returns QueueDoesNotExist if it does not exist."""
         return ACCEPTED if name in self.queues else one(NO_QUEUE)
 
     def counts(self, name: str) -> Counts:
@@ -78,7 +78,8 @@ class Model:
         return next((queue for queue in self.queues.values() if queue.arn == arn), None)
 
     def dead_letter_queue(self, queue: Queue) -> tuple[Queue | None, int | None]:
-        """Where its messages go and after how many receives; nowhere while there is no such queue."""
+        """Returns the destination of its messages and after how many receives. It is empty while there is no such
+        queue."""
         target = self.by_arn(queue.redrive.target_arn) if queue.redrive else None
         return target, queue.redrive.maximum if queue.redrive and target else None
 
@@ -88,7 +89,7 @@ class Model:
 
     # --- time --------------------------------------------------------------------------------------------------------
     def overdue(self) -> list[Queue]:
-        """Queues that hold messages past their retention, which maintenance ends."""
+        """Returns queues that hold messages past their retention, which maintenance ends."""
         return [queue for queue in self.queues.values() if queue.overdue(self.now)]
 
     def expire(self) -> None:
@@ -98,7 +99,7 @@ class Model:
 
     # --- queues ------------------------------------------------------------------------------------------------------
     def create(self, name: str, attributes: dict[str, str]) -> Codes:
-        """CreateQueue: an existing queue is fine when every supplied attribute equals its own."""
+        """Checks CreateQueue. An existing queue is accepted if every supplied attribute equals its attribute."""
         codes = self.check_redrive(attributes)
         deleted = self.deleted_at.get(name)
         if deleted is not None and self.now < deleted + A_MINUTE:
@@ -125,13 +126,14 @@ class Model:
         return codes
 
     def check_redrive(self, attributes: Mapping[str, str]) -> Codes:
-        """RedrivePolicy must name a queue that exists."""
+        """Checks that RedrivePolicy names an existing queue."""
         text = attributes.get("RedrivePolicy")
         known = not text or self.by_arn(json.loads(text)["deadLetterTargetArn"])
         return ACCEPTED if known else one(BAD_VALUE)
 
     def purge(self, name: str) -> Codes:
-        """PurgeQueue: every message, in flight or not, and what it would be a duplicate of; once in 60 seconds."""
+        """Checks PurgeQueue. It deletes every message, in flight or not, and forgets deduplication ids, once in 60
+        seconds."""
         if name not in self.queues:
             return one(NO_QUEUE)
         queue = self.queues[name]
@@ -143,7 +145,7 @@ class Model:
         return ACCEPTED
 
     def tag(self, name: str, key: str, value: str) -> None:
-        """TagQueue; UntagQueue for the empty value."""
+        """Applies TagQueue, or UntagQueue for the empty value."""
         tags = self.queues[name].tags
         if value:
             tags[key] = value
@@ -152,13 +154,13 @@ class Model:
 
     # --- sending -----------------------------------------------------------------------------------------------------
     def check_send(self, name: str, entry: Mapping[str, Any]) -> Codes:
-        """SendMessage's own checks, and those of an entry of SendMessageBatch."""
+        """Returns the checks of SendMessage itself, and of an entry of SendMessageBatch."""
         queue = self.queues.get(name) or Queue(name, self.arn_of(name), defaults(name))
         return self.missing(name) | check_entry(entry, queue)
 
     def check_batch(self, name: str, entries: Sequence[Mapping[str, Any]]) -> Codes:
-        """SendMessageBatch as a whole: on a FIFO queue each entry needs a group and what tells duplicates (recorded at
-        AWS)."""
+        """Checks SendMessageBatch as a whole. On a FIFO queue each entry needs a group and a deduplication id (recorded
+        at AWS)."""
         queue = self.queues.get(name) or Queue(name, self.arn_of(name), defaults(name))
         lacking = queue.fifo and any(
             "MessageGroupId" not in e or not is_identified(e, queue) for e in entries
@@ -166,7 +168,7 @@ class Model:
         return self.missing(name) | (one(BAD_VALUE) if lacking else ACCEPTED)
 
     def sent(self, name: str, entry: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """An accepted message: stored, or a duplicate, whose answer is that of the original."""
+        """Applies an accepted message, which is stored, or is a duplicate with the answer of the original."""
         queue = self.queues[name]
         number = answer.get("SequenceNumber")
         if not queue.fifo:
@@ -207,10 +209,10 @@ class Model:
     def received(
         self, name: str, most: int, seconds: int | None, answer: Sequence[tuple[str, str]], arrivals: set[str]
     ) -> list[Message]:
-        """The messages of an answer (their ids and handles), after a check that it is one that is allowed.
+        """Returns the messages of an answer (their ids and handles), after a check that the answer is allowed.
 
-        As many as there are: AWS may return fewer from a short poll, Penstock promises not to. `arrivals`: ids of
-        messages that are in the dead-letter queue now and were not before.
+        The answer has all available messages. AWS may return fewer from a short poll, and Penstock promises not to.
+        `arrivals` has ids of messages that are new in the dead-letter queue.
         """
         queue = self.queues[name]
         target, maximum = self.dead_letter_queue(queue)
@@ -229,7 +231,8 @@ class Model:
     def _move_to_dead_letter_queue(
         self, queue: Queue, target: Queue | None, due: list[list[Message]], arrivals: set[str], complete: bool
     ) -> None:
-        """Moves to the dead-letter queue. A receive that got all it wanted need not have come to every line."""
+        """Moves messages to the dead-letter queue. A receive that got all it requested need not have reached every
+        line."""
         for line in due:
             moved = [m for m in line if m.message_id in arrivals]
             assert moved in ([], line)
@@ -250,13 +253,13 @@ class Model:
 
     # --- handles -----------------------------------------------------------------------------------------------------
     def look_up(self, name: str, text: str) -> Handle | None:
-        """The receive that a handle stands for; a handle is good for the queue that it was made for alone."""
+        """Returns the receive of a handle. A handle is valid only for its queue."""
         handle = self.handles.get(text)
         return handle if handle and handle.queue is self.queues.get(name) else None
 
     def delete(self, name: str, text: str) -> Codes:
-        """DeleteMessage. On a standard queue each handle of a message deletes it; on a FIFO queue all are refused but
-        that of the last receive while its visibility timeout runs."""
+        """Checks DeleteMessage. On a standard queue each handle of a message deletes it. On a FIFO queue only the
+        handle of the last receive works, while its visibility timeout runs."""
         handle = self.look_up(name, text)
         if handle is None:
             return self.missing(name) or one(BAD_HANDLE)
@@ -269,9 +272,9 @@ class Model:
         return ACCEPTED
 
     def change(self, name: str, text: str, seconds: int, *, batch: bool = False) -> Codes:
-        """ChangeMessageVisibility. At most 12 hours from the first receive; after its timeout, and after a newer
-        receive, a handle is still good on a standard queue, and refused on a FIFO queue (celery/kombu issue 1391). A
-        batch has another code for a message that is gone (recorded at AWS)."""
+        """Checks ChangeMessageVisibility. The limit is 12 hours from the first receive. After its timeout, and after a
+        newer receive, a handle is still valid on a standard queue, and refused on a FIFO queue (celery/kombu issue
+        1391). A batch has another code for a message that is gone (recorded at AWS)."""
         codes = one(BAD_VALUE) if not 0 <= seconds <= HALF_A_DAY else ACCEPTED
         handle = self.look_up(name, text)
         if handle is None:
@@ -290,7 +293,8 @@ class Model:
 
     # --- message move tasks ------------------------------------------------------------------------------------------
     def check_move(self, name: str, destination: str | None) -> Codes:
-        """StartMessageMoveTask: the source must be a dead-letter queue, the destination another of the same type."""
+        """Checks StartMessageMoveTask. The source must be a dead-letter queue, and the destination another queue of the
+        same type."""
         if name not in self.queues:
             return one(NOT_FOUND)
         codes = ACCEPTED if self.sources(self.queues[name].arn) else one(BAD_VALUE)
@@ -301,7 +305,8 @@ class Model:
         return codes
 
     def movable(self, name: str, destination: str | None) -> tuple[list[list[Moved]], bool]:
-        """Line by line what a task may move and where to; and whether that is all that can be received now."""
+        """Returns by line what a task may move and the destination, and whether that is all that can be received
+        now."""
         queue, lines, whole = self.queues[name], [], True
         for head in queue.heads(self.now):
             line: list[Moved] = []
@@ -319,7 +324,8 @@ class Model:
         return origin.name if origin and origin is not queue else None
 
     def moved(self, name: str, target: str, message: Message, message_id: str) -> None:
-        """A message arrives as a new one: a new id and time, the queue's delay (docs/compatibility.md)."""
+        """Applies the arrival of a message as a new one, with a new id and time and the queue's delay
+        (docs/compatibility.md)."""
         queue = self.queues[target]
         self.queues[name].messages.remove(message)
         new = message.moved(
@@ -330,10 +336,10 @@ class Model:
 
 
 def arrived(message: Message, source: Queue, now: int) -> Message:
-    """A message in its dead-letter queue. Receives are counted on (ReceiveMessage, ApproximateReceiveCount: "across all
-    queues"). On a standard queue the times stay; on a FIFO queue they start anew (Developer Guide, "Using dead-letter
-    queues"), the MessageId becomes the deduplication id ("Configure a dead-letter queue redrive"), and the sequence
-    number is not known before a receive."""
+    """Returns a message in its dead-letter queue. Receives are counted on (ReceiveMessage, ApproximateReceiveCount:
+    "across all queues"). On a standard queue the times stay. On a FIFO queue they start again (Developer Guide, "Using
+    dead-letter queues"), the MessageId becomes the deduplication id ("Configure a dead-letter queue redrive"), and the
+    sequence number is not known before a receive."""
     new = message.moved(
         sent_at=message.sent_at,
         visible_at=now,
@@ -355,7 +361,7 @@ def forget(message: Message, *names: str) -> None:
 
 
 def deduplication_of(queue: Queue, entry: Mapping[str, Any]) -> tuple[str, str]:
-    """Scope and id: the given one, or the SHA-256 of the body (SendMessage, API reference)."""
+    """Returns scope and id: the given id, or the SHA-256 of the body (SendMessage, API reference)."""
     grouped = queue.attributes["DeduplicationScope"] == "messageGroup"
     scope = entry["MessageGroupId"] if grouped else ""
     digest = hashlib.sha256(entry["MessageBody"].encode()).hexdigest()
@@ -363,7 +369,8 @@ def deduplication_of(queue: Queue, entry: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def size_of(entry: Mapping[str, Any]) -> int:
-    """Bytes of the body and of the attributes' names, types and values (Developer Guide, "Message attributes")."""
+    """Returns the bytes of the body and of the attributes' names, types and values (Developer Guide, "Message
+    attributes")."""
     size = len(entry["MessageBody"].encode())
     for name, value in entry.get("MessageAttributes", {}).items():
         data = value["StringValue"].encode() if "StringValue" in value else value["BinaryValue"]
@@ -372,7 +379,7 @@ def size_of(entry: Mapping[str, Any]) -> int:
 
 
 def check_entry(entry: Mapping[str, Any], queue: Queue) -> Codes:
-    """The faults of a message (SendMessage, API reference)."""
+    """Returns the faults of a message (SendMessage, API reference)."""
     body = entry["MessageBody"]
     faults = {
         MISSING: body == "" or (queue.fifo and "MessageGroupId" not in entry),
@@ -388,7 +395,7 @@ def check_entry(entry: Mapping[str, Any], queue: Queue) -> Codes:
 
 
 def is_identified(entry: Mapping[str, Any], queue: Queue) -> bool:
-    """Whether a FIFO queue knows what a message is a duplicate of."""
+    """Returns whether a FIFO queue can recognise duplicates of a message."""
     return "MessageDeduplicationId" in entry or queue.attributes["ContentBasedDeduplication"] == "true"
 
 

@@ -1,7 +1,7 @@
-"""One queue as AWS documents it: which messages may be received, and what a receipt handle can still do.
+"""Models one queue as AWS documents it: which messages may be received, and what a receipt handle can still do.
 
-Times are whole seconds of the model's clock, which stands still between its steps. A timeout that ends now has ended:
-in the service some real time has always passed since it began.
+Times are whole seconds of the model's clock, which stands still between its steps. A timeout that ends now has ended,
+because in the service some real time has always passed since it began.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.conformance.raw_requests import md5_of_attributes, md5_of_bod
 HALF_A_DAY = 43_200
 FIVE_MINUTES = 300
 
-# CreateQueue (API reference): the value of an attribute that the request does not name.
+# CreateQueue (API reference) defines the value of an attribute that the request does not name.
 DEFAULTS = {
     "DelaySeconds": "0",
     "MaximumMessageSize": "1048576",
@@ -29,7 +29,7 @@ FIFO_DEFAULTS = {"FifoQueue": "true", "ContentBasedDeduplication": "false", "Ded
 
 
 class Counts(NamedTuple):
-    """ApproximateNumberOfMessages, …NotVisible, …Delayed."""
+    """Holds ApproximateNumberOfMessages, …NotVisible and …Delayed."""
 
     visible: int
     in_flight: int
@@ -38,7 +38,7 @@ class Counts(NamedTuple):
 
 @dataclass(eq=False)
 class Message:
-    """A message in a queue; `system`: the system attributes that stay as they are."""
+    """Represents a message in a queue. `system` has the system attributes that stay unchanged."""
 
     message_id: str
     body: str
@@ -51,7 +51,7 @@ class Message:
     earlier_receives: int = 0  # in queues whose dead letter it is
     seen_first_at: int | None = None  # over all these queues
     handle: str | None = None  # of the last receive
-    # These are times that the service gave and that may not change.
+    # The service gave these times, and they may not change.
     observed: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -59,12 +59,12 @@ class Message:
         return self.system.get("MessageGroupId", "")
 
     def moved(self, **changes: Any) -> Message:
-        """The same message on its arrival in another queue, where no consumer has received it."""
+        """Returns the same message on its arrival in another queue, where no consumer has received it."""
         kept = {"message_id": self.message_id, "body": self.body, "attributes": self.attributes}
         return Message(**{**kept, "system": dict(self.system), **changes})
 
     def seen(self) -> dict[str, Any]:
-        """What a receiver who asks for everything must see, besides handle, times and sender."""
+        """Returns what a receiver that requests everything must see, besides handle, times and sender."""
         count = str(self.earlier_receives + self.receive_count)
         answer: dict[str, Any] = {
             "MessageId": self.message_id,
@@ -79,7 +79,7 @@ class Message:
 
 
 class Original(NamedTuple):
-    """The message that a deduplication id belongs to, and until when."""
+    """Holds the message of a deduplication id, and the end of its validity."""
 
     message_id: str
     sequence_number: str
@@ -87,7 +87,7 @@ class Original(NamedTuple):
 
 
 class Redrive(NamedTuple):
-    """RedrivePolicy: to which queue messages go, and after how many receives."""
+    """Represents a RedrivePolicy: the queue to which messages go, and after how many receives."""
 
     target_arn: str
     maximum: int
@@ -95,16 +95,16 @@ class Redrive(NamedTuple):
 
 @dataclass(eq=False)
 class Queue:
-    """A queue and all that it holds. A queue that was created again is another object."""
+    """Represents a queue with its messages. A queue that was created again is another object."""
 
     name: str
     arn: str
     attributes: dict[str, str]
     tags: dict[str, str] = field(default_factory=dict)
-    messages: list[Message] = field(default_factory=list)  # in the order of their arrival
+    messages: list[Message] = field(default_factory=list)  # They are in the order of their arrival.
     originals: dict[tuple[str, str], Original] = field(default_factory=dict)
-    last_numbers: dict[str, str] = field(default_factory=dict)  # sequence numbers rise within a group
-    handles: list[str] = field(default_factory=list)  # every one that was ever given out
+    last_numbers: dict[str, str] = field(default_factory=dict)  # Sequence numbers rise within a group.
+    handles: list[str] = field(default_factory=list)  # It has every one that was ever given out.
     purged_at: int | None = None
 
     @property
@@ -125,15 +125,16 @@ class Queue:
         return message
 
     def counts(self, now: int) -> Counts:
-        """GetQueueAttributes: delayed messages were never received; those behind others in a group are available."""
+        """Returns the counts of GetQueueAttributes. Delayed messages were never received. Messages behind others in a
+        group are available."""
         hidden = [m for m in self.messages if m.visible_at > now]
         delayed = sum(m.receive_count == 0 for m in hidden)
         return Counts(len(self.messages) - len(hidden), len(hidden) - delayed, delayed)
 
     # --- receiving ---------------------------------------------------------------------------------------------------
     def heads(self, now: int) -> Iterator[list[Message]]:
-        """The messages that can be received now, line by line. In a line nothing overtakes: a group returns
-        messages only up to its first still-invisible one. On a standard queue each message is a separate line.
+        """Yields the messages that can be received now, by line. In a line no message overtakes another: a group
+        returns messages only up to its first invisible one. On a standard queue each message is a separate line.
         """
         lines: dict[str, list[Message]] = {}
         for message in self.messages:
@@ -142,17 +143,17 @@ class Queue:
             yield list(takewhile(lambda m: m.visible_at <= now, line))
 
     def ready(self, now: int, maximum: int | None) -> list[list[Message]]:
-        """The lines that a receive may hand out of, without what it moves to the dead-letter queue."""
+        """Returns the lines that a receive may hand out of, without those that it moves to the dead-letter queue."""
         lines = (list(dropwhile(lambda m: is_exhausted(m, maximum), head)) for head in self.heads(now))
         return [line for line in lines if line]
 
     def exhausted(self, now: int, maximum: int | None) -> list[list[Message]]:
-        """What a receive moves to the dead-letter queue, if it comes to the line."""
+        """Returns the messages that a receive moves to the dead-letter queue, if it reaches the line."""
         lines = (list(takewhile(lambda m: is_exhausted(m, maximum), head)) for head in self.heads(now))
         return [line for line in lines if line]
 
     def hand_out(self, message: Message, handle: str, now: int, visibility_seconds: int) -> None:
-        """A receive: it counts, and the message is hidden."""
+        """Applies a receive: it counts, and the message is hidden."""
         message.receive_count += 1
         message.first_received_at = now if message.first_received_at is None else message.first_received_at
         message.seen_first_at = now if message.seen_first_at is None else message.seen_first_at
@@ -162,13 +163,13 @@ class Queue:
 
     # --- the rest ----------------------------------------------------------------------------------------------------
     def overdue(self, now: int) -> list[Message]:
-        """Messages past their retention period, wherever they are; a change of the attribute counts for all."""
+        """Returns messages past their retention period in any state. A change of the attribute counts for all."""
         return [m for m in self.messages if now - m.sent_at >= self.seconds("MessageRetentionPeriod")]
 
     def change(self, attributes: dict[str, str]) -> None:
-        """SetQueueAttributes; an empty value removes.
+        """Applies SetQueueAttributes. An empty value removes an attribute.
 
-        Developer Guide, "Delay queues": on FIFO queues the delay is retroactive, on standard queues it is not.
+        On FIFO queues the delay is retroactive, and on standard queues it is not (Developer Guide, "Delay queues").
         """
         self.attributes.update(attributes)
         self.attributes = {name: value for name, value in self.attributes.items() if value != ""}
@@ -178,16 +179,17 @@ class Queue:
                     message.visible_at = message.sent_at + self.seconds("DelaySeconds")
 
     def original(self, scope: str, deduplication_id: str, now: int) -> Original | None:
-        """The message of which another with this id is a duplicate: sent in the last five minutes, deleted or not."""
+        """Returns the message of which another with this id is a duplicate. It was sent in the last five minutes, and
+        may be deleted."""
         found = self.originals.get((scope, deduplication_id))
         return found if found and now < found.until else None
 
 
 def defaults(name: str) -> dict[str, str]:
-    """Attributes of a queue of this name that was created without any."""
+    """Returns attributes of a queue with this name that was created without any."""
     return {**DEFAULTS, **(FIFO_DEFAULTS if name.endswith(".fifo") else {})}
 
 
 def is_exhausted(message: Message, maximum: int | None) -> bool:
-    """A message moves on the next receive after maxReceiveCount."""
+    """Returns whether a message moves on the next receive after maxReceiveCount."""
     return maximum is not None and message.receive_count >= maximum

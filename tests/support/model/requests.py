@@ -1,6 +1,6 @@
-"""Requests of every action as data, good ones and bad ones, for the differential run.
+"""Defines requests of every action as data, valid and invalid ones, for the differential run.
 
-What differs from account to account, or is only known from earlier answers, is a `Ref` to be filled in.
+Values that differ between accounts, or are known only from earlier answers, are a `Ref` that is filled in later.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ Acts = SearchStrategy[Act]
 
 
 class Ref(NamedTuple):
-    """`url`, `arn`, `name` of a queue; `redrive`: a policy that names it, with maxReceiveCount `number`; `handle`,
-    `task`, `token`: of an earlier answer, the last one for 0; `handle` without a queue: of the queue of the request."""
+    """`url`, `arn` and `name` belong to a queue. `redrive` is a policy that names it, with maxReceiveCount `number`.
+    `handle`, `task` and `token` come from an earlier answer, the last one for 0. A `handle` without a queue belongs to
+    the queue of the request."""
 
     kind: str
     queue: str = ""
@@ -44,7 +45,7 @@ def pick(*values: Any) -> SearchStrategy[Any]:
 
 
 def act(method: str, required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> Acts:
-    """Calls of a method. Once in a while something that is required is missing."""
+    """Draws calls of a method. Sometimes a required member is missing."""
     whole = st.fixed_dictionaries(dict(required), optional=dict(optional or {}))
     parts = st.fixed_dictionaries({}, optional={**required, **(optional or {})})
     return st.tuples(st.just(method), st.one_of(*[whole] * 15, parts))
@@ -130,7 +131,7 @@ options = {
     "MessageGroupId": ids,
     "MessageDeduplicationId": ids,
 }
-# Messages that arrive, whatever is right for the type of queue.
+# Draws messages that are accepted and right for the type of queue.
 good: dict[str, SearchStrategy[Any]] = {
     "MessageBody": pick("a", "b", " x\t\r\n y ", "<&>\"'%+=;", "größe ☃ 🂡", "]]>", "%E4")
 }
@@ -142,25 +143,25 @@ good_ids = pick(*"abcdefghij")
 
 
 def to(queues: SearchStrategy[Any], method: str, rest: Mapping[str, Any]) -> Acts:
-    """Calls on a queue that are right for it."""
+    """Draws calls on a queue that are right for it."""
     whole = {"QueueUrl": queues.map(lambda name: Ref("url", name)), **rest}
     return st.tuples(st.just(method), st.fixed_dictionaries(whole))
 
 
 def batch(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> SearchStrategy[Any]:
-    """Entries; in a part of them something may be wrong with their ids."""
+    """Draws entries. In some of them the ids may be wrong."""
     entry = st.fixed_dictionaries({"Id": entry_ids, **required}, optional=dict(optional or {}))
     return st.one_of(*[entries(required, optional)] * 3, st.lists(entry, min_size=1, max_size=11))
 
 
 def entries(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> SearchStrategy[Any]:
-    """Up to ten entries with good ids."""
+    """Draws up to ten entries with valid ids."""
     entry = st.fixed_dictionaries({"Id": good_ids, **required}, optional=dict(optional or {}))
     return st.lists(entry, min_size=1, max_size=10, unique_by=lambda one: str(one["Id"]))
 
 
 def good_sends(queues: SearchStrategy[Any], more: dict[str, SearchStrategy[Any]]) -> Acts:
-    """One message, or several."""
+    """Draws one message, or several."""
     single = st.fixed_dictionaries(good | more, optional=good_options)
     return st.one_of(
         st.tuples(queues, single).map(

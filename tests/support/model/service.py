@@ -1,4 +1,5 @@
-"""The real service as the model's opposite: requests by real clients in either protocol, and time that can be moved."""
+"""Drives the real service against the model: requests by real clients in either protocol, and time that can be
+moved."""
 
 from __future__ import annotations
 
@@ -13,15 +14,15 @@ from botocore.exceptions import ClientError
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.sqs import Refusal, Sqs, read_refusal
 
-# Every duration in the model is a multiple of a minute, and time moves by minutes. Real time passes in between and
-# decides nothing as long as it is less than one.
+# Every duration in the model is a multiple of a minute, and time moves by minutes. Real time passes in between and has
+# no effect if it is less than one minute.
 MINUTE = 60
 
 _numbers = count(1)
 
 
 class Stored(NamedTuple):
-    """A message as it lies in the tables."""
+    """Represents a message in the tables."""
 
     message_id: str
     body: str
@@ -31,7 +32,8 @@ class Stored(NamedTuple):
 
 @dataclass
 class Service:
-    """One deployment, in both protocols, for one caller. `offset`: seconds by which its clock was moved so far."""
+    """Represents one deployment in both protocols for one caller. `offset` has the seconds by which its clock was moved
+    so far."""
 
     json: Sqs
     query: Sqs
@@ -41,17 +43,17 @@ class Service:
     began: float = field(default_factory=time)
 
     def begin(self) -> str:
-        """A new example begins; a prefix for unused names."""
+        """Begins a new example. Returns a prefix for unused names."""
         self.began = time()
         return f"m{next(_numbers)}-"
 
     @property
     def is_too_slow(self) -> bool:
-        """Whether the real time since `begin` may have ended a timeout of the example."""
+        """Returns whether the real time since `begin` may have ended a timeout of the example."""
         return time() - self.began > MINUTE
 
     def call(self, protocol: str, method: str, **parameters: Any) -> dict[str, Any] | Refusal:
-        """One request, and its result or refusal."""
+        """Makes one request. Returns its result or refusal."""
         sqs = self.json if protocol == "json" else self.query
         self.requests += 1
         try:
@@ -68,22 +70,21 @@ class Service:
         self.offset += seconds
 
     def moment(self, stamp: str) -> int:
-        """A time that the service gave in milliseconds, as it would be if the clock had never been moved."""
+        """Returns a time that the service gave in milliseconds, without the moves of the clock."""
         return int(stamp) + 1000 * self.offset
 
     def maintain(self, arn: str) -> None:
-        """What the worker does in the course of time, until nothing is left to do."""
+        """Does the worker's periodic work until nothing is left to do."""
         query = "select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %s"
         while (row := self.clock.connection.execute(query, [arn]).fetchone()) and row[0]:
             pass
 
     def forget(self) -> None:
-        """Cleans what deleted queues left, so that the next example finds small tables."""
+        """Cleans the rest of deleted queues, so that the next example has small tables."""
         self.clock.connection.execute("select queue.maintain_installation(1000000, 1)")
 
     def stored(self, arn: str) -> list[Stored]:
-        """The messages of a queue in the order of their ids: what a receive moved cannot be seen by receiving more
-        without changing it."""
+        """Returns the messages of a queue in the order of their ids. A further receive would change what it moved."""
         query = (
             "select m.message_id, m.body, m.group_id, m.attributes"
             " from unnest(array['visible', 'in_flight', 'delayed']) s(state),"

@@ -1,4 +1,4 @@
-"""The model and the real service side by side: requests whose answers must be among those that the model allows."""
+"""Runs the model and the real service side by side. The service's answers must be among those that the model allows."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ STATUS = {"AWS.SimpleQueueService.PurgeQueueInProgress": 403, "ResourceNotFoundE
 
 
 class SideBySide:
-    """One example: new queues, in a model and in the service. `protocol`: what the next requests speak.
+    """Runs one example with new queues in a model and in the service. `protocol` is the protocol of the next requests.
 
-    `intact` is false while a step is under way and after one that failed.
+    `intact` is false while a step is under way and after a failed one.
     """
 
     def __init__(self, service: Service) -> None:
@@ -42,7 +42,8 @@ class SideBySide:
 
     # --- requests and answers ----------------------------------------------------------------------------------------
     def call(self, codes: Codes, method: str, **parameters: Any) -> dict[str, Any] | None:
-        """A request that must be answered as the model says: None when it is refused, as it has to be."""
+        """Makes a request that must be answered as the model says. Returns None if it is refused, as the model
+        requires."""
         answer = self.ask(method, **parameters)
         if isinstance(answer, Refusal):
             assert answer.code in codes
@@ -52,8 +53,8 @@ class SideBySide:
         return answer
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any] | Refusal:
-        """A request in the protocol of this step."""
-        if self.service.is_too_slow:  # the example says nothing any more
+        """Makes a request in the protocol of this step."""
+        if self.service.is_too_slow:  # The example has no further meaning.
             reject()
         self.intact = False
         answer = self.service.call(self.protocol, method, **parameters)
@@ -61,16 +62,16 @@ class SideBySide:
         return answer
 
     def say(self, text: str) -> None:
-        """For the report of a failure."""
+        """Prints for the report of a failure."""
         note(f"    {text}")
         self.trace.append(text)
 
     def on(self, name: str, codes: Codes, method: str, **parameters: Any) -> dict[str, Any] | None:
-        """The same for a queue."""
+        """Does the same for a queue."""
         return self.call(codes, method, QueueUrl=f"http://sqs/{ACCOUNT}/{name}", **parameters)
 
     def check(self, *names: str) -> None:
-        """The queues are those of the model: all attributes, and counts, which are exact."""
+        """Checks that the queues are those of the model: all attributes, and exact counts."""
         for name in names:
             answer = self.on(name, self.model.missing(name), "get_queue_attributes", AttributeNames=["All"])
             if answer is None:
@@ -92,8 +93,8 @@ class SideBySide:
         self.check(full)
 
     def attributes(self, name: str, drawn: dict[str, Any]) -> dict[str, str]:
-        """Drawn attributes as this queue can have them: no delay where moved messages arrive, since AWS does not
-        say whether it holds for them; the type's own ones for FIFO queues alone."""
+        """Returns drawn attributes that this queue can have. Queues that get moved messages have no delay, because AWS
+        does not say whether it applies. Only FIFO queues have the attributes of their type."""
         attributes = {key: value for key, value in drawn.items() if key != "redrive"}
         for key in () if name.endswith(".fifo") else ("ContentBasedDeduplication", "DeduplicationScope"):
             attributes.pop(key, None)
@@ -107,7 +108,7 @@ class SideBySide:
         return attributes
 
     def tag(self, full: str, key: str, value: str) -> None:
-        """TagQueue; UntagQueue for the empty value; ListQueueTags."""
+        """Calls TagQueue, UntagQueue for the empty value, and ListQueueTags."""
         codes = self.model.missing(full)
         if value:
             self.on(full, codes, "tag_queue", Tags={key: value})
@@ -119,7 +120,7 @@ class SideBySide:
             assert answer.get("Tags", {}) == self.model.queues[full].tags
 
     def list_queues(self) -> None:
-        """ListQueues, GetQueueUrl, ListDeadLetterSourceQueues."""
+        """Calls ListQueues, GetQueueUrl and ListDeadLetterSourceQueues."""
         urls = self.call(ACCEPTED, "list_queues", QueueNamePrefix=self.prefix) or {}
         assert last_parts(urls.get("QueueUrls", [])) == sorted(self.model.queues)
         for full in map(self.name, g.QUEUES):
@@ -150,7 +151,7 @@ class SideBySide:
                 self.note_sent(full, message, results[name])
 
     def note_sent(self, full: str, entry: dict[str, Any], answer: dict[str, Any]) -> None:
-        """An accepted message: the digests are those of the message sent, also when it is a duplicate."""
+        """Notes an accepted message. The digests are those of the message sent, even for a duplicate."""
         assert answer["MD5OfMessageBody"] == md5_of_body(entry["MessageBody"])
         for given, digest in (
             ("MessageAttributes", "MD5OfMessageAttributes"),
@@ -160,7 +161,7 @@ class SideBySide:
         self.model.sent(full, entry, answer)
 
     def take(self, full: str, most: int, seconds: int | None) -> list[str]:
-        """ReceiveMessage; the handles."""
+        """Calls ReceiveMessage. Returns the handles."""
         more = {} if seconds is None else {"VisibilityTimeout": seconds}
         names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"], "WaitTimeSeconds": 0}
         codes = self.model.missing(full)
@@ -177,7 +178,7 @@ class SideBySide:
         return [handle for _, handle in pairs]
 
     def arrivals(self, queue: Queue) -> set[str]:
-        """The messages that are in the dead-letter queue and were not before the receive."""
+        """Returns the messages that are in the dead-letter queue and were not before the receive."""
         target, maximum = self.model.dead_letter_queue(queue)
         if target is None or not queue.exhausted(self.model.now, maximum):
             return set()
@@ -185,20 +186,20 @@ class SideBySide:
         return {stored.message_id for stored in self.service.stored(target.arn)} - known
 
     def compare(self, message: Message, delivery: dict[str, Any]) -> None:
-        """Everything that a receiver sees of a message."""
+        """Compares everything that a receiver sees of a message."""
         seen = {key: value for key, value in delivery.items() if key != "ReceiptHandle"}
         attributes = dict(seen["Attributes"])
         assert attributes.pop("SenderId")
         self.compare_time(message, "SentTimestamp", attributes, message.sent_at)
         self.compare_time(message, "ApproximateFirstReceiveTimestamp", attributes, message.seen_first_at)
-        if "MessageDeduplicationId" in message.system:  # of a message that was moved, the number is new
+        if "MessageDeduplicationId" in message.system:  # A moved message has a new number.
             message.system.setdefault("SequenceNumber", attributes["SequenceNumber"])
         assert {**seen, "Attributes": attributes} == message.seen()
 
     def compare_time(
         self, message: Message, name: str, attributes: dict[str, str], expected: int | None
     ) -> None:
-        """A time in milliseconds: within the minute of the model's clock, and for ever the same."""
+        """Compares a time in milliseconds: it is within the minute of the model's clock, and never changes."""
         assert expected is not None
         moment = self.service.moment(attributes.pop(name))
         assert 0 <= moment - self.base_ms - 1000 * expected < 1000 * MINUTE
@@ -206,14 +207,15 @@ class SideBySide:
 
     # --- handles -----------------------------------------------------------------------------------------------------
     def pick(self, full: str, number: int) -> str:
-        """A handle of the queue, the newer the smaller the number; now and then any handle, or none that ever was."""
+        """Returns a handle of the queue, a newer one for a smaller number. Sometimes it is any handle, or one that
+        never existed."""
         queue = self.model.queues.get(full)
         number, kind = divmod(number, 8)
         handles = queue.handles if queue and kind else list(self.model.handles)
         return FORGED if kind == 3 or not handles else handles[-1 - (number + kind) % len(handles)]
 
     def one_a_message(self, handles: Iterable[str]) -> set[str]:
-        """Of these handles the last of each message, and those of none."""
+        """Returns the last of these handles for each message, and those without a message."""
         known = self.model.handles
         last = {known[text].message: text for text in handles if text in known}
         return {text for text in handles if text not in known or text in last.values()}
@@ -225,7 +227,7 @@ class SideBySide:
             self.compare_entries(answer, [self.model.delete(full, handle) for handle in handles])
 
     def compare_entries(self, answer: dict[str, Any], expected: list[Codes]) -> None:
-        """The results of a batch whose entries are numbered."""
+        """Compares the results of a batch whose entries are numbered."""
         good = sorted(int(result["Id"]) for result in answer.get("Successful", []))
         assert good == [n for n, codes in enumerate(expected) if not codes]
         failed = {int(failure["Id"]): failure for failure in answer.get("Failed", [])}
@@ -248,7 +250,8 @@ class SideBySide:
             self.compare_entries(answer, expected)
 
     def note_moved(self, full: str, lines: list[list[Moved]], whole: bool) -> int:
-        """What a task moved: in each line the first messages, and all of them when it could; how many."""
+        """Notes what a task moved: in each line the first messages, and all of them if it could. Returns their
+        number."""
         left = {stored.message_id for stored in self.service.stored(self.arn(full))}
         gone = [[one for one in line if one.message.message_id not in left] for line in lines]
         assert all(some == line[: len(some)] for some, line in zip(gone, lines, strict=True))
@@ -272,13 +275,13 @@ class SideBySide:
         self.retain()
 
     def retain(self) -> None:
-        """The worker ends what is past its retention period."""
+        """Lets the worker end messages that are past their retention period."""
         for queue in self.model.overdue():
             self.service.maintain(queue.arn)
         self.model.expire()
 
     def drain(self) -> None:
-        """Dead-letter queues last: some messages move there only now."""
+        """Drains the queues, dead-letter queues last, because some messages move there only now."""
         self.pass_time(HALF_A_DAY)
         for full in filter(self.model.queues.__contains__, map(self.name, g.QUEUES)):
             while handles := self.take(full, 10, HALF_A_DAY):
@@ -292,7 +295,7 @@ class SideBySide:
 
 
 def brief(value: object) -> str:
-    """For the report of a failure, which has hundreds of these."""
+    """Shortens the value for the report of a failure, which has hundreds of these."""
     text = str(value)
     return text if len(text) <= 400 else f"{text[:400]}... {len(text)} characters"
 
@@ -302,7 +305,7 @@ def last_parts(urls: Iterable[str]) -> list[str]:
 
 
 def take_first(stored: list[Stored], message: Message) -> Stored:
-    """Removes the first one that may be the message: of a group in order, of a standard queue any that is alike."""
+    """Removes the first one that may be the message: in order for a group, and any equal one for a standard queue."""
     ordered = "MessageDeduplicationId" in message.system
     group, alike = message.system.get("MessageGroupId"), (message.body, frozenset(message.attributes))
     found = next(o for o in stored if o.group == group and (ordered or (o.body, o.attributes) == alike))

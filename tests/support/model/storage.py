@@ -1,11 +1,11 @@
-"""The storage as a machine of few parts, every order of whose steps can be tried.
+"""Models the storage as a machine of few parts, so that every order of its steps can be tried.
 
-A state is a database, the copy of it that a standby or a dump has, and what clients know: handles, and the calls
-acknowledged to them. `steps` are all that can happen next: a send, a receive, a delete with any handle that somebody
-holds, a changed visibility, the end of a timeout, cleaning, a crash of the server (which forgets receives that no
-commit after them has brought to the disk), a failover or restore to the copy, and the jump of ids that follows it.
+A state is a database, the copy of it in a standby or a dump, and what clients know: handles, and the acknowledged calls
+with them. `steps` are all possible next steps: a send, a receive, a delete with any handle of a consumer, a changed
+visibility, the end of a timeout, cleaning, a crash of the server (which forgets receives that no later commit has
+brought to the disk), a failover or restore to the copy, and the jump of ids that follows it.
 
-The model has these parts of the real thing:
+The model has these parts of the real storage:
 
     log     messages with ids without gaps; the cursor tells up to where they were handed out; it is the highest lease
     lease   messages handed out together: which are left, whether their timeout runs, a nonce that is never used twice
@@ -13,7 +13,7 @@ The model has these parts of the real thing:
     group   a FIFO queue of one message group: ids, receive counts, whether the timeout runs
     fence   after a failover ids go on above all that were given out, as soon as somebody has noticed it
 
-`Rules` takes parts away: without `identity` a handle is only its position, id and receive count.
+`Rules` removes parts: without `identity` a handle is only its position, id and receive count.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ JUMP: Final = 100
 
 
 class Handle(NamedTuple):
-    """What a receipt handle says. `uid` stands for the id of the message, `pos` for its lease; FIFO: 0."""
+    """Holds the content of a receipt handle. `uid` replaces the id of the message, and `pos` its lease. It is 0 for
+    FIFO."""
 
     pos: int
     id: int
@@ -37,7 +38,7 @@ class Handle(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A message of the slow path, or of a FIFO queue."""
+    """Represents a message of the slow path, or of a FIFO queue."""
 
     id: int
     uid: int
@@ -54,7 +55,8 @@ class Lease(NamedTuple):
 
 
 class Database(NamedTuple):
-    """One queue. `sent` and `deleted`: the messages acknowledged when the database was like this."""
+    """Represents one queue. `sent` and `deleted` are the messages that were acknowledged in this state of the
+    database."""
 
     log: tuple[tuple[int, int], ...] = ()  # id, uid
     leases: tuple[Lease, ...] = ()
@@ -66,14 +68,14 @@ class Database(NamedTuple):
 
     @property
     def pos(self) -> int:
-        """The cursor: up to here messages were handed out."""
+        """Returns the cursor, up to which messages were handed out."""
         return max((lease.pos for lease in self.leases), default=0)
 
     def uid(self, id_: int) -> int | None:
         return dict(self.log).get(id_)
 
     def uids(self) -> frozenset[int]:
-        """All messages that are there and will be delivered."""
+        """Returns all messages that are there and will be delivered."""
         left = {id_ for lease in self.leases for id_ in lease.ids}
         log = {uid for id_, uid in self.log if id_ > self.pos or id_ in left}
         return frozenset(log | {row.uid for row in (*self.side, *self.group)})
@@ -81,19 +83,20 @@ class Database(NamedTuple):
 
 class SystemState(NamedTuple):
     database: Database
-    flushed: Database | None = None  # what a crash leaves, where receives were not flushed
-    copy: Database | None = None  # of the standby, or the dump
-    noticed: bool = True  # no process has yet to let ids jump
-    handles: frozenset[tuple[int, Handle]] = frozenset()  # with the consumer who holds it
-    holds: frozenset[tuple[int, int]] = frozenset()  # uid and consumer: hidden from all others
-    budget: tuple[int, ...] = ()  # steps of each kind that are left
+    flushed: Database | None = None  # A crash leaves this if receives were not flushed.
+    copy: Database | None = None  # It belongs to the standby, or to the dump.
+    noticed: bool = True  # No process has to let ids jump.
+    handles: frozenset[tuple[int, Handle]] = frozenset()  # It includes the consumer that holds it.
+    holds: frozenset[tuple[int, int]] = frozenset()  # It has uid and consumer, and is hidden from all others.
+    budget: tuple[int, ...] = ()  # These are the remaining steps of each kind.
     next_uid: int = 1
     next_nonce: int = 1
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How the storage is built, and how much happens. `budget`: of sends, receives, time-outs, changes, failures."""
+    """Says how the storage is built, and how much happens. `budget` counts sends, receives, time-outs, changes and
+    failures."""
 
     fifo: bool
     identity: bool = True
@@ -103,7 +106,7 @@ class Rules:
 
 
 class ViolationError(Exception):
-    """Something happened that must not. `path`: the steps that lead there."""
+    """Something forbidden happened. `path` has the steps that lead there."""
 
     def __init__(self, what: str, path: tuple[str, ...] = ()) -> None:
         super().__init__(what, path)
@@ -115,7 +118,7 @@ SEND, RECEIVE, TIME_OUT, CHANGE, FAIL = range(5)
 
 
 def explore(rules: Rules) -> int:
-    """Tries every order of steps; returns how many states there are. Raises ViolationError with a way to a bad one."""
+    """Tries every order of steps. Returns how many states there are. Raises ViolationError with a path to a bad one."""
     start = SystemState(Database(), budget=rules.budget)
     seen = {start}
     stack: list[tuple[SystemState, tuple[str, ...]]] = [(start, ())]
@@ -135,7 +138,7 @@ def explore(rules: Rules) -> int:
 
 
 def steps(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]:
-    """Yields the steps that can happen next."""
+    """Yields the possible next steps."""
     yield from _calls(state, rules)
     if _left(state, TIME_OUT):
         yield from _time_outs(state)
@@ -147,7 +150,7 @@ def steps(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]
 
 
 def _calls(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]:
-    """What clients can do."""
+    """Yields the possible calls of clients."""
     if _left(state, SEND):
         yield "send", _send(state, rules)
     if _left(state, RECEIVE):
@@ -160,7 +163,7 @@ def _calls(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]
 
 
 def _failures(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]:
-    """The standby or dump is made, a crash, a failover or restore to the copy."""
+    """Yields the failures: the creation of the standby or dump, a crash, and a failover or restore to the copy."""
     if state.copy is None:
         yield "the copy is made", state._replace(copy=state.database)
     else:
@@ -172,7 +175,7 @@ def _failures(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemSta
 
 # --- what clients do -------------------------------------------------------------------------------------------------
 def _send(state: SystemState, rules: Rules) -> SystemState:
-    """Acknowledged when it is on the disk; and so is whatever was committed before it."""
+    """Sends a message. It is acknowledged when it, and every earlier commit, is on the disk."""
     uid, old = state.next_uid, state.database
     id_ = max(old.last_id, old.pos, *(id_ for id_, _ in old.log), 0) + 1
     new = old._replace(last_id=id_, sent=old.sent | {uid})
@@ -184,7 +187,7 @@ def _send(state: SystemState, rules: Rules) -> SystemState:
 
 
 def _receive(state: SystemState, rules: Rules, consumer: int, count: int) -> SystemState:
-    """Hands out messages; of standard queues not yet on the disk."""
+    """Hands out messages. Those of standard queues are not yet on the disk."""
     hand_out = _receive_group if rules.fifo else _receive_log
     new, handles = hand_out(state, count)
     for handle in handles:
@@ -205,7 +208,7 @@ def _receive(state: SystemState, rules: Rules, consumer: int, count: int) -> Sys
 
 
 def _receive_log(state: SystemState, count: int) -> tuple[Database, list[Handle]]:
-    """Expired leases first, then the slow path, then what was never handed out. One lease a receive."""
+    """Receives expired leases first, then the slow path, then new messages. A receive makes one lease."""
     old, nonce = state.database, state.next_nonce
     for lease in old.leases:
         if lease.ids and not lease.hidden:
@@ -232,7 +235,7 @@ def _of_lease(database: Database, lease: Lease, id_: int) -> Handle:
 
 
 def _receive_group(state: SystemState, count: int) -> tuple[Database, list[Handle]]:
-    """The first messages of the group, up to the first that is hidden."""
+    """Receives the first messages of the group, up to the first hidden one."""
     old, taken = state.database, []
     for row in old.group[:count]:
         if row.hidden:
@@ -247,8 +250,8 @@ def _receive_group(state: SystemState, count: int) -> tuple[Database, list[Handl
 
 
 def _delete(state: SystemState, rules: Rules, consumer: int, handle: Handle) -> SystemState:
-    """With any handle that a consumer holds, also an old one. It is gone from the database, or the handle is good for
-    nothing; what it says of the message decides which."""
+    """Deletes with any handle of a consumer, even an old one. If the message is gone from the database, or the handle
+    is invalid, nothing is deleted."""
     old = state.database
     new = _delete_from_group(old, rules, handle) if rules.fifo else _delete_from_log(old, rules, handle)
     gone = old.uids() - new.uids()
@@ -266,7 +269,8 @@ def _delete(state: SystemState, rules: Rules, consumer: int, handle: Handle) -> 
 
 
 def _delete_from_log(old: Database, rules: Rules, handle: Handle) -> Database:
-    """The lease that the handle names, if it still is that lease; else wherever its message is."""
+    """Deletes from the lease that the handle names, if it is still that lease, or else from the present place of its
+    message."""
     for lease in old.leases:
         same = lease.nonce == handle.nonce if rules.identity else lease.receives == handle.receives
         if lease.pos == handle.pos and same and handle.id in lease.ids:
@@ -275,7 +279,7 @@ def _delete_from_log(old: Database, rules: Rules, handle: Handle) -> Database:
 
 
 def _finds(old: Database, rules: Rules, handle: Handle) -> bool:
-    """Whether the handle's id stands for its message, wherever that is."""
+    """Returns whether the handle's id belongs to its message in any place."""
     found = [row for row in old.side if row.id == handle.id]
     uid = found[0].uid if found else old.uid(handle.id)
     if rules.identity:
@@ -286,7 +290,7 @@ def _finds(old: Database, rules: Rules, handle: Handle) -> bool:
 
 
 def _without(old: Database, id_: int) -> Database:
-    """Deletes a message, wherever it is."""
+    """Deletes a message in any place."""
     if any(row.id == id_ for row in old.side):
         return old._replace(side=tuple(row for row in old.side if row.id != id_))
     if id_ > old.pos:
@@ -296,7 +300,7 @@ def _without(old: Database, id_: int) -> Database:
 
 
 def _delete_from_group(old: Database, rules: Rules, handle: Handle) -> Database:
-    """Only with the handle of the last receive, while its timeout runs."""
+    """Deletes only with the handle of the last receive, while its timeout runs."""
     return old._replace(group=tuple(row for row in old.group if not _is_current(row, rules, handle)))
 
 
@@ -306,7 +310,7 @@ def _is_current(row: Row, rules: Rules, handle: Handle) -> bool:
 
 
 def _make_visible(state: SystemState, rules: Rules, handle: Handle) -> SystemState:
-    """ChangeMessageVisibility to 0: a message of a standard queue goes to the slow path."""
+    """Applies ChangeMessageVisibility to 0. A message of a standard queue goes to the slow path."""
     old = state.database
     if rules.fifo:
         rows = (row._replace(hidden=False) if _is_current(row, rules, handle) else row for row in old.group)
@@ -326,7 +330,7 @@ def _make_visible(state: SystemState, rules: Rules, handle: Handle) -> SystemSta
 
 # --- what happens to them --------------------------------------------------------------------------------------------
 def _time_outs(state: SystemState) -> Iterator[tuple[str, SystemState]]:
-    """The timeout of one lease or message is over: anybody may get it."""
+    """Yields the end of the timeout of one lease or message, after which any consumer may get it."""
     old = state.database
     for lease in old.leases:
         if lease.hidden and lease.ids:

@@ -29,13 +29,13 @@ from tests.support.programs.penstock_up import running
 
 # No block takes this long, even on an overloaded machine.
 SECONDS = 300
-# Pages that begin before there is a database, with a new PostgreSQL; ADMIN_URL leads to it as superuser.
+# These pages begin before there is a database, with a new PostgreSQL. ADMIN_URL leads to it as superuser.
 OWN_CLUSTER = ("docs/your_database.md",)
 
 
 @dataclass(frozen=True)
 class Installation:
-    """Environment variables that the page's reader has set, and ports of this machine by those that the page names."""
+    """Holds environment variables of the page's reader, and the ports of this machine for those that the page names."""
 
     variables: dict[str, str]
     ports: defaultdict[str, int]
@@ -43,7 +43,7 @@ class Installation:
 
 @contextmanager
 def installation(found: list[Block], server: TestServer) -> Iterator[Installation]:
-    """For one page; all that it made is gone afterwards, roles of the server too."""
+    """Prepares one page. Everything that the page made is removed afterwards, including roles of the server."""
     ports: defaultdict[str, int] = defaultdict(free_port)
     service = {"PENSTOCK_ENDPOINT": f"http://127.0.0.1:{ports['9324']}"}
     with ExitStack() as stack:
@@ -63,7 +63,7 @@ def installation(found: list[Block], server: TestServer) -> Iterator[Installatio
 
 
 def _emptied(cluster: Postgres) -> None:
-    """Without the database and the roles that `penstock up` makes on its own PostgreSQL."""
+    """Removes the database and the roles that `penstock up` creates on a separate PostgreSQL."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         administrator.execute(f"drop database {DATABASE}".encode())
         for role in (ROLE, *ROLES):
@@ -72,7 +72,7 @@ def _emptied(cluster: Postgres) -> None:
 
 @contextmanager
 def _roles_removed(server: TestServer) -> Iterator[None]:
-    """Of those that pages make, after their databases have gone."""
+    """Removes the roles that pages create, after their databases have gone."""
 
     def roles() -> set[str]:
         return {name for (name,) in server.administration.execute("select rolname from pg_roles").fetchall()}
@@ -105,7 +105,7 @@ def run(found: list[Block], where: Installation, folder: Path) -> str | None:
 
 
 def _exit_code(command: list[str], **options: Any) -> int:
-    """Of a command, which is ended with all that it has started; -1 when it takes too long."""
+    """Returns the exit code of a command, which is ended with all of its processes. Returns -1 if it takes too long."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options) as process:
         try:
             return process.wait(SECONDS)
@@ -117,7 +117,8 @@ def _exit_code(command: list[str], **options: Any) -> int:
 
 
 def _environment(folder: Path, own: Path) -> dict[str, str]:
-    """Of somebody who has `penstock`, Python with the packages of the tests, and psql on the path, and nothing set."""
+    """Returns the environment of a user who has `penstock`, Python with the packages of the tests, and psql on the
+    path, and no settings."""
     kept = {
         name: os.environ[name] for name in ("LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE") if name in os.environ
     }

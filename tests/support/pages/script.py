@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.support.pages.blocks import Block
 
-# `place` makes a file of the page. `start` runs a command that serves until it is ended, and returns when it is ready.
+# `place` makes a file of the page. `start` runs a serving command, and returns when it is ready.
 PRELUDE = """\
 set -euo pipefail
 trap 'for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; wait' EXIT
@@ -49,24 +49,25 @@ Ports = Callable[[str], int]
 
 
 def starts_a_service(block: Block) -> bool:
-    """Whether the block has a command that serves until it is ended."""
+    """Returns whether the block has a command that serves until it is ended."""
     return block.is_run and block.language == "sh" and bool(_serves.search(block.text))
 
 
 def moved(text: str, ports: Ports) -> str:
-    """The text with other ports in addresses of this machine."""
+    """Returns the text with other ports in addresses of this machine."""
     return _port.sub(lambda found: str(ports(found[0])), text)
 
 
 def _served(command: re.Match[str], ports: Ports) -> str:
-    """Without data that would outlive it, at the page's port, and in the background."""
+    """Returns the command without persistent data, at the page's port, and in the background."""
     variables, program, arguments = command.groups()
     more = "" if "--port" in arguments else f" --port {ports('9324')}"
     return f"{variables}start penstock up{'' if program == 'make run' else arguments}{more}"
 
 
 def write_script(found: list[Block], folder: Path, ports: Ports) -> Path:
-    """A file a block, and the script that runs them in their order; the last line of `at` says which one runs."""
+    """Writes a file for each block, and the script that runs them in order. The last line of `at` names the running
+    one."""
     script = folder / "page.sh"
     script.write_text(PRELUDE + "".join(_steps(found, folder, ports)))
     return script
@@ -98,13 +99,13 @@ def _command(block: Block, file: Path) -> str:
 
 
 def printed(block: Block, folder: Path) -> str:
-    """What the block has written until now, standard error too."""
+    """Returns the output of the block so far, including standard error."""
     file = folder / f"{block.line_name}.out"
     return file.read_text() if file.exists() else ""
 
 
 def missing_lines(excerpt: Block, output: str) -> list[str]:
-    """Lines of an excerpt that the output has not, in this order; … stands for any text of a line."""
+    """Returns lines of an excerpt that the output lacks, in this order. … is any text of a line."""
     rest, missing = iter(output.splitlines()), []
     for line in filter(str.strip, excerpt.text.splitlines()):
         pattern = re.compile(".*".join(map(re.escape, line.strip().split("…"))))

@@ -1,6 +1,6 @@
 """Where calendars and clocks have edges: what to evaluate, after when, and the first instants that have to come.
 
-The instants are worked out by hand from the rules of the zones. Fewer than two: then there are no more.
+The instants are worked out by hand from the rules of the zones. Fewer than two mean that there are no more.
 
 Expressions to try, made by Hypothesis: well-formed ones, and texts of their words that mostly are not.
 """

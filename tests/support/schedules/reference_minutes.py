@@ -1,10 +1,10 @@
-"""What cron expressions mean, written from their definitions without croniter: the reference for
+"""Evaluates cron expressions from their definitions without croniter, as the reference for
 penstock.scheduler.expressions.
 
-crontab (POSIX): five fields of `*`, numbers, ranges, lists; with both days restricted, either counts. Steps as in Vixie
-cron. L, W and # as AWS describes them ("Cron expressions", EventBridge User Guide). Slow and simple: every minute that
-passes in UTC is looked at on the clock of the zone. So a local time that does not exist never comes up; of one that
-occurs twice, the second has fold=1 (PEP 495) and is passed over.
+The sources are crontab (POSIX): five fields of `*`, numbers, ranges, lists, and if both days are restricted, either
+counts; steps as in Vixie cron; and L, W and # in AWS's description ("Cron expressions", EventBridge User Guide). It is
+slow and simple: it looks at every minute of UTC on the clock of the zone. A local time that does not exist therefore
+never occurs. Of a time that occurs twice, the second has fold=1 (PEP 495) and is skipped.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ YEARS = (2016, 2026)  # ten, the second excluded
 
 
 def values(field: str, low: int, high: int) -> set[int]:
-    """Numbers, ranges, lists, steps; `high` is where `*` and an open step end."""
+    """Returns the values of numbers, ranges, lists and steps. `*` and an open step end at `high`."""
     found: set[int] = set()
     for item in field.split(","):
         span, _, step = item.partition("/")
@@ -39,7 +39,7 @@ def values(field: str, low: int, high: int) -> set[int]:
 
 
 def matcher(expression: str) -> Callable[[datetime], bool]:
-    """Five numeric fields: does this local minute match?"""
+    """Returns a function that says whether a local minute matches five numeric fields."""
     minute, hour, day, month, weekday = expression.split()
     minutes, hours, months = values(minute, 0, 59), values(hour, 0, 23), values(month, 1, 12)
     days, weekdays = values(day, 1, 31), {value % 7 for value in values(weekday, 0, 6)}
@@ -94,13 +94,13 @@ def names_weekday(field: str, day: date) -> bool:
 
 
 def length_of_month(day: date) -> int:
-    """Days of the month that the day is in."""
+    """Returns the days of the month that the day is in."""
     return (date(day.year + day.month // 12, day.month % 12 + 1, 1) - DAY).day
 
 
 # --- the clocks of the zones -----------------------------------------------------------------------------------------
 def minutes_of(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """(instant, local) of every minute whose local time comes for the first time."""
+    """Yields (instant, local) of every minute whose local time occurs for the first time."""
     instant = start
     while instant < end:
         local = instant.astimezone(zone)
@@ -110,7 +110,7 @@ def minutes_of(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[tuple
 
 
 def changes(zone: ZoneInfo) -> Iterator[datetime]:
-    """The hours before the clock of the zone is put forward or back."""
+    """Yields the hours before the clock of the zone is moved forward or back."""
     instant, end = datetime(YEARS[0], 1, 1, tzinfo=UTC), datetime(YEARS[1], 1, 1, tzinfo=UTC)
     hour = timedelta(hours=1)
     offset = instant.astimezone(zone).utcoffset()

@@ -249,14 +249,14 @@ def history(connection: Connection, arn: str) -> dict[str, int]:
 
 
 def check_tenants_again(connection: Connection, arn: str) -> None:
-    """As if the quarter of a second were over in which the tenants of a queue are not looked at again."""
+    """Imitates the end of the quarter of a second in which the tenants of a queue are not checked again."""
     connection.execute(
         "update queue.noise set judged_at = '-infinity' where queue_id = %s", (queue_id(connection, arn),)
     )
 
 
 def received_seconds_ago(connection: Connection, seconds: int) -> None:
-    """As if everything that is leased had been received so long ago, whatever the test took."""
+    """Makes every lease begin this long ago, whatever time the test took."""
     connection.execute(
         "update queue.lease set first_received_at = clock_timestamp() - make_interval(secs => %s) "
         "where first_received_at is not null",
@@ -265,7 +265,7 @@ def received_seconds_ago(connection: Connection, seconds: int) -> None:
 
 
 def make_search_due(db: Connection, arn: str) -> None:
-    """As when the last search of a FIFO queue took long, and is due again: what a busy machine leaves behind."""
+    """Imitates a busy machine: the last search of a FIFO queue took long, and is due again."""
     changed = db.execute(
         "update queue.fifo_search set full_took = '7 ms', full_due_at = searched_at - interval '1 second',"
         " late_at = searched_at - interval '9 seconds'"

@@ -1,11 +1,11 @@
-"""Senders, receivers and maintenance at work on one queue, all as unreliable as real ones.
+"""Runs senders, receivers and maintenance on one queue, all as unreliable as real ones.
 
-By hand, with bigger numbers and on any migrated database (without --dsn: on a new server):
+By hand it runs with bigger numbers and on any migrated database (without --dsn on a new server):
 
     python -m tests.support.sql.concurrent_use --messages 100000 [--groups 20] [--dsn …]
 
-A transaction is held open while its owner does other things, and a visibility timeout is waited for by receiving; a
-receiver that found nothing leaves the CPU to the others for some milliseconds. Random choices come from the seed; the
+A transaction is held open while its owner does other work, and a visibility timeout is waited for by receiving. A
+receiver that found nothing leaves the CPU to the others for some milliseconds. Random choices come from the seed. The
 interleaving does not.
 """
 
@@ -34,9 +34,10 @@ PAUSE_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Plan:
-    """Numbers of actors and calls. `groups` 0 is a standard queue; `maximum` is maxReceiveCount of a redrive policy.
+    """Holds numbers of actors and calls. `groups` 0 means a standard queue. `maximum` is maxReceiveCount of a redrive
+    policy.
 
-    With `tenants`, messages of a standard queue have groups; the first one sends four of five.
+    With `tenants`, messages of a standard queue have groups. The first tenant sends four of five.
     """
 
     messages: int = 4000
@@ -52,7 +53,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results. Counts and rows are those after the last message was deleted and maintenance ran."""
+    """Holds the results. Counts and rows are those after the last message was deleted and maintenance ran."""
 
     findings: Findings
     errors: list[str]
@@ -65,7 +66,7 @@ class Outcome:
 
 @dataclass
 class SharedState:
-    """What the actors share."""
+    """Holds what the actors share."""
 
     dsn: str
     plan: Plan
@@ -83,7 +84,7 @@ class SharedState:
             connection.close()
 
     def guarded(self, actor: Callable[[SharedState, int], None], number: int) -> None:
-        """Runs an actor; an error of the database ends it and is a finding."""
+        """Runs an actor. An error of the database ends it and is a finding."""
         try:
             actor(self, number)
         except Exception as error:  # noqa: BLE001 - every error is a finding
@@ -92,7 +93,7 @@ class SharedState:
 
 
 def send_share(state: SharedState, number: int) -> None:
-    """A sender's share: singles and batches, some rolled back, some with a delay, some held open for a while."""
+    """Sends a sender's share: singles and batches, some rolled back, some with a delay, some held open for a while."""
     rnd = random.Random(f"{state.plan.seed} sender {number}")
     share = state.plan.messages // state.plan.senders
     with state.connection() as one, state.connection() as other:
@@ -106,7 +107,7 @@ def send_share(state: SharedState, number: int) -> None:
             serial += size
             finish = begin_send(state, rnd, connections[len(held)], bodies)
             if rnd.random() < 0.1 and not held and not state.plan.groups:
-                # The transaction stays open while the other connection goes on, because with FIFO it would wait for
+                # The transaction stays open while the other connection continues, because with FIFO it would wait for
                 # itself.
                 held.append(finish)
                 continue
@@ -146,7 +147,8 @@ def begin_send(
 
 
 def make_entries(plan: Plan, rnd: random.Random, bodies: list[str]) -> list[Entry]:
-    """Standard: some with a delay. FIFO: mostly one group a call, else up to three."""
+    """Returns entries. In standard queues some have a delay. In FIFO queues a call mostly has one group, and else up to
+    three."""
     if not plan.groups:
         delay = 1 if rnd.random() < 0.03 else None
         return [Entry(body, delay, system=make_tenant(plan, rnd)) for body in bodies]
@@ -162,7 +164,7 @@ def make_tenant(plan: Plan, rnd: random.Random) -> str | None:
 
 
 def receive_until_stopped(state: SharedState, number: int) -> None:
-    """A receiver: acknowledges all or a part, crashes, rolls back, changes visibility, deletes by id."""
+    """Runs a receiver: it acknowledges all or a part, crashes, rolls back, changes visibility, or deletes by id."""
     rnd = random.Random(f"{state.plan.seed} receiver {number}")
     while not state.stop.is_set():
         with state.connection() as connection:
@@ -171,7 +173,8 @@ def receive_until_stopped(state: SharedState, number: int) -> None:
 
 
 def receive_once(state: SharedState, rnd: random.Random, connection: Connection) -> bool:
-    """One receive and the calls after it. False when this receiver crashed: its connection is to be closed."""
+    """Makes one receive and the calls after it. Returns False if this receiver crashed, so that its connection is
+    closed."""
     begun = time.time()
     visibility = 0 if rnd.random() < 0.01 and state.plan.maximum is None else VISIBILITY_SECONDS
     deliveries = calls.receive(connection, state.arn, rnd.choice((1, 3, 10)), visibility)
@@ -188,13 +191,13 @@ def receive_once(state: SharedState, rnd: random.Random, connection: Connection)
     if not deliveries or luck >= 3 * state.plan.crash_rate:
         acknowledge(state, rnd, connection, deliveries)
         return True
-    return False  # after its commit: the messages come again when their visibility timeout is over
+    return False  # The messages come again when their visibility timeout is over.
 
 
 def acknowledge(
     state: SharedState, rnd: random.Random, connection: Connection, deliveries: list[Delivery]
 ) -> None:
-    """Changes visibility of some now and then, and deletes all or the first half."""
+    """Sometimes changes the visibility of some, and deletes all or the first half."""
     if deliveries and rnd.random() < 0.05:
         hide(state, connection, deliveries[:1], 0)
         deliveries = deliveries[1:]
@@ -229,7 +232,7 @@ def remove(state: SharedState, connection: Connection, deliveries: list[Delivery
 
 
 def maintain_until_stopped(state: SharedState, number: int) -> None:
-    """Maintenance without a pause, a process that waits for messages, and a foreign snapshot that is held long."""
+    """Runs maintenance without a pause, a process that waits for messages, and a foreign snapshot that is held long."""
     with state.connection(autocommit=True) as connection, state.connection() as foreign:
         foreign.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         while not state.stop.is_set():
@@ -242,7 +245,7 @@ def maintain_until_stopped(state: SharedState, number: int) -> None:
 
 
 def run(dsn: str, plan: Plan) -> Outcome:
-    """The whole plan on a new queue in a migrated database."""
+    """Runs the whole plan on a new queue in a migrated database."""
     name, started = f"run{time.time_ns()}" + (".fifo" if plan.groups else ""), time.monotonic()
     with psycopg.connect(dsn, autocommit=True) as db:
         dead = calls.create(db, f"dead-{name}")

@@ -7,7 +7,7 @@ check`).
                that run as their owner fix their search_path
     analysis   plpgsql_check, where the server has that extension
 
-Prints one line a finding and exits 1 when there is any.
+It prints one line for each finding and exits with 1 if there is any.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from penstock_web.system_account import SystemAccount
 from tests.support.sql.statement_check import all_statements
 
 _DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.]+)\s*\(", re.MULTILINE)
-# What drops a function of the previous release whose parameters have got other names since.
+# This drops a function of the previous release whose parameters have other names now.
 _DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$\$;$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
 _NAME = re.compile(r"\bqueue\.[a-z_0-9]+")
@@ -49,8 +49,8 @@ LONGEST_LINE = 125
 def check_files(directory: Path) -> Iterator[str]:
     """Findings about the texts in sql/functions and sql/former, and lines of more than LONGEST_LINE characters.
 
-    A file defines the function of its name first, then those that it uses alone, and those that belong to it: no other
-    file uses them. So what another file uses has a file of its name.
+    A file first defines the function of its name, then the functions that only it uses and those that belong to it. A
+    function that another file uses has a separate file with its name.
     """
     paths = sorted([*directory.glob("functions/**/*.sql"), *directory.glob("former/*.sql")])
     texts = {path: path.read_text() for path in paths}
@@ -79,7 +79,7 @@ def check_lines(paths: list[Path]) -> Iterator[str]:
 
 
 def check_headers(names: list[str], text: str) -> Iterator[str]:
-    """Findings about the comments before the functions of a file."""
+    """Yields findings about the comments before the functions of a file."""
     headers = [part.rpartition("\n\n")[2] for part in re.split("^create ", text, flags=re.MULTILINE)[:-1]]
     for name, header in zip(names, headers, strict=True):
         if not re.match(rf"-- {re.escape(name)}(\(|:)", header):
@@ -89,7 +89,7 @@ def check_headers(names: list[str], text: str) -> Iterator[str]:
 
 
 def check_server(dsn: str, superuser_dsn: str, directory: Path) -> Iterator[str]:
-    """Findings of PostgreSQL itself, in an empty database."""
+    """Yields findings of PostgreSQL itself, in an empty database."""
     try:
         migrate(make_conninfo(dsn, options="-c plpgsql.extra_errors=all"), directory)
     except MigrationError as error:
@@ -101,7 +101,7 @@ def check_server(dsn: str, superuser_dsn: str, directory: Path) -> Iterator[str]
 
 
 def check_catalogue(connection: psycopg.Connection[Any], directory: Path) -> Iterator[str]:
-    """Findings about what the migrations and functions led to."""
+    """Yields findings about the result of the migrations and functions."""
     scripts = read_functions(directory)
     from_files = Counter(name for script in scripts for name in set(_DEFINED.findall(script.text.decode())))
     rows = connection.execute(_OURS).fetchall()
@@ -116,7 +116,7 @@ def check_catalogue(connection: psycopg.Connection[Any], directory: Path) -> Ite
 
 
 def analyse(connection: psycopg.Connection[Any]) -> Iterator[str]:
-    """Findings of plpgsql_check, or none where it is not installed."""
+    """Yields findings of plpgsql_check, or nothing if it is not installed."""
     available = connection.execute(
         "select from pg_available_extensions where name = 'plpgsql_check'"
     ).fetchone()
@@ -131,7 +131,7 @@ def analyse(connection: psycopg.Connection[Any]) -> Iterator[str]:
 
 
 def findings(directory: Path) -> Iterator[str]:
-    """Everything there is to say about the functions in a folder like sql/."""
+    """Yields all findings about the functions in a folder like sql/."""
     yield from check_files(directory)
     source = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
     settings = {"fsync": "off", "full_page_writes": "off"}

@@ -1,4 +1,4 @@
-"""Rows of the metrics job for tests: written as the contract of its tables says, from the very durations.
+"""Writes rows of the metrics job for tests as the contract of its tables says, from exact durations.
 
 A sketch is DDSketch's (Masson, Rim, Lee: "DDSketch", VLDB 2019): the bucket of x is ceil(log(x) / log(gamma)).
 """
@@ -22,7 +22,7 @@ Connection = psycopg.Connection[Any]
 
 
 def nearest_rank(values: Sequence[int], share: float) -> int:
-    """The smallest value that at least this share of all does not exceed."""
+    """Returns the smallest value that at least this share of all does not exceed."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(round(share * len(ordered), 9)) - 1)]
 
@@ -39,7 +39,7 @@ def insert(db: Connection, table: str, **columns: Any) -> None:
 def add_window(
     db: Connection, queue_id: int, starts_at: datetime, seconds: int = 60, group_id: str = "", **columns: Any
 ) -> None:
-    """One window; counts that are not given are 0. A day needs its `zone`."""
+    """Adds one window. Counts that are not given are 0. A day needs its `zone`."""
     counts = dict.fromkeys(COUNTS, 0)
     ends_at = starts_at + timedelta(seconds=seconds)
     place = {"window_seconds": seconds, "queue_id": queue_id, "group_id": group_id}
@@ -56,7 +56,7 @@ def add_latency(
     group_id: str = "",
     **columns: Any,
 ) -> None:
-    """The durations, in microseconds, of one window. Those below 0 count as 0. A day needs its `zone`."""
+    """Adds the durations of one window, in microseconds. Durations below 0 count as 0. A day needs its `zone`."""
     values = [max(0, value) for value in durations]
     sketch = sorted(Counter(map(bucket, values)).items())
     percentiles = {f"p{p}_us": nearest_rank(values, p / 100) for p in (50, 90, 95, 99)}
@@ -69,7 +69,8 @@ def add_latency(
 
 
 def add_forecast(db: Connection, queue_id: int, computed_at: datetime, **columns: Any) -> None:
-    """A backlog of 600 messages that shrinks by 50 in 5 minutes; its retention is reached in two days."""
+    """Adds a forecast: a backlog of 600 messages shrinks by 50 in 5 minutes, and its retention is reached in two
+    days."""
     known = {
         "arrival_rate": 1.5,
         "drain_rate": 2.0,
@@ -91,7 +92,7 @@ def add_forecast(db: Connection, queue_id: int, computed_at: datetime, **columns
 
 
 def add_run(db: Connection, finished_at: datetime | None, error: str | None = None) -> None:
-    """A run of the job."""
+    """Adds a run of the job."""
     insert(db, "metrics_run", mode="once", started_at=START_OF_RUNS, finished_at=finished_at, error=error)
 
 

@@ -1,4 +1,4 @@
-"""Rows of queue.minute for tests, and messages that make what is measured agree with them."""
+"""Writes rows of queue.minute for tests, and messages that agree with them when measured."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Connection = psycopg.Connection[TupleRow]
 
 
 def current_minute(db: Connection) -> datetime:
-    """The start of the minute that is not over, by the database's clock."""
+    """Returns the start of the present minute by the database's clock."""
     row = db.execute("select date_trunc('minute', clock_timestamp(), 'UTC')").fetchone()
     assert row is not None
     return row[0]  # type: ignore[no-any-return]
 
 
 def add_minutes(db: Connection, queue_id: int, minutes: Sequence[Minute]) -> None:
-    """What happened in a queue."""
+    """Adds events of a queue."""
     for minute in minutes:
         insert(db, "minute", queue_id=queue_id, **minute._asdict())
 
 
 def add_messages(db: Connection, name: str, count: int, entered_at: datetime) -> None:
-    """Messages that can be received, as if they had been sent then."""
+    """Adds messages that can be received, as if they had been sent then."""
     db.execute(
         "select from queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))",
         (name, count),

@@ -1,4 +1,4 @@
-"""Message move tasks in SQL: starting, working on and looking at them; queues with poisoned messages."""
+"""Starts, runs and reads message move tasks in SQL, and makes queues with poisoned messages."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def tasks(db: Connection, source: str, limit: int = 10) -> list[ListedTaskRow]:
 
 
 def step(db: Connection, task: str, limit: int = 100) -> tuple[int, str] | None:
-    """Messages moved, and the task's status; None when there was nothing to do for this worker."""
+    """Returns messages moved, and the task's status, or None if this worker had nothing to do."""
     rows = call(db, RUN_MOVE_TASK, task, limit)
     return (rows[0].moved, rows[0].status) if rows else None
 
 
 def run(db: Connection, task: str, limit: int = 100) -> int:
-    """Steps until the task has ended for whatever reason; messages moved by this worker."""
+    """Runs steps until the task has ended for any reason. Returns messages moved by this worker."""
     moved = 0
     while done := step(db, task, limit):
         moved += done[0]
@@ -61,7 +61,7 @@ def run(db: Connection, task: str, limit: int = 100) -> int:
 
 
 def work(db: Connection, task: str) -> int:
-    """As `run`, beside other workers: a step that found the task taken is tried again."""
+    """Does the same as `run` beside other workers. A step that found the task taken is tried again."""
     moved = 0
     while value(db, "select status = 'RUNNING' from queue.move_task where task_id = %s", task):
         done = step(db, task, 50)
@@ -70,7 +70,8 @@ def work(db: Connection, task: str) -> int:
 
 
 def poison(db: Connection, arn: str, dead: str, *names: str) -> None:
-    """Sends messages and receives them until they are dead letters; FIFO: a group each, but `a…` in one."""
+    """Sends messages and receives them until they are dead letters. In FIFO queues each has a group, and `a…` share
+    one."""
     before = counts(db, dead).visible
     fifo = arn.endswith(".fifo")
     entries = [
@@ -84,13 +85,13 @@ def poison(db: Connection, arn: str, dead: str, *names: str) -> None:
 
 
 def dead_queue(db: Connection, suffix: str, *sources: str) -> tuple[str, ...]:
-    """A dead-letter queue and its sources."""
+    """Creates a dead-letter queue and its sources."""
     dead = create(db, "dead" + suffix, shards=2)
     return dead, *(create(db, name + suffix, RedrivePolicy=redrive(dead)) for name in sources)
 
 
 def drain(db: Connection, arn: str) -> list[str]:
-    """All bodies that can be received, which are then deleted."""
+    """Returns all bodies that can be received, and deletes the messages."""
     found: list[str] = []
     while messages := receive(db, arn, 500):
         assert set(delete(db, messages)) == {"deleted"}

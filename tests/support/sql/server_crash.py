@@ -1,7 +1,7 @@
-"""Producers and consumers on a server that is killed in the middle: every process of it, with SIGKILL.
+"""Runs producers and consumers on a server whose every process is killed with SIGKILL in the middle.
 
-Works on SQL; the ledger is the one that a run over HTTP can use too. Whoever loses the connection during a call does
-not know what became of it, and goes on after the restart with something else.
+It works on SQL. A run over HTTP can use the same ledger. An actor that loses the connection during a call does not know
+the outcome, and continues with other work after the restart.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tests.support.sql import calls
 from tests.support.sql.calls import Connection, Entry
 from tests.support.wait import wait_until
 
-HIDDEN_SECONDS = 3600  # no consumer sees a message again before the drain
+HIDDEN_SECONDS = 3600  # No consumer sees a message again before the drain.
 
 
 @dataclass
 class Round:
-    """One run until the kill. `number` makes the bodies of all rounds different."""
+    """Represents one run until the kill. `number` makes the bodies of all rounds different."""
 
     dsn: str
     arn: str
@@ -37,12 +37,13 @@ class Round:
     deletes: int = 0
 
     def produce(self, actor: int) -> None:
-        """Sends batches, each its own transaction, until the connection is gone."""
+        """Sends batches, each in a separate transaction, until the connection is gone."""
         rnd = random.Random(f"{self.number} {actor}")
         with suppress(psycopg.OperationalError), psycopg.connect(self.dsn, autocommit=True) as connection:
             serial = 0
             while not self.stop.is_set():
-                # Groups of this round only: those of a receive without an answer stay closed until the drain.
+                # The groups belong to this round only. Groups of a receive without an answer stay closed until the
+                # drain.
                 group = f"{self.number}-{rnd.randrange(4)}" if self.arn.endswith(".fifo") else None
                 bodies = [f"{self.number}-{actor}-{serial + i}" for i in range(rnd.choice((1, 10)))]
                 serial += len(bodies)
@@ -53,7 +54,7 @@ class Round:
         self.stop.set()
 
     def consume(self, actor: int) -> None:
-        """Receives and deletes most of it, until the connection is gone."""
+        """Receives and deletes most messages until the connection is gone."""
         rnd = random.Random(f"{self.number} {actor}")
         with suppress(psycopg.OperationalError), psycopg.connect(self.dsn, autocommit=True) as connection:
             while not self.stop.is_set():
@@ -83,7 +84,7 @@ def delete(connection: Connection, ledger: Ledger, deliveries: list[calls.Delive
 
 
 def run_until_killed(data: Path, round_: Round, deletes: int, actors: int = 4) -> None:
-    """Lets the actors work until so many deletes were acknowledged, then kills the server under them."""
+    """Lets the actors work until this many deletes were acknowledged, and then kills the server."""
     threads = round_.start(actors)
     wait_until(lambda: round_.deletes >= deletes or round_.stop.is_set())
     kill_server(data)
@@ -92,11 +93,13 @@ def run_until_killed(data: Path, round_: Round, deletes: int, actors: int = 4) -
 
 
 def kill_server(data: Path) -> None:
-    """SIGKILL for only the postmaster and each of its children; returns when all are gone."""
+    """Sends SIGKILL to only the postmaster and each of its children. Returns when all have ended."""
     postmaster = int((data / "postmaster.pid").read_text().split("\n")[0])
     pids = [postmaster, *children(postmaster)]
     for pid in pids:
-        os.kill(pid, signal.SIGSTOP)  # first of all: a postmaster that runs would clean up after its children
+        os.kill(
+            pid, signal.SIGSTOP
+        )  # The postmaster comes first, because it would clean up after its children.
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not any(is_running(pid) for pid in pids))
@@ -116,7 +119,7 @@ def is_running(pid: int) -> bool:
 
 
 def drain(connection: Connection, arn: str, ledger: Ledger) -> None:
-    """Receives and deletes whatever is left, after making what is in flight visible again."""
+    """Receives and deletes the rest, after making messages in flight visible again."""
     while any(calls.counts(connection, arn)):
         show(connection, arn, ledger)
         begun = time.time()

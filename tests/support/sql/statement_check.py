@@ -20,7 +20,7 @@ PYTHON_TYPES: dict[str, type] = {
     "smallint": int, "integer": int, "bigint": int, "double precision": float, "text": str, "boolean": bool,
     "bytea": bytes, "uuid": UUID, "timestamp with time zone": datetime, "jsonb": dict,
 }  # fmt: skip
-# Entries may hold what the arrays of the service are written from: UTF-8, JSON, and the 16 bytes of a UUID.
+# Entries may have the source values of the service's arrays: UTF-8, JSON, and the 16 bytes of a UUID.
 BYTES_TOO = {"text", "jsonb", "uuid"}
 
 _FUNCTION = """
@@ -46,7 +46,7 @@ from pg_proc p where p.pronamespace::regnamespace || '.' || p.proname = %s
 
 
 class Function(NamedTuple):
-    """A function as the catalogue has it; of one that returns a scalar, the column is named like it."""
+    """Represents a function in the catalogue. If it returns a scalar, the column has the function's name."""
 
     parameters: list[str]
     defaults: int
@@ -54,12 +54,12 @@ class Function(NamedTuple):
     column_types: list[str]
 
     def begins_with(self, types: list[str]) -> bool:
-        """Whether its first parameters have these types."""
+        """Returns whether its first parameters have these types."""
         return self.parameters[: len(types)] == types
 
 
 def all_statements() -> list[tuple[str, Statement[Any]]]:
-    """Every statement of every module, with its name there."""
+    """Returns every statement of every module, with its name there."""
     found = []
     for module in pkgutil.iter_modules(statements.__path__, f"{statements.__name__}."):
         names = vars(importlib.import_module(module.name))
@@ -68,9 +68,9 @@ def all_statements() -> list[tuple[str, Statement[Any]]]:
 
 
 def findings(connection: Connection, statement: Statement[Any]) -> list[str]:
-    """Everything in which a statement and the catalogue differ.
+    """Returns all differences between a statement and the catalogue.
 
-    A function may have an overload for the previous release (sql/former): the one that the statement calls counts.
+    A function may have an overload for the previous release (sql/former). The overload that the statement calls counts.
     """
     functions = [Function(*row) for row in connection.execute(_FUNCTION, (statement.name,)).fetchall()]
     given = standard_names(connection, statement.types)
@@ -86,7 +86,7 @@ def findings(connection: Connection, statement: Statement[Any]) -> list[str]:
 
 
 def standard_names(connection: Connection, types: Sequence[str]) -> list[str]:
-    """int4[] is integer[]."""
+    """Returns standard names: int4[] becomes integer[]."""
     query = "select array_agg(format_type(t::regtype, null) order by n) from unnest(%s::text[]) with ordinality u(t, n)"
     row = connection.execute(query, (list(types),)).fetchone()
     assert row is not None
@@ -118,7 +118,7 @@ def _entries(statement: BatchStatement[Any, Any], function: Function) -> Iterato
 
 
 def fits(hint: Any, kind: str) -> bool:
-    """Whether a column or element of PostgreSQL's type `kind` is of the annotated type."""
+    """Returns whether a column or element of PostgreSQL's type `kind` has the annotated type."""
     types = _required(hint)
     if len(types) != 1:
         return False
@@ -132,6 +132,6 @@ def fits(hint: Any, kind: str) -> bool:
 
 
 def _required(hint: Any) -> set[Any]:
-    """The types of `X | None` without None."""
+    """Returns the types of `X | None` without None."""
     parts = get_args(hint) if get_origin(hint) in (UnionType, Union) else (hint,)
     return {part for part in parts if part is not NoneType}

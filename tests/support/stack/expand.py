@@ -1,6 +1,6 @@
-"""A program for the Python of .tools/sam: the template on standard input with its loops written out, as JSON.
+"""Prints the template on standard input with its loops expanded, as JSON. It runs in the Python of .tools/sam.
 
-It is cfn-lint's reading of `Transform: AWS::LanguageExtensions`.
+It uses cfn-lint's interpretation of `Transform: AWS::LanguageExtensions`.
 """
 
 import json

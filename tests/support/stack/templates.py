@@ -1,4 +1,4 @@
-"""Templates as CloudFormation gets them, after their transforms."""
+"""Returns templates in the form that CloudFormation gets after their transforms."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Resources = dict[str, dict[str, Any]]
 
 @cache
 def transformed(text: str, *parameters: str) -> dict[str, Any]:
-    """By SAM's transform, with parameters NAME=VALUE."""
+    """Returns a template after SAM's transform, with parameters NAME=VALUE."""
     return _run("transform", text, *parameters)
 
 
 @cache
 def expanded(text: str) -> dict[str, Any]:
-    """With the loops of CloudFormation's language extensions written out."""
+    """Returns a template with the loops of CloudFormation's language extensions expanded."""
     return _run("expand", text)
 
 
@@ -37,5 +37,5 @@ def _run(program: str, text: str, *arguments: str) -> dict[str, Any]:
 
 
 def of_type(template: dict[str, Any], *kinds: str) -> Resources:
-    """The resources of these types, by their logical names."""
+    """Returns the resources of these types by their logical names."""
     return {name: r for name, r in template["Resources"].items() if r["Type"] in kinds}

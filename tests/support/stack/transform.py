@@ -1,6 +1,6 @@
-"""A program for the Python of .tools/sam: what SAM's transform makes of the template on standard input, as JSON.
+"""Prints the result of SAM's transform of the template on standard input, as JSON. It runs in the Python of .tools/sam.
 
-It is the code that CloudFormation runs for `Transform: AWS::Serverless-2016-10-31`, with parameters NAME=VALUE.
+It uses the code that CloudFormation runs for `Transform: AWS::Serverless-2016-10-31`, with parameters NAME=VALUE.
 """
 
 import json
@@ -11,7 +11,7 @@ from samcli.yamlhelper import yaml_parse
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 
-# What `sam package` puts in the place of folders.
+# `sam package` puts this in place of folders.
 PACKED = {"AWS::Serverless::LayerVersion": "ContentUri", "AWS::Serverless::Function": "CodeUri"}
 
 

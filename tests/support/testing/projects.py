@@ -1,4 +1,4 @@
-"""A project of a user's, whose tests use the fixtures, and a folder for the temporary files of its test server."""
+"""Makes a user's project whose tests use the fixtures, and a folder for the temporary files of its test server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# The environment where an application's tests run; none of it concerns the test server.
+# An application's tests run in this environment. It must not affect the test server.
 FOREIGN_VARIABLES = {
     "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/production",
     "PGHOST": "127.0.0.1",
@@ -26,7 +26,7 @@ FOREIGN_VARIABLES = {
 
 @contextmanager
 def temporary_files() -> Iterator[Path]:
-    """A folder for TMPDIR: its path is short enough for a socket, and PostgreSQL's user may enter it."""
+    """Yields a folder for TMPDIR. Its path is short enough for a socket, and PostgreSQL's user may enter it."""
     with tempfile.TemporaryDirectory(prefix="kit-", dir="/tmp", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o711)
         yield Path(name)
@@ -35,7 +35,7 @@ def temporary_files() -> Iterator[Path]:
 def run_tests(
     project: Path, temporary: Path, *arguments: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs pytest in the project, as its own user would: without the settings of this one's tests."""
+    """Runs pytest in the project as its user would, without the settings of this project's tests."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     (project / "pytest.ini").write_text(
         "[pytest]\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n"
@@ -51,7 +51,7 @@ def run_tests(
 
 
 def left(temporary: Path) -> list[str]:
-    """Names of what a test server has left, besides a folder with its lock and its log."""
+    """Returns names of what a test server has left, besides a folder with its lock and its log."""
     return sorted(
         path.name
         for pattern in ("penstock-*", "penstock-tests-*/socket")
@@ -61,7 +61,7 @@ def left(temporary: Path) -> list[str]:
 
 
 def servers(temporary: Path) -> list[int]:
-    """The processes of test servers whose folder is in this one."""
+    """Returns the processes of test servers whose folder is in this one."""
     done = subprocess.run(
         ["pgrep", "-f", f"penstock_web.testing {temporary}/"], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority, and what it signs."""
+"""Makes certificates for tests: an authority, and certificates that it signs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 class Certificate(NamedTuple):
-    """A certificate and its private key, both PEM."""
+    """Holds a certificate and its private key, both in PEM."""
 
     certificate: str
     key: str
@@ -35,7 +35,7 @@ class Authority:
         return self._certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     def server(self, address: str) -> Certificate:
-        """For a server at an IP address."""
+        """Returns a certificate for a server at an IP address."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test server")])
         names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])

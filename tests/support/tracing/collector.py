@@ -1,4 +1,4 @@
-"""A real collector of OpenTelemetry: a gRPC server in this process, which keeps what it gets."""
+"""Runs a real collector of OpenTelemetry: a gRPC server in this process, which keeps its spans."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ LONGEST_SECONDS = 60
 
 
 class Collector(TraceServiceServicer):
-    """`spans`, in the order of arrival; `resources`, by attribute. While `open` is not set nothing is answered."""
+    """`spans` are in the order of arrival, and `resources` by attribute. While `open` is not set nothing is
+    answered."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
@@ -52,7 +53,7 @@ class Collector(TraceServiceServicer):
         return ExportTraceServiceResponse()
 
     def wait(self, condition: Callable[[Span], bool]) -> Span:
-        """The first span of which the condition holds, once it is there."""
+        """Returns the first span that meets the condition, once it has arrived."""
         found: list[Span] = []
 
         def arrived() -> bool:
@@ -65,16 +66,16 @@ class Collector(TraceServiceServicer):
         return found[0]
 
     def request(self, trace_id: str) -> Span:
-        """The span of a request, by the trace that it came with."""
+        """Returns the span of a request by the trace that it came with."""
         return self.wait(lambda s: s.trace_id.hex() == trace_id and s.kind == Span.SPAN_KIND_SERVER)
 
     def calls(self, request: Span) -> list[Span]:
-        """The calls of the database that a request made: they have ended, and been sent, before the request."""
+        """Returns the calls of the database that a request made. They have ended, and been sent, before the request."""
         return [span for span in self.spans if span.parent_span_id == request.span_id]
 
 
 def attributes(pairs: Any) -> dict[str, Any]:
-    """Attributes as a dictionary."""
+    """Returns attributes as a dictionary."""
     return {pair.key: value_of(pair) for pair in pairs}
 
 
@@ -84,7 +85,7 @@ def value_of(pair: KeyValue) -> Any:
 
 @contextmanager
 def running_collector() -> Iterator[Collector]:
-    """On a free port of 127.0.0.1, until the end of the block."""
+    """Runs it on a free port of 127.0.0.1 until the end of the block."""
     collector = Collector()
     server = grpc.server(ThreadPoolExecutor(2))
     add_TraceServiceServicer_to_server(collector, server)  # type: ignore[no-untyped-call]

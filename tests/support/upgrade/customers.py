@@ -1,8 +1,8 @@
-"""boto3 clients that use queues and topics without a pause while the service below them is upgraded.
+"""Runs boto3 clients that use queues and topics without a pause while the service below them is upgraded.
 
-They have what every SDK has, retries, and nothing else: an error that gets through to them is a failure.
+They have only the retries of every SDK. An error that reaches them is a failure.
 
-What the statements of a release call in SQL, and what they get. Nothing is called.
+Also reads the SQL calls of a release's statements and the columns that they get. It calls nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Actor = Callable[["Customers"], None]
 
 @dataclass
 class Customers:
-    """The state that they share. `generation`: a client that sees another number makes new connections."""
+    """Holds the state that they share. A client that sees another `generation` makes new connections."""
 
     address: str
     ledgers: dict[str, Ledger] = field(default_factory=lambda: {name: Ledger() for name in QUEUES})
@@ -75,13 +75,13 @@ class Customers:
         assert not self.errors, self.errors
 
     def progress(self, messages: int) -> None:
-        """Returns when so many more were deleted of each queue."""
+        """Returns when this many more messages were deleted of each queue."""
         goals = {name: self.tally[name] + messages for name in QUEUES}
         self.wait_for(lambda tally: all(tally[name] >= goal for name, goal in goals.items()))
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """They work. At the end of the block the producers stop, and the consumers empty the queues."""
+        """Lets them work. At the end of the block the producers stop, and the consumers empty the queues."""
         actors: list[Actor] = [produce, order, publish, *(partial(consume, name=name) for name in QUEUES)]
         threads = [threading.Thread(target=self._guarded, args=(actor,)) for actor in actors]
         for thread in threads:
@@ -102,7 +102,7 @@ class Customers:
             self.count("failed actors")
 
     def rounds(self, service: str) -> Iterator[tuple[int, Any]]:
-        """Numbers and a client, until nothing more is to be sent; never far ahead of the consumers."""
+        """Yields numbers and a client until nothing more is to be sent, and never far ahead of the consumers."""
         generation, client = -1, None
         for number in count():
             if self.stopped_sending.is_set():
@@ -118,7 +118,7 @@ def url(sqs: Any, name: str) -> str:
 
 
 def set_up(customers: Customers) -> str:
-    """Queues, a topic with two filter policies; the topic's ARN."""
+    """Creates queues and a topic with two filter policies. Returns the topic's ARN."""
     sqs, sns = customers.client("sqs"), customers.client("sns")
     for name in QUEUES:
         attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}
@@ -129,7 +129,7 @@ def set_up(customers: Customers) -> str:
 
 
 def produce(customers: Customers) -> None:
-    """Batches to the standard queue."""
+    """Sends batches to the standard queue."""
     ledger = customers.ledgers["standard"]
     for number, sqs in customers.rounds("sqs"):
         bodies = [f"{number}-{n}" for n in range(_BATCH)]
@@ -142,7 +142,7 @@ def produce(customers: Customers) -> None:
 
 
 def order(customers: Customers) -> None:
-    """One message after the other to two groups of the FIFO queue."""
+    """Sends one message after the other to two groups of the FIFO queue."""
     ledger = customers.ledgers["orders.fifo"]
     for number, sqs in customers.rounds("sqs"):
         body, group = str(number), f"group-{number % 2}"
@@ -158,7 +158,7 @@ def order(customers: Customers) -> None:
 
 
 def publish(customers: Customers) -> None:
-    """Messages of two kinds to the topic: each is for one of the queues."""
+    """Publishes messages of two kinds to the topic. Each kind is for one of the queues."""
     for number, sns in customers.rounds("sns"):
         body, kind = str(number), ("wanted", "others")[number % 2]
         customers.ledgers[kind].sending([body])
@@ -192,7 +192,7 @@ def consume(customers: Customers, name: str) -> None:
 
 
 def is_empty(sqs: Any, address: str) -> bool:
-    """No message waits, is in flight or delayed."""
+    """Returns whether no message waits, is in flight or is delayed."""
     found = sqs.get_queue_attributes(QueueUrl=address, AttributeNames=COUNTS)["Attributes"]
     return all(value == "0" for value in found.values())
 
@@ -210,7 +210,7 @@ sys.stdout.write(json.dumps(calls))
 
 
 def called_by(folder: Path) -> list[str]:
-    """What the statements of an unpacked release say."""
+    """Returns the calls of the statements of an unpacked release."""
     command = [sys.executable, "-c", _LIST]
     done = subprocess.run(
         command, env=release.environment_of(folder), capture_output=True, text=True, check=True
@@ -219,8 +219,8 @@ def called_by(folder: Path) -> list[str]:
 
 
 def results(connection: psycopg.Connection[Any], calls: list[str]) -> Iterator[tuple[str, list[str] | None]]:
-    """Each call and its columns as the caller gets them; None when there is no such function or
-    column. Nothing is called."""
+    """Returns each call and its columns for the caller, or None if there is no such function or column. It calls
+    nothing."""
     for call in calls:
         try:
             with connection.transaction():

@@ -1,4 +1,4 @@
-"""Two releases for the tests of upgrades: the previous one, and the one after it.
+"""Makes two releases for the tests of upgrades: the previous one, and the one after it.
 
 Release 0.1.0 will be the first. Until then the previous release is a copy of this checkout, and the next one is a copy
 of that copy with what a release may change: another migration, a function of another name, and the old name in
@@ -21,7 +21,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
-# The commit of the previous release; "" before the first one. It moves on with each release.
+# This is the commit of the previous release, or "" before the first one. It changes with each release.
 PREVIOUS = ""
 _PARTS = ("layers", "sql", "infra/pgbouncer")
 
@@ -39,9 +39,9 @@ $$;
 
 
 def unpack(folder: Path, commit: str = PREVIOUS) -> Path:
-    """The files of a commit, in `folder`; without one, those of this checkout.
+    """Unpacks the files of a commit into `folder`, or those of this checkout without a commit.
 
-    Fails where the history lacks the commit: the test must not pass without the proof.
+    Fails if the history lacks the commit, because the test must not pass without the proof.
     """
     if not commit:
         for part in _PARTS:
@@ -60,12 +60,12 @@ def unpack(folder: Path, commit: str = PREVIOUS) -> Path:
 
 
 def unpack_next(folder: Path, previous: Path) -> Path:
-    """The release after the previous one: this checkout; before 0.1.0 one that is made in `folder`."""
+    """Unpacks the release after the previous one: this checkout, or before 0.1.0 one that is made in `folder`."""
     return ROOT if PREVIOUS else make_next(folder, previous)
 
 
 def make_next(folder: Path, previous: Path) -> Path:
-    """A copy of an unpacked release, in `folder`, with a migration more and a function of another name."""
+    """Makes a copy of an unpacked release in `folder`, with one migration more and a renamed function."""
     shutil.copytree(previous, folder, dirs_exist_ok=True)
     name_version(folder, f"{version_of(previous)}.post1")
     (folder / "sql/migrations/0002_next.sql").write_text(_MIGRATION)
@@ -86,17 +86,17 @@ def _renamed(path: Path) -> str:
 
 
 def name_version(folder: Path, version: str) -> None:
-    """Makes an unpacked release call itself by another version."""
+    """Gives an unpacked release another version."""
     (folder / "layers/core/penstock/__init__.py").write_text(f'__version__ = "{version}"\n')
 
 
 def version_of(folder: Path) -> str:
-    """By which version an unpacked release calls itself."""
+    """Returns the version of an unpacked release."""
     return (folder / "layers/core/penstock/__init__.py").read_text().split('"')[-2]
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """In which Python finds the code of an unpacked release before that of this one."""
+    """Returns an environment in which Python finds the code of an unpacked release before that of this one."""
     layers = folder / "layers"
     return {**os.environ, "PYTHONPATH": f"{layers / 'core'}:{layers / 'web'}"}
 

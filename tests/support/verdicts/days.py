@@ -1,4 +1,4 @@
-"""Days of queues: how each is used, and what a verdict should say when."""
+"""Describes days of queues: how each is used, and what a verdict should say when."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .simulation import Plan
 
 HEALTHY = frozenset({Kind.OK, Kind.IDLE})
 Expectation = Callable[[int], frozenset[Kind]]
-"""The kinds that are right at a minute; empty: any, at the border of two of them."""
+"""Returns the right kinds at a minute. It is empty at the border of two kinds, where any is right."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A day. `expected`: see Expectation; None: judged by the drain time alone."""
+    """Describes a day. `expected` is an Expectation, or None if only the drain time is judged."""
 
     plan: Plan
     expected: Expectation | None = None
@@ -29,12 +29,12 @@ def between(minute: float, start: float, end: float) -> bool:
 
 
 def wave(minute: float, low: float, high: float, peak: float = 14 * 60) -> float:
-    """A daily rhythm."""
+    """Returns a daily rhythm."""
     return low + (high - low) * (1 + math.cos(2 * math.pi * (minute - peak) / 1440)) / 2
 
 
 def spans(*parts: tuple[int, int, frozenset[Kind]], otherwise: frozenset[Kind] = HEALTHY) -> Expectation:
-    """Kinds by spans of minutes."""
+    """Returns kinds by spans of minutes."""
 
     def expected(minute: int) -> frozenset[Kind]:
         return next((kinds for start, end, kinds in parts if start <= minute < end), otherwise)
@@ -43,7 +43,8 @@ def spans(*parts: tuple[int, int, frozenset[Kind]], otherwise: frozenset[Kind] =
 
 
 class Autoscaler:
-    """Five consumers more every three minutes while over 500 messages wait, up to 30; fewer when under 50 do."""
+    """Starts five consumers more every three minutes while over 500 messages wait, up to 30, and fewer when under 50
+    wait."""
 
     def __init__(self) -> None:
         self.consumers = 5

@@ -1,10 +1,10 @@
-"""How good verdicts are on the recorded runs of benchmarks/queen, beside the naive rule of `score`.
+"""Measures the quality of verdicts on the recorded runs of benchmarks/queen, beside the naive rule of `score`.
 
     python -m tests.support.verdicts.recorded
 
-Each run has two consumer groups, each with a queue: 600 seconds of messages, then the backlog is worked off. The
-records have the rate of arrivals and the backlog; what else a minute has is computed: deletes are arrivals less growth,
-and the dead letters, which the records count in the backlog to the end, come in proportion to the deletes.
+Each run has two consumer groups, each with a queue: 600 seconds of messages, and then the work on the backlog. The
+records have the rate of arrivals and the backlog. The other values of a minute are computed: deletes are arrivals less
+growth. Dead letters, which the records count in the backlog to the end, arrive in proportion to the deletes.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ RESULTS = Path(__file__).parents[3] / "benchmarks/results.json"
 RUNS = ("queen_fair", "queen_fifo")
 GROUPS = ("backlog of the first group", "backlog of the second group")
 WINDOW = 150.0
-"""Seconds before and after a moment whose growth tells how the queue is then."""
+"""The growth in this many seconds before and after a moment says how the queue is then."""
 STEADY = 0.02
-"""Of the arrivals: a backlog that grows less than this, or falls less, is steady."""
+"""A backlog that grows or falls less than this part of the arrivals is steady."""
 FIRST_MINUTE, LATEST = 2, 5
 
 Series = list[tuple[float, float]]
@@ -36,7 +36,7 @@ Series = list[tuple[float, float]]
 
 @dataclass
 class Record:
-    """A queue of a run. `pushes`: seconds in which messages came. Series are of seconds and values."""
+    """Represents a queue of a run. `pushes` has seconds in which messages arrived. Series have seconds and values."""
 
     name: str
     fifo: bool
@@ -46,33 +46,33 @@ class Record:
 
     @property
     def minutes(self) -> int:
-        """Whole minutes that were recorded."""
+        """Returns the whole minutes that were recorded."""
         return int(self.backlog[-1][0] // 60)
 
     @cached_property
     def sent(self) -> list[float]:
-        """Messages that had come, by second."""
+        """Returns messages that had arrived, by second."""
         rates = (at(self.rate, second + 0.5) for second in range(int(self.pushes)))
         return list(accumulate(rates, initial=0.0))
 
     def arrivals(self, first: float, end: float) -> float:
-        """Messages that came between these seconds."""
+        """Returns messages that arrived between these seconds."""
         last = len(self.sent) - 1
         return self.sent[min(int(end), last)] - self.sent[min(int(first), last)]
 
     def dead(self, second: float) -> float:
-        """Dead letters up to a second."""
+        """Returns dead letters up to a second."""
         done, total = (
             self.arrivals(0, until) - at(self.backlog, until) for until in (second, self.backlog[-1][0])
         )
         return self.backlog[-1][1] * max(done, 0) / total
 
     def waiting(self, second: float) -> float:
-        """The backlog without dead letters."""
+        """Returns the backlog without dead letters."""
         return max(at(self.backlog, second) - self.dead(second), 0)
 
     def expected(self, second: float) -> set[Kind]:
-        """The queue's state at this second, by the messages before and after it."""
+        """Returns the queue's state at this second, by the messages before and after it."""
         if self.waiting(second) < LEAST_BACKLOG:
             return {Kind.OK, Kind.IDLE}
         is_over = second >= self.pushes
@@ -86,7 +86,7 @@ class Record:
         return keeps_up | ({Kind.FALLING_BEHIND} if growth > 0 else {Kind.DRAINING})
 
     def rows(self, minutes: int) -> list[Minute]:
-        """The first so many minutes, as the service would have stored them."""
+        """Returns the first minutes as the service would have stored them."""
         found = []
         for minute in range(minutes):
             first, end = 60.0 * minute, 60.0 * (minute + 1)
@@ -109,7 +109,7 @@ class Record:
         return found
 
     def empty_after(self, minute: int) -> float | None:
-        """The minutes until fewer than LEAST_BACKLOG messages waited."""
+        """Returns the minutes until fewer than LEAST_BACKLOG messages waited."""
         gone = [at_second for at_second, _ in self.backlog if self.waiting(at_second) < LEAST_BACKLOG]
         later = [second for second in gone if second > 60 * minute and second > self.pushes]
         return later[0] / 60 - minute if later else None
@@ -117,7 +117,7 @@ class Record:
 
 @dataclass
 class Score:
-    """Verdicts of all records."""
+    """Scores the verdicts of all records."""
 
     right: int = 0
     late: int = 0
@@ -138,12 +138,12 @@ class Score:
 
 
 def before(minute: int) -> range:
-    """The minutes in which a late verdict was right."""
+    """Returns the minutes in which a late verdict was right."""
     return range(max(minute - LATEST, 1), minute)
 
 
 def at(series: Series, second: float) -> float:
-    """The value at a second, on the line between its neighbours."""
+    """Returns the value at a second, interpolated linearly between its neighbours."""
     earlier = max((point for point in series if point[0] <= second), default=series[0])
     later = min((point for point in series if point[0] > second), default=earlier)
     share = (second - earlier[0]) / (later[0] - earlier[0]) if later[0] > earlier[0] else 0.0
@@ -151,7 +151,7 @@ def at(series: Series, second: float) -> float:
 
 
 def records() -> list[Record]:
-    """The queues of the recorded runs."""
+    """Returns the queues of the recorded runs."""
     found = []
     results: dict[str, Any] = json.loads(RESULTS.read_text())
     for run in RUNS:
@@ -165,7 +165,7 @@ def records() -> list[Record]:
 
 
 def scores() -> tuple[Score, Score]:
-    """Of the verdicts, and of the naive rule."""
+    """Returns the scores of the verdicts, and of the naive rule."""
     ours, others = Score(), Score()
     for record in records():
         for minute in range(FIRST_MINUTE, record.minutes + 1):

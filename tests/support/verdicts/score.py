@@ -1,6 +1,7 @@
-"""How good verdicts are on made-up days, beside a naive rule: `python -m tests.support.verdicts.score SEED …`.
+"""Measures the quality of verdicts on simulated days, beside a naive rule: `python -m tests.support.verdicts.score SEED
+…`.
 
-What Prometheus would have scraped on a made-up day, in the form of promtool's unit tests.
+It also makes the scrapes of Prometheus on a simulated day, in the form of promtool's unit tests.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ LONGEST_DRAIN = 300
 TOLERANCE = 0.2
 LEAST_BACKLOG = 10
 AFTER = timedelta(seconds=20)
-"""The time from the end of a minute to the question."""
+"""Sets the time from the end of a minute to the question."""
 
 
 @dataclass
 class Score:
-    """Of one day. `drains`: predicted and true minutes of the hourly answers about what emptied within five hours."""
+    """Scores one day. `drains` has predicted and true minutes of the hourly answers about queues that emptied within
+    five hours."""
 
     right: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
@@ -34,19 +36,19 @@ class Score:
 
     @property
     def share_of_drains(self) -> float | None:
-        """Answers within a fifth of the truth."""
+        """Returns the share of answers within a fifth of the truth."""
         if not self.drains:
             return None
         return sum(is_close(said, true) for _, said, true in self.drains) / len(self.drains)
 
 
 def is_close(said: float | None, true: int) -> bool:
-    """Within a fifth of the truth; minutes are whole, so half a minute does not count."""
+    """Returns whether it is within a fifth of the truth. Minutes are whole, so half a minute does not count."""
     return said is not None and abs(said - true) <= max(TOLERANCE * true, 1)
 
 
 def naive(minutes: list[Minute], _facts: Facts, now: datetime) -> Verdict:
-    """What many dashboards do: the rates of ten minutes, and their sign."""
+    """Does what many dashboards do: uses the sign of the rates of ten minutes."""
     recent = [row for row in minutes if row.starts_at >= now - 10 * MINUTE - AFTER]
     visible = (recent[-1].visible or 0) if recent else 0
     arrivals = sum(row.sent for row in recent) / 10
@@ -68,7 +70,7 @@ def naive_drain(minutes: list[Minute], now: datetime) -> float | None:
 
 
 def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_naive: bool = False) -> Score:
-    """The score of a day. `minutes`: what a verdict sees."""
+    """Returns the score of a day. `minutes` are the input of a verdict."""
     found = Score()
     for minute in range(minutes // 2, scenario.plan.minutes, every):
         hourly = minute % 60 == 0
@@ -93,7 +95,7 @@ def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_n
 
 
 def answer(day: Day, minute: int, facts: Facts, now: datetime, minutes: int) -> Verdict:
-    """As the service gives it: of two hours, and where that may not do, of 25."""
+    """Answers as the service does: from two hours, and from 25 if two are not enough."""
     verdict = judge(day.until(minute, minutes), facts, now)
     return judge(day.until(minute, 1500), facts, now) if is_asking_for_more(verdict) else verdict
 
@@ -135,15 +137,15 @@ if __name__ == "__main__":
 
 SCRAPE_SECONDS = 15
 FOLDED_SECONDS = 10
-"""Stored counts are as old as this at most: QUEUE_METRICS_INTERVAL_MS."""
+"""Stored counts are at most this old: QUEUE_METRICS_INTERVAL_MS."""
 READ_SECONDS = 10
-"""Verdicts that are shown are as old as this at most: FRESH_SECONDS."""
+"""Shown verdicts are at most this old: FRESH_SECONDS."""
 
 
 def verdicts_of(
     day: Day, facts: Facts, start: int, end: int, every: int = SCRAPE_SECONDS
 ) -> Iterator[Verdict]:
-    """The verdict that each scrape shows, from second `start` to `end` of the day: the oldest that is possible."""
+    """Yields the oldest possible verdict that each scrape shows, from second `start` to `end` of the day."""
     for second in range(start, end, every):
         judged = second - READ_SECONDS
         stored = (judged - FOLDED_SECONDS) // 5 * 5
@@ -153,7 +155,7 @@ def verdicts_of(
 
 
 def series_of(queue: str, verdicts: list[Verdict]) -> list[dict[str, str]]:
-    """The series of /metrics that the alerts on queues need."""
+    """Returns the series of /metrics that the alerts on queues need."""
     found = {
         verdict_series(queue, kind): ["1" if verdict.kind is kind else "_" for verdict in verdicts]
         for kind in Kind
@@ -178,6 +180,6 @@ def run_lengths(values: list[str]) -> Iterator[tuple[str, int]]:
 
 
 def shorten(run: tuple[str, int]) -> str:
-    """promtool's short form: `1x3` is four samples."""
+    """Returns promtool's short form: `1x3` is four samples."""
     value, length = run
     return f"{value}x{length}" if value == "_" else f"{value}x{length - 1}"

@@ -1,8 +1,8 @@
-"""A queue and its consumers, five seconds a step: the minutes that a service would store, and the truth.
+"""Simulates a queue and its consumers in steps of five seconds: the minutes that a service would store, and the truth.
 
-Each consumer takes one message at a time, and handling ends with the same probability in each step (exponential
-times). Arrivals are Poisson. A consumer that stops leaves its messages in flight until the visibility timeout; a bad
-message is never done, and comes again until it has been received `max_receives` times.
+Each consumer takes one message at a time, and handling ends with the same probability in each step (exponential times).
+Arrivals are Poisson. A consumer that stops leaves its messages in flight until the visibility timeout. A bad message is
+never done, and comes again until it has been received `max_receives` times.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass
 class Plan:
-    """How a queue is used. Functions of the minute of the day: arrivals a minute, consumers, seconds for a message.
+    """Describes how a queue is used. The functions of the minute of the day are arrivals a minute, consumers, and
+    seconds for a message.
 
-    `bad_share`: of the messages that never succeed. `consumers` is also told how many messages wait.
-    `partial_seconds`: how often the row of the present minute is kept, 0 for not.
+    `bad_share` is the share of messages that never succeed. `consumers` also gets the number of waiting messages.
+    `partial_seconds` is the interval at which the row of the present minute is kept, or 0.
     """
 
     arrivals: Callable[[float], float]
@@ -42,26 +43,26 @@ class Plan:
 
 @dataclass
 class Day:
-    """The stored rows, and the messages there at the end of each minute."""
+    """Holds the stored rows, and the messages at the end of each minute."""
 
     minutes: list[Minute] = field(default_factory=list)
     visible: list[int] = field(default_factory=list)
     partial: dict[int, Minute] = field(default_factory=dict)
-    """By second of the day: the row of the minute that is not over."""
+    """Maps a second of the day to the row of the present minute."""
 
     def at_second(self, second: int, minutes: int = 120) -> list[Minute]:
-        """The rows that are stored at this second, with the minute that is not over as far as it was known."""
+        """Returns the rows that are stored at this second, with the known part of the present minute."""
         rows = self.until(second // 60, minutes)
         known = self.partial.get(second)
         return [*rows, known] if known and second % 60 else rows
 
     def until(self, minute: int, minutes: int = 120) -> list[Minute]:
-        """The rows of the last minutes up to the end of this one."""
+        """Returns the rows of the last minutes up to the end of this one."""
         first, end = START + (minute - minutes) * MINUTE, START + minute * MINUTE
         return [row for row in self.minutes if first <= row.starts_at < end]
 
     def empty_after(self, minute: int, few: int = 10) -> int | None:
-        """The minutes until fewer than `few` messages wait; None: never on that day."""
+        """Returns the minutes until fewer than `few` messages wait, or None if that never happens on that day."""
         for index in range(minute, len(self.visible)):
             if self.visible[index] < few:
                 return index + 1 - minute
@@ -70,7 +71,7 @@ class Day:
 
 @dataclass
 class Returning:
-    """Messages that become visible at a step: `bad` ones by how often they were received."""
+    """Holds messages that become visible at a step. `bad` ones are by their number of receives."""
 
     at: int
     good: int = 0
@@ -78,7 +79,7 @@ class Returning:
 
 
 def poisson(rng: random.Random, mean: float) -> int:
-    """A number of independent arrivals."""
+    """Returns a number of independent arrivals."""
     if mean > 50:
         return max(0, round(rng.gauss(mean, math.sqrt(mean))))
     limit, product, count = math.exp(-mean), rng.random(), 0
@@ -89,7 +90,7 @@ def poisson(rng: random.Random, mean: float) -> int:
 
 
 def binomial(rng: random.Random, n: int, share: float) -> int:
-    """How many of n happen."""
+    """Returns how many of n happen."""
     if n > 60:
         spread = math.sqrt(n * share * (1 - share))
         return min(n, max(0, round(rng.gauss(n * share, spread))))
@@ -97,7 +98,7 @@ def binomial(rng: random.Random, n: int, share: float) -> int:
 
 
 def simulate(plan: Plan, seed: int = 1) -> Day:
-    """The day of a queue."""
+    """Simulates the day of a queue."""
     return Simulation(plan, random.Random(seed)).run()
 
 
@@ -145,7 +146,7 @@ class Simulation:
         return START + timedelta(seconds=self.step * STEP_SECONDS)
 
     def _oldest(self, total: int) -> datetime | None:
-        """As if messages were done in the order in which they came; bad ones stay."""
+        """Returns the oldest message, as if messages were done in the order of arrival. Bad ones stay."""
         if not total:
             return None
         while len(self.entered) > 1 and self.entered_count - self.entered[0][1] >= total:
@@ -166,7 +167,7 @@ class Simulation:
             self.entered_count += came
             self.bad_entered.extend([self.step] * bad)
         consumers = plan.consumers(minute, self._visible())
-        if consumers < self.in_flight:  # some stopped; what they had comes again
+        if consumers < self.in_flight:  # Some consumers stopped, and their messages come again.
             lost = self.in_flight - consumers
             self.in_flight -= lost
             self.hidden += lost
@@ -175,10 +176,10 @@ class Simulation:
         self.step += 1
 
     def _work(self, consumers: int, counts: dict[str, int]) -> None:
-        """What consumers take and finish in a step: as many as they can handle, or as there are."""
+        """Lets consumers take and finish messages in a step: as many as they can handle, or as there are."""
         work = self.in_flight + self.good
         handled = STEP_SECONDS / self.plan.handling_seconds(self.step * STEP_SECONDS / 60)
-        # Where consumers keep up, those in hand at the end are what came in the time that one takes.
+        # If consumers keep up, they hold at the end the messages that arrived in the time of one message.
         resting = poisson(
             self.rng, self.plan.arrivals(self.step * STEP_SECONDS / 60) / 60 * STEP_SECONDS / handled
         )

@@ -1,4 +1,4 @@
-"""Effects of one queue, and a database that answers them."""
+"""Provides effects of one queue, and a database that answers them."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -35,7 +35,7 @@ HEADER = ReceivedRow(None, 0, *[cast("Any", None)] * 14)
 
 
 class Queue:
-    """Answers receives with messages 1, 2, 3, … as long as there are any. `body`: of each of them."""
+    """Answers receives with messages 1, 2, 3, … until none is left. `body` is the body of each."""
 
     def __init__(self, stored: int, body: str | None = None) -> None:
         self.stored = stored
@@ -56,15 +56,15 @@ class Queue:
 
 
 def bodies(rows: Sequence[Row]) -> list[str]:
-    """Of the messages of a receive, whose rows begin with a header."""
+    """Returns bodies of the messages of a receive, whose rows begin with a header."""
     return [row.body for row in cast("Sequence[ReceivedRow]", rows)[1:]]
 
 
 def stored(_: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-    """A database that stores whatever is sent."""
+    """Returns a database that stores every message."""
     return [(n + 1, n, None, None, None, None) for n in range(len(arguments[3]))]
 
 
 async def empty(batcher: Batcher, arn: str) -> None:
-    """A receive that finds nothing: so the queue is not unknown."""
+    """Makes a receive that finds nothing, so the queue is known."""
     assert len(await batcher.submit(take(1, arn))) == 1

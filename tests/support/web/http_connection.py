@@ -28,7 +28,8 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 class Transport(asyncio.Transport):
     """Represents a client's connection: the bytes written to it, and whether the server has ended or closed its side.
 
-    `lingering`: the protocol that reads on once it has ended; it ignores the bytes that `say` gives to the former one.
+    `lingering` is the protocol that continues reading after the end. It ignores the bytes that `say` gives to the
+    former one.
     """
 
     def __init__(self, address: str = "127.0.0.1") -> None:

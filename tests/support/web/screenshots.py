@@ -25,11 +25,11 @@ from tests.support.wait import wait_until
 
 SIZE: Final[ViewportSize] = {"width": 1280, "height": 800}
 LARGEST_BYTES: Final = 600_000
-"""Of all pictures together."""
+"""Limits all pictures together."""
 
 
 class Picture(NamedTuple):
-    """A file's name, the page below /console, and the theme."""
+    """Describes a file's name, the page below /console, and the theme."""
 
     name: str
     path: str
@@ -70,7 +70,7 @@ select 3600, queue_id, at, at + interval '1 hour', sent, sent, 0, sent - sent % 
     sent * 700000
 from hours
 """
-"""A month of a queue, as the metrics job stores it: more by day than by night."""
+"""Fills a month of a queue as the metrics job stores it, with more by day than by night."""
 
 MINUTES: Final = """
 insert into queue.minute (queue_id, starts_at, sent, received, deleted, visible, in_flight, delayed, oldest_at,
@@ -84,7 +84,7 @@ cross join lateral (
     select date_trunc('minute', now()) - n * interval '1 minute' as at,
         (rate * (1 + 0.3 * sin(n / 9.0)) + n * 7919 % 5)::int as sent) m
 """
-"""More than an hour of queues that are worked off, as the service keeps it."""
+"""Fills more than an hour of queues that are processed, as the service keeps it."""
 STALLED: Final = """
 update queue.minute m
 set sent = 3, received = 0, deleted = 0, in_flight = 0, visible = 3 * (13 - f.n), oldest_at = f.since,
@@ -95,14 +95,14 @@ from (
     from queue.queues q, generate_series(1, 12) n where q.name = 'mails') f
 where m.queue_id = f.queue_id and m.starts_at = f.at
 """
-"""The consumers of the mails have ended."""
+"""Ends the consumers of the mails."""
 MAPPINGS: Final = """
 update queue.event_source_mapping set last_result = 'OK',
     mapping_id = case queue_arn when 'arn:aws:sqs:us-east-1:000000000000:thumbnails'
         then '00000000-0000-4000-8000-000000000001' else mapping_id end,
     invocations = 12480, failed_invocations = case when function_arn like '%imports%' then 12 else 0 end
 """
-"""What mappings look like that have worked for a while."""
+"""Shows mappings that have worked for a while."""
 
 
 class Installation:
@@ -157,7 +157,7 @@ class Installation:
 
 
 def typical(there: Installation) -> None:
-    """Orders are worked off, news go out, a report is due at night."""
+    """Fills an installation: orders are processed, news are sent, and a report is due at night."""
     for name in ("orders-dead", "mails", "invoices", "thumbnails", "reports", "imports.fifo"):
         there.http.post("/v1/queues", json={"name": name}).raise_for_status()
     orders = there.queue("orders", "orders-dead")
@@ -200,7 +200,7 @@ def typical(there: Installation) -> None:
 
 
 def trouble(there: Installation) -> None:
-    """Handlers fail in three ways, and one message is sent back to see whether it is done now."""
+    """Lets handlers fail in three ways, and sends one message back to see whether it succeeds now."""
     typical(there)
     orders = there.queue("orders", "orders-dead")
     failing = [{"order": n, "error": "payment timed out", "customer": f"c{n}"} for n in range(26)]
@@ -261,14 +261,14 @@ def take(browser: Browser, there: Installation, pictures: tuple[Picture, ...], f
         context = browser.new_context(viewport=SIZE, color_scheme=picture.theme)
         page = context.new_page()
         page.goto(f"{there.url}/console{picture.path}")
-        # Playwright itself writes PNG and JPEG only; WebP is half as large.
+        # Playwright itself writes only PNG and JPEG. WebP is half as large.
         shot = context.new_cdp_session(page).send("Page.captureScreenshot", {"format": "webp", "quality": 82})
         (folder / f"{picture.name}.webp").write_bytes(b64decode(shot["data"]))
         context.close()
 
 
 def main() -> None:
-    """Writes the pictures. Raises SystemExit when they are too large for the repository."""
+    """Writes the pictures. Raises SystemExit if they are too large for the repository."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.webp"):

@@ -18,7 +18,8 @@ HandlerT = TypeVar("HandlerT", bound=Handler)
 
 
 class Screen(NamedTuple):
-    """A page, or an act of a form. `title`: of the page, unless it has another. `position`: None if not in the bar."""
+    """Represents a page, or an act of a form. `title` is its default title. Without a `position` it is not in the
+    bar."""
 
     method: str
     path: str
