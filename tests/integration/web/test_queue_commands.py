@@ -376,7 +376,7 @@ def test_with_keys(
             assert main(["queues"]) == 1
             assert "PENSTOCK_TOKEN is not set; `penstock keys create --bearer`" in capsys.readouterr().err
             assert main(["export"]) == 1
-            assert "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY have no key" in capsys.readouterr().err
+            assert "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set" in capsys.readouterr().err
             monkeypatch.setenv("PENSTOCK_TOKEN", token)
             assert main(["queues"]) == 0
             there = ["--endpoint", service.url]
