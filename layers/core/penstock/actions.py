@@ -55,7 +55,7 @@ if TYPE_CHECKING:  # mypy checks that a row's functions exist, and that they tak
     import penstock.sns.mobile.platform_applications
     import penstock.sns.mobile.platform_endpoints
     import penstock.sns.permissions
-    import penstock.sns.publish
+    import penstock.sns.publishing.publish
     import penstock.sns.sms.sandbox
     import penstock.sns.sms.settings
     import penstock.sns.subscriptions
@@ -191,10 +191,10 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
            resources.use_subscription),
     Action("sns", "SetSubscriptionAttributes", sns.SetSubscriptionAttributesRequest, None,
            penstock.sns.subscriptions.set_subscription_attributes, resources.use_subscription),
-    Action("sns", "Publish", sns.PublishRequest, sns.PublishResult, penstock.sns.publish.publish,
+    Action("sns", "Publish", sns.PublishRequest, sns.PublishResult, penstock.sns.publishing.publish.publish,
            resources.use_publication_target),
-    Action("sns", "PublishBatch", sns.PublishBatchRequest, sns.PublishBatchResult, penstock.sns.publish.publish_batch,
-           resources.use_topic),
+    Action("sns", "PublishBatch", sns.PublishBatchRequest, sns.PublishBatchResult,
+           penstock.sns.publishing.publish.publish_batch, resources.use_topic),
     Action("sns", "AddPermission", sns.AddPermissionRequest, None, penstock.sns.permissions.add_permission,
            resources.use_topic),
     Action("sns", "RemovePermission", sns.RemovePermissionRequest, None, penstock.sns.permissions.remove_permission,

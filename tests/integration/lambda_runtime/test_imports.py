@@ -72,7 +72,7 @@ def test_a_function_of_an_action_has_no_other_operations(modules: dict[str, set[
             & found
         ), name
         if service == "sqs":
-            others = ("penstock.sns.subscriptions", "penstock.sns.publish", "penstock.sns.topics")
+            others = ("penstock.sns.subscriptions", "penstock.sns.publishing.publish", "penstock.sns.topics")
             assert not [
                 m
                 for m in found

@@ -15,8 +15,8 @@ import pytest
 
 from penstock.postgres.statements.firing import CLAIM_SCHEDULE_RETRIES
 from penstock.postgres.statements.schedules import DROP_SCHEDULE
-from penstock.postgres.statements.subscriptions import ADD_SUBSCRIPTION
-from penstock.postgres.statements.topics import CREATE_TOPIC
+from penstock.postgres.statements.sns.subscriptions import ADD_SUBSCRIPTION
+from penstock.postgres.statements.sns.topics import CREATE_TOPIC
 from tests.integration.scheduler.conftest import Fire
 from tests.support.schedules.rows import ACCOUNT, REGION, Hour, call, pass_time, put, read, runs, value
 from tests.support.sns_signatures import verify

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from types import NoneType, UnionType
@@ -13,7 +12,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from penstock.effects import BatchStatement, Statement
-from penstock.postgres import statements
+from penstock.postgres.function_settings import list_statement_modules
 from tests.support.sql.calls import Connection
 
 PYTHON_TYPES: dict[str, type] = {
@@ -61,9 +60,9 @@ class Function(NamedTuple):
 def all_statements() -> list[tuple[str, Statement[Any]]]:
     """Returns every statement of every module, with its name there."""
     found = []
-    for module in pkgutil.iter_modules(statements.__path__, f"{statements.__name__}."):
-        names = vars(importlib.import_module(module.name))
-        found += [(f"{module.name}.{name}", v) for name, v in names.items() if isinstance(v, Statement)]
+    for module in list_statement_modules():
+        names = vars(importlib.import_module(module))
+        found += [(f"{module}.{name}", v) for name, v in names.items() if isinstance(v, Statement)]
     return found
 
 

@@ -201,8 +201,8 @@ _LIST = """
 import importlib, json, pkgutil, re, sys
 from penstock.effects import Statement
 from penstock.postgres import statements
-names = [m.name for m in pkgutil.iter_modules(statements.__path__)]
-modules = [importlib.import_module(f"{statements.__name__}.{name}") for name in names]
+names = [m.name for m in pkgutil.walk_packages(statements.__path__, f"{statements.__name__}.")]
+modules = [importlib.import_module(name) for name in names]
 every = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Statement)}.values()
 calls = [re.sub("[$][0-9]+", "null", s.text) for s in every]
 sys.stdout.write(json.dumps(calls))

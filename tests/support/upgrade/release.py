@@ -72,7 +72,7 @@ def make_next(folder: Path, previous: Path) -> Path:
     for path in (folder / "sql/functions").rglob("queue.change_topic.sql"):
         path.with_name("queue.set_topic.sql").write_text(_renamed(path))
         path.unlink()
-    statements = folder / "layers/core/penstock/postgres/statements/topics.py"
+    statements = folder / "layers/core/penstock/postgres/statements/sns/topics.py"
     statements.write_text(_renamed(statements))
     (folder / "sql/former").mkdir(exist_ok=True)
     (folder / "sql/former/queue.change_topic.sql").write_text(_FORMER)

@@ -14,7 +14,7 @@ import msgspec
 from penstock.effects import BatchCall, Call, Operation
 from penstock.errors import AccessDenied
 from penstock.postgres.statements.access import READ_POLICIES, ResourceEntry
-from penstock.postgres.statements.subscriptions import SUBSCRIPTIONS_OF_QUEUE
+from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE
 from penstock.settings import Settings
 
 from .policy.evaluation import Decision, evaluate

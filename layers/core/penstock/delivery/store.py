@@ -16,7 +16,7 @@ from penstock.postgres.statements.deliveries import (
     SETTLE_DELIVERIES,
     SettledDeliveriesRow,
 )
-from penstock.postgres.statements.outgoing import HAND_OVER_OUTGOING
+from penstock.postgres.statements.sns.outgoing import HAND_OVER_OUTGOING
 from penstock.trace_context import TraceContext, parse_trace_header
 
 from .delivery import Delivery, read_delivery

@@ -9,8 +9,8 @@ from penstock.access.quotas import check_quota
 from penstock.context import Context
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.outgoing import LIST_OUTGOING, OutgoingRow
-from penstock.postgres.statements.phone_numbers import OPT_OUT
+from penstock.postgres.statements.sns.outgoing import LIST_OUTGOING, OutgoingRow
+from penstock.postgres.statements.sns.phone_numbers import OPT_OUT
 
 
 class OutgoingMessageDescription(msgspec.Struct, kw_only=True, omit_defaults=True):

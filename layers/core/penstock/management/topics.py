@@ -9,10 +9,10 @@ from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn as queue_arn_of
 from penstock.effects import Operation
-from penstock.sns import publish as publishing
 from penstock.sns import subscriptions as subscribing
 from penstock.sns import topics
 from penstock.sns import types as sns
+from penstock.sns.publishing import publish as publishing
 from penstock.sqs import validation
 
 from .messages.conversion import format_compact, to_attribute

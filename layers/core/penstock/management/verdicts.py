@@ -7,7 +7,7 @@ from typing import Final
 
 from penstock.effects import Call, Compute, Operation
 from penstock.postgres.database import Database
-from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
+from penstock.postgres.statements.metrics import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
 from penstock.postgres.statements.queues import LIST_QUEUES
 from penstock.settings import Settings
 from penstock.verdicts import Facts, Gauges, Kind, Minute, Verdict, is_asking_for_more, judge

@@ -7,7 +7,6 @@ inline them.
 
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Final
 
 import psycopg
@@ -24,12 +23,19 @@ where p.pronamespace = 'queue'::regnamespace and p.proname = any (%s) and l.lann
 _SET: Final = " ".join(f"set {name} = {value}" for name, value in PLANNER_SETTINGS.items())
 
 
+def list_statement_modules() -> list[str]:
+    """Returns the names of the modules of statements, also of those in subfolders."""
+    folder = Path(*statements.__path__)
+    files = (file.relative_to(folder).with_suffix("") for file in folder.rglob("*.py"))
+    return sorted(".".join((statements.__name__, *file.parts)) for file in files if file.name != "__init__")
+
+
 def list_called_functions(directory: Path) -> list[str]:
     """The names of the functions that the service or applications call, without the schema's. `directory`: sql/."""
     service = {
         each.name
-        for module in iter_modules(statements.__path__, f"{statements.__name__}.")
-        for each in vars(import_module(module.name)).values()
+        for module in list_statement_modules()
+        for each in vars(import_module(module)).values()
         if isinstance(each, Statement)
     }
     applications = {path.stem for path in (directory / "functions/api").glob("*.sql")}

@@ -13,7 +13,7 @@ from penstock.aws.arn import parse_queue_arn
 from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import parse_topic_arn
 from penstock.settings import Settings
-from penstock.sns.publish import MOST_BYTES as TOPIC_BYTES
+from penstock.sns.publishing.publish import MOST_BYTES as TOPIC_BYTES
 from penstock.sqs import validation
 
 from .errors import ValidationException

@@ -7,14 +7,14 @@ from penstock.aws.arn import is_account_id
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.topics import REPLACE_TOPIC_POLICY
+from penstock.postgres.statements.sns.topics import REPLACE_TOPIC_POLICY
 from penstock.sqs import validation
 from penstock.sqs.permissions import Policy, Statements, unwrap_single
 
 from . import errors
 from . import types as sns
 from .attributes import build_default_policy
-from .targets import read_topic_arn
+from .publishing.targets import read_topic_arn
 from .topics import describe_topic, read_stored_attributes
 
 

@@ -18,7 +18,7 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.mail_address import is_email_address
 from penstock.postgres.calls import encode_jsonb
-from penstock.postgres.statements.subscriptions import (
+from penstock.postgres.statements.sns.subscriptions import (
     ADD_SUBSCRIPTION,
     CONFIRM_SUBSCRIPTION,
     DESCRIBE_SUBSCRIPTION,
@@ -36,8 +36,8 @@ from . import envelopes, errors, paging
 from . import types as sns
 from .delivery_policy import compute_effective_policy, show_policy
 from .mobile.platform_endpoints import check_platform_endpoint
+from .publishing.targets import read_topic_arn
 from .sms.phone_numbers import is_phone_number
-from .targets import read_topic_arn
 from .topics import LARGE_MESSAGES, describe_topic
 
 PAGE = 100

@@ -10,7 +10,7 @@ from penstock.aws.sns_arn import TopicArn, is_topic_name
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.calls import encode_jsonb
-from penstock.postgres.statements.topics import (
+from penstock.postgres.statements.sns.topics import (
     CHANGE_TOPIC,
     CREATE_TOPIC,
     DESCRIBE_TOPIC,
@@ -25,7 +25,7 @@ from penstock.sqs.validation import encode_text
 from . import attributes as topic_attributes
 from . import errors, paging
 from . import types as sns
-from .targets import read_topic_arn
+from .publishing.targets import read_topic_arn
 
 PAGE = 100
 

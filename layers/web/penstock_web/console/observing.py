@@ -15,7 +15,7 @@ from penstock.management.verdicts import (
     find_span_before,
     group_by_queue,
 )
-from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
+from penstock.postgres.statements.metrics import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
 from penstock.verdicts import TARGET_LAG_SECONDS, Minute, Verdict
 from penstock.verdicts.series import MINUTE, SETTLE
 

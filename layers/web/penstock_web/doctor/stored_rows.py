@@ -12,7 +12,7 @@ from penstock.access.deliveries import allows_delivery
 from penstock.access.encryption_key import list_keys_at_rest
 from penstock.postgres.database import Database
 from penstock.postgres.statements.installation import CHECK_SERVER, FIND_PROBLEMS, JUMP_IDS
-from penstock.postgres.statements.subscriptions import (
+from penstock.postgres.statements.sns.subscriptions import (
     DROP_SUBSCRIPTION,
     FOREIGN_SUBSCRIPTIONS,
     REFUSE_DEAD_LETTER_QUEUE,

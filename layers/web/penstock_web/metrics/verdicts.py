@@ -14,7 +14,7 @@ from penstock.management.verdicts import (
     group_by_queue,
     split_parts,
 )
-from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
+from penstock.postgres.statements.metrics import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
 from penstock.verdicts import TARGET_LAG_SECONDS, Verdict
 from penstock_web.database.calls import ExecuteStatement
 

@@ -24,7 +24,7 @@ from penstock.management.verdicts import (
     split_parts,
 )
 from penstock.postgres.database import Database
-from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
+from penstock.postgres.statements.metrics import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
 from penstock.settings import Settings
 from penstock.verdicts import Kind, Verdict
 from penstock.verdicts.series import Series, build_series

@@ -24,7 +24,7 @@ from penstock.postgres.statements.messages import (
     SentRow,
     VisibilityEntry,
 )
-from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishedRow
+from penstock.postgres.statements.sns.topics import PUBLISH_MESSAGES, PublishedRow
 from penstock.reports import (
     Deleted,
     EventPublished,

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.postgres.statements.installation import STORE_MEASUREMENTS, STORE_MINUTES
-from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
+from penstock.postgres.statements.metrics import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
 from penstock.verdicts import Minute
 from tests.support.sql.calls import (
     Connection,

@@ -9,9 +9,9 @@ import msgspec
 import psycopg
 import pytest
 
-from penstock.postgres.statements.subscriptions import ADD_SUBSCRIPTION
-from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishEntry
-from penstock.sns.publications import Publication
+from penstock.postgres.statements.sns.subscriptions import ADD_SUBSCRIPTION
+from penstock.postgres.statements.sns.topics import PUBLISH_MESSAGES, PublishEntry
+from penstock.sns.publishing.publications import Publication
 from tests.support.sql.calls import Connection, Counts, bodies, call, call_batch, counts, create, receive
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:t"

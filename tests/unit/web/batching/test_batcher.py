@@ -20,7 +20,7 @@ from penstock.postgres.statements.messages import (
     ReceiptHandle,
     SendEntry,
 )
-from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishEntry
+from penstock.postgres.statements.sns.topics import PUBLISH_MESSAGES, PublishEntry
 from penstock.resolved_queue import ResolvedQueue
 from penstock_web.batching import batcher as batcher_module
 from penstock_web.batching.batcher import Batcher

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from penstock.postgres.statements.minutes import VerdictFactsRow
+from penstock.postgres.statements.metrics import VerdictFactsRow
 from penstock.verdicts import Cause, Emptying, Facts, Kind, Minute, Verdict
 from penstock.verdicts.series import build_series
 from penstock_web.report.advice import BY_CAUSE, BY_KIND, advice_on

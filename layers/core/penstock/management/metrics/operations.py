@@ -11,8 +11,7 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Operation
 from penstock.management.verdicts import read_verdicts
-from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS
-from penstock.postgres.statements.minutes import READ_MINUTES, READ_VERDICT_FACTS
+from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS, READ_MINUTES, READ_VERDICT_FACTS
 from penstock.sqs import queues, validation
 
 from .types import LagPage, QueueMetrics, QueueMinutes

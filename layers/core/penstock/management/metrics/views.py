@@ -7,8 +7,7 @@ from typing import Final, overload
 import msgspec
 from msgspec import UNSET, structs
 
-from penstock.postgres.statements.metrics import LagRow, MetricsRow
-from penstock.postgres.statements.minutes import MinuteRow
+from penstock.postgres.statements.metrics import LagRow, MetricsRow, MinuteRow
 from penstock.verdicts import Verdict
 
 from .types import (

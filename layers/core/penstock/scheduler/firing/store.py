@@ -26,7 +26,7 @@ from penstock.postgres.statements.firing import (
     ClaimedScheduleRow,
     NextScheduleRow,
 )
-from penstock.sns.publications import TopicCache
+from penstock.sns.publishing.publications import TopicCache
 from penstock.trace_context import Tracer
 
 from .plan import Plan, plan

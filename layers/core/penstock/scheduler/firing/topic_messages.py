@@ -13,8 +13,8 @@ from penstock.environment import Environment
 from penstock.http import HttpRequest
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
-from penstock.sns.outgoing_message import DEFAULT_TEXT, OutgoingMessage
-from penstock.sns.publications import TopicCache, encode_publication, make_contents
+from penstock.sns.publishing.outgoing_message import DEFAULT_TEXT, OutgoingMessage
+from penstock.sns.publishing.publications import TopicCache, encode_publication, make_contents
 
 _json = msgspec.json.Encoder()
 

@@ -19,7 +19,7 @@ from penstock.aws.sns_arn import (
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.calls import encode_jsonb
-from penstock.postgres.statements.mobile import (
+from penstock.postgres.statements.sns.mobile import (
     CREATE_PLATFORM_APPLICATION,
     DESCRIBE_PLATFORM_APPLICATION,
     DROP_PLATFORM_APPLICATION,
@@ -28,7 +28,7 @@ from penstock.postgres.statements.mobile import (
 )
 from penstock.sns import errors, paging
 from penstock.sns import types as sns
-from penstock.sns.targets import read_application_arn
+from penstock.sns.publishing.targets import read_application_arn
 from penstock.sqs.validation import encode_text
 
 PAGE = 100

@@ -15,7 +15,7 @@ from penstock.aws.sns_arn import is_subscription_id, parse_endpoint_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.calls import encode_jsonb
-from penstock.postgres.statements.mobile import (
+from penstock.postgres.statements.sns.mobile import (
     CREATE_PLATFORM_ENDPOINT,
     DESCRIBE_PLATFORM_ENDPOINT,
     DROP_PLATFORM_ENDPOINT,
@@ -24,7 +24,7 @@ from penstock.postgres.statements.mobile import (
 )
 from penstock.sns import errors, paging
 from penstock.sns import types as sns
-from penstock.sns.targets import read_application_arn, read_endpoint_arn
+from penstock.sns.publishing.targets import read_application_arn, read_endpoint_arn
 from penstock.sqs.validation import encode_text
 
 from .platform_applications import (

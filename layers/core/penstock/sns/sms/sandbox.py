@@ -10,7 +10,7 @@ import secrets
 from penstock.access.quotas import TOO_MANY_DELIVERIES, explain_deliveries_quota
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.phone_numbers import (
+from penstock.postgres.statements.sns.phone_numbers import (
     ADD_SANDBOX_NUMBER,
     DROP_SANDBOX_NUMBER,
     LIST_SANDBOX_NUMBERS,

@@ -13,7 +13,7 @@ import msgspec
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.calls import encode_jsonb
-from penstock.postgres.statements.phone_numbers import (
+from penstock.postgres.statements.sns.phone_numbers import (
     IS_OPTED_OUT,
     LIST_OPTED_OUT,
     OPT_IN,

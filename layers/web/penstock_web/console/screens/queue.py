@@ -27,9 +27,8 @@ from penstock.management.queues import (
 )
 from penstock.management.rights import require, require_on_queue
 from penstock.management.verdicts import group_by_queue
-from penstock.postgres.statements.metrics import READ_QUEUE_HISTORY
-from penstock.postgres.statements.minutes import READ_MINUTES
-from penstock.postgres.statements.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
+from penstock.postgres.statements.metrics import READ_MINUTES, READ_QUEUE_HISTORY
+from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
 from penstock_web.console.charts import Chart, History, build_charts, build_history
 from penstock_web.console.observing import Observed, observe
 from penstock_web.console.page import CurrentPage, Page

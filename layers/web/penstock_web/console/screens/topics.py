@@ -10,16 +10,16 @@ from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.management.rights import require, require_on_topic
-from penstock.postgres.statements.topics import (
+from penstock.postgres.statements.sns.topics import (
     DESCRIBE_TOPIC,
     READ_TOPIC_PAGE,
     READ_TOPIC_SUBSCRIPTIONS,
     TopicRow,
     TopicSubscriptionRow,
 )
-from penstock.sns import publish as publishing
 from penstock.sns.filter_policy import facts
-from penstock.sns.publications import encode_body_facts
+from penstock.sns.publishing import publish as publishing
+from penstock.sns.publishing.publications import encode_body_facts
 from penstock.sns.types import MessageAttributeValue as TopicAttribute
 from penstock.sns.types import PublishRequest
 from penstock.sqs.types import MessageAttributeValue

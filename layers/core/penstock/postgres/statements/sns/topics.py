@@ -72,7 +72,7 @@ UNTAG_TOPIC = Statement("queue.untag_topic", ("text", "text[]"), TopicErrorRow)
 
 
 class PublishEntry(NamedTuple):
-    """A message to publish, as JSON in UTF-8: `sns.publications.Publication`."""
+    """A message to publish, as JSON in UTF-8: `sns.publishing.publications.Publication`."""
 
     publication: bytes
 

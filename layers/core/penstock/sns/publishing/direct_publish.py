@@ -12,9 +12,9 @@ import msgspec
 from penstock.access.quotas import TOO_MANY_DELIVERIES, explain_deliveries_quota
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.outgoing import SEND_OUTGOING
+from penstock.postgres.statements.sns.outgoing import SEND_OUTGOING
+from penstock.sns import errors
 
-from . import errors
 from .message_checks import make_length_error
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .targets import Recipient

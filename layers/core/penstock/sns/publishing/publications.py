@@ -13,12 +13,12 @@ import msgspec
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Operation, compute
-from penstock.postgres.statements.topics import PublishEntry
+from penstock.postgres.statements.sns.topics import PublishEntry
+from penstock.sns import notification
+from penstock.sns.envelopes import build_signing_context
+from penstock.sns.filter_policy.facts import attribute_facts, find_body_facts
 from penstock.sqs.types import MessageAttributeValue
 
-from . import notification
-from .envelopes import build_signing_context
-from .filter_policy.facts import attribute_facts, find_body_facts
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 
 MOST_TOPICS = 4096

@@ -11,11 +11,11 @@ from penstock import errors as sqs_errors
 from penstock.aws.message_id import as_text, make_message_id
 from penstock.aws.sns_arn import PLATFORMS, TopicArn
 from penstock.effects import Operation, compute
+from penstock.sns import errors
+from penstock.sns import types as sns
 from penstock.sqs import digests, validation
 from penstock.sqs.types import MessageAttributeValue
 
-from . import errors
-from . import types as sns
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .targets import Recipient
 

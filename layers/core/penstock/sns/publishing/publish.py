@@ -10,11 +10,12 @@ from penstock.access.quotas import TOO_MANY_DELIVERIES, explain_deliveries_quota
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation
-from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishedRow
+from penstock.postgres.statements.sns.topics import PUBLISH_MESSAGES, PublishedRow
 from penstock.reports import Published
+from penstock.sns import errors
+from penstock.sns import types as sns
+from penstock.sns.topics import describe_topic, read_stored_attributes
 
-from . import errors
-from . import types as sns
 from .direct_publish import send_to_recipient
 from .message_checks import (
     check_batch,
@@ -27,7 +28,6 @@ from .message_checks import (
 from .outgoing_message import OutgoingMessage
 from .publications import NO_ENVELOPE, TopicCache, encode_publications
 from .targets import Recipient, find_target, read_topic_arn
-from .topics import describe_topic, read_stored_attributes
 
 MOST_BYTES = 1_048_576  # the limit of a topic's MaximumMessageSize, which SQL compares
 TOO_LONG = "MessageTooLong"  # the code that queue.publish_messages returns

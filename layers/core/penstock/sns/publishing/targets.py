@@ -11,10 +11,9 @@ from penstock.aws.sns_arn import (
     parse_topic_arn,
 )
 from penstock.context import Context
-
-from . import errors
-from . import types as sns
-from .sms.phone_numbers import is_phone_number
+from penstock.sns import errors
+from penstock.sns import types as sns
+from penstock.sns.sms.phone_numbers import is_phone_number
 
 ArnT = TypeVar("ArnT", TopicArn, PlatformArn)
 

@@ -1,0 +1,1 @@
+"""Statements of SNS: topics, subscriptions, mobile apps, phone numbers, outgoing messages."""
