@@ -11,13 +11,14 @@ from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.routing_keys import is_pattern
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
+from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.events import BIND, LIST_BINDINGS, MATCH_EVENT, UNBIND, BindingRow, BoundRow
 from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sns.subscriptions import is_url
 from penstock.sqs import handles
 
 from .errors import SubscriptionNotFound
-from .events import _encode, check_routing_key
+from .events import check_routing_key
 
 
 class NewSubscription(msgspec.Struct, forbid_unknown_fields=True):
@@ -72,7 +73,7 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation
             raise errors.InvalidParameterValue("body: endpoint must be a URL of http or https")
         if not endpoint.startswith(f"{protocol}://"):
             raise errors.InvalidParameterValue(f"body: protocol is {protocol}, but endpoint begins otherwise")
-    policy = None if new.filter_policy is None else _encode(new.filter_policy).decode()
+    policy = None if new.filter_policy is None else encode_jsonb(new.filter_policy)
     compiled = filter_policy.compile_policy(policy, "MessageBody") if policy else None
     rows = yield from Call(
         BIND,

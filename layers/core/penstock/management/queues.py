@@ -10,6 +10,7 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, Woken
+from penstock.postgres.calls import decode_texts
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES, LIST_RECEIVERS
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest
@@ -79,9 +80,6 @@ class ReceiverDescription(msgspec.Struct):
     messages: int
 
 
-_texts = msgspec.json.Decoder(dict[str, str])
-
-
 def create_queue(new: NewQueue, context: Context) -> Operation[str]:
     """Creates a queue. Returns its name. Raises QueueNameExists, even if the existing queue has the same attributes."""
     fifo = new.fifo or new.name.endswith(".fifo")
@@ -140,8 +138,8 @@ def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
         oldest_msg_age_sec=queue.oldest_age_seconds,
         total_messages=queue.total_messages or 0,
         scrape_time=format_timestamp(int(time() * 1000)),
-        attributes=_texts.decode(queue.attributes),
-        tags=_texts.decode(queue.tags),
+        attributes=decode_texts(queue.attributes),
+        tags=decode_texts(queue.tags),
     )
 
 

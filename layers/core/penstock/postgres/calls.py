@@ -14,6 +14,8 @@ SMALLEST_LEASE = 10
 SHORTEST_NOTED_BYTES = 12_000  # queue.delivery_row, for a message that a receive can refuse
 
 RowT = TypeVar("RowT", bound=Row)
+_texts = msgspec.json.Decoder(dict[str, str])
+
 DatabaseEffect = Call[RowT] | BatchCall[Row, RowT] | Transact[RowT] | Receive[RowT]
 
 
@@ -76,6 +78,11 @@ def receive_call(
     if may_fail and short_bytes >= SHORTEST_NOTED_BYTES:
         return receive.statement, [*arguments, short_bytes]
     return cast("Statement[RowT]", RECEIVE_ANSWER), [*arguments, limit.max_bytes, limit.format]
+
+
+def decode_texts(value: str) -> dict[str, str]:
+    """Returns the object of a jsonb whose members are all texts."""
+    return _texts.decode(value)
 
 
 def encode_jsonb(value: Mapping[str, object]) -> str:

@@ -9,7 +9,7 @@ from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, compute
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages.pages import fit_page, limit_page_bytes
-from penstock.management.queues import _texts
+from penstock.postgres.calls import decode_texts
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 from penstock.postgres.statements.stored_messages import (
     CHANGE_VISIBILITY_BY_ID,
@@ -67,7 +67,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Ope
     if not rows:
         raise errors.QueueDoesNotExist
     (queue,) = rows
-    stored = _texts.decode(queue.attributes)
+    stored = decode_texts(queue.attributes)
     limit = stored["MaximumMessageSize"]
     if max(message.stored.size_bytes for message in outgoing) > int(limit):
         raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {limit} bytes")

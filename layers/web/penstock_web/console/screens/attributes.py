@@ -65,8 +65,8 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
         raise InvalidParameterValue("Nothing was done: another user has changed the attributes in between.")
     changed: Attributes = {one.name: one.after for one in differences}
     operation = change_queue(name, changed, page.context)
-    act = Act("sqs:SetQueueAttributes", name, {"attributes": changed})
-    await page.act(act, operation, lambda _: len(differences))
+    audited = Act("sqs:SetQueueAttributes", name, {"attributes": changed})
+    await page.act(audited, operation, lambda _: len(differences))
     return redirect(f"/console/queues/{name}?done=changed")
 
 

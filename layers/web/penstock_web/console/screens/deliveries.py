@@ -102,8 +102,8 @@ async def pause_endpoint(page: CurrentPage) -> Response:
     operation = (endpoints.pause_endpoint if wanted == "paused" else endpoints.resume_endpoint)(
         endpoint, page.context
     )
-    act = Act("penstock:PauseEndpoint", endpoint, {"status": wanted})
-    await page.act(act, operation, lambda _: 1)
+    audited = Act("penstock:PauseEndpoint", endpoint, {"status": wanted})
+    await page.act(audited, operation, lambda _: 1)
     return redirect(f"/console/deliveries?done={'paused' if wanted == 'paused' else 'resumed'}")
 
 

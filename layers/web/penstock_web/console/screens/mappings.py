@@ -52,8 +52,8 @@ async def mapping(mapping: str, page: CurrentPage) -> Response:
 async def create_mapping(page: CurrentPage) -> Response:
     """Creates a mapping."""
     new = _read_form(page)
-    act = Act("lambda:CreateEventSourceMapping", new.queue, {"function": new.function})
-    made = await page.act(act, management.create_mapping(new, page.context), lambda _: 1)
+    audited = Act("lambda:CreateEventSourceMapping", new.queue, {"function": new.function})
+    made = await page.act(audited, management.create_mapping(new, page.context), lambda _: 1)
     return redirect(f"/console/mappings/{segment(made.id)}?done=mapped")
 
 
@@ -63,17 +63,17 @@ async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
     state = page.form.get("state")
     if state not in RUNNING:
         raise InvalidParameterValue("state must be enabled or disabled.")
-    act = Act("lambda:UpdateEventSourceMapping", mapping, {"state": state})
+    audited = Act("lambda:UpdateEventSourceMapping", mapping, {"state": state})
     operation = management.change_mapping(mapping, MappingPatch(enabled=RUNNING[state]), page.context)
-    await page.act(act, operation, lambda _: 1)
+    await page.act(audited, operation, lambda _: 1)
     return redirect(f"/console/mappings/{segment(mapping)}?done={state}")
 
 
 @act("/console/mappings/{mapping}/delete", right=require("lambda:DeleteEventSourceMapping"))
 async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
     """Deletes a mapping."""
-    act = Act("lambda:DeleteEventSourceMapping", mapping)
-    await page.act(act, management.delete_mapping(mapping, page.context), lambda _: 1)
+    audited = Act("lambda:DeleteEventSourceMapping", mapping)
+    await page.act(audited, management.delete_mapping(mapping, page.context), lambda _: 1)
     return redirect("/console/mappings?done=unmapped")
 
 

@@ -136,8 +136,10 @@ async def send(name: str, page: CurrentPage) -> Response:
         message_group_id=page.form.get("group").strip() or None,
         message_deduplication_id=page.form.get("dedup").strip() or None,
     )
-    act = Act("sqs:SendMessage", name, {"copy_of": page.form.get("copy")} if page.form.get("copy") else {})
-    await page.act(act, send_message(request, page.context), lambda _: 1)
+    audited = Act(
+        "sqs:SendMessage", name, {"copy_of": page.form.get("copy")} if page.form.get("copy") else {}
+    )
+    await page.act(audited, send_message(request, page.context), lambda _: 1)
     return redirect(f"/console/queues/{name}?done=sent")
 
 

@@ -52,8 +52,8 @@ async def list_users(runner: Runner) -> list[ShownUser]:
 async def set_user(user: User, runner: Runner) -> None:
     """Create a user, or replace the policies of a user. Processes apply it within QUEUE_ACCESS_CACHE_SECONDS."""
     wanted = await runner.read(_read_policies)
-    act = Act("penstock:SetUser", user, {"policies": wanted.policies})
-    await runner.act(act, access.set_user(user, wanted.policies, runner.context), lambda _: 1)
+    audited = Act("penstock:SetUser", user, {"policies": wanted.policies})
+    await runner.act(audited, access.set_user(user, wanted.policies, runner.context), lambda _: 1)
 
 
 @routes.delete(
@@ -81,8 +81,8 @@ async def list_keys(runner: Runner) -> list[ShownKey]:
 async def create_key(runner: Runner) -> MadeKey:
     """Create a key. A user has at most two keys of one kind."""
     new = await runner.read(_read_key)
-    act = Act("penstock:CreateKey", new.user or "", {"bearer": new.bearer})
-    return await runner.act(act, access.create_key(new, runner.context), lambda _: 1)
+    audited = Act("penstock:CreateKey", new.user or "", {"bearer": new.bearer})
+    return await runner.act(audited, access.create_key(new, runner.context), lambda _: 1)
 
 
 @routes.patch(
@@ -95,10 +95,10 @@ async def create_key(runner: Runner) -> MadeKey:
 async def limit_key(key: KeyId, runner: Runner) -> None:
     """Set or remove the time when a key expires."""
     expires_at = (await runner.read(_read_expiry)).expires_at
-    act = Act(
+    audited = Act(
         "penstock:LimitKey", key, {"expires_at": None if expires_at is None else expires_at.isoformat()}
     )
-    await runner.act(act, access.limit_key(key, expires_at, runner.context), lambda _: 1)
+    await runner.act(audited, access.limit_key(key, expires_at, runner.context), lambda _: 1)
 
 
 @routes.delete(

@@ -88,5 +88,5 @@ async def change_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa
 )
 async def delete_mapping(id: MappingId, runner: Runner) -> None:  # noqa: A002
     """Delete a mapping. Invocations under way end. Messages that they leave become visible again."""
-    act = Act("lambda:DeleteEventSourceMapping", id)
-    await runner.act(act, mappings.delete_mapping(id, runner.context), lambda _: 1)
+    audited = Act("lambda:DeleteEventSourceMapping", id)
+    await runner.act(audited, mappings.delete_mapping(id, runner.context), lambda _: 1)

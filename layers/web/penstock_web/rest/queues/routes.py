@@ -79,8 +79,8 @@ async def change_queue(name: str, runner: Runner) -> QueueDescription:
     """Change the named attributes. The others stay unchanged."""
     change = await runner.read(_read_change)
     operation = queues.change_queue(name, change.attributes, runner.context)
-    act = Act("sqs:SetQueueAttributes", name, {"attributes": change.attributes})
-    return await runner.act(act, operation, lambda _: len(change.attributes))
+    audited = Act("sqs:SetQueueAttributes", name, {"attributes": change.attributes})
+    return await runner.act(audited, operation, lambda _: len(change.attributes))
 
 
 @routes.delete("/{name}", right=require_on_queue("sqs:DeleteQueue"), status=204, raises=UNKNOWN)

@@ -118,8 +118,8 @@ async def change_schedule(name: str, runner: Runner) -> ShownSchedule:
 @routes.delete("/schedules/{name}", right=require("scheduler:DeleteSchedule"), status=204)
 async def delete_schedule(name: str, runner: Runner) -> None:
     """Delete a schedule. It is no error if no schedule has this name."""
-    act = Act("scheduler:DeleteSchedule", name)
-    await runner.act(act, schedules.delete_schedule(name, runner.context), lambda _: 1)
+    audited = Act("scheduler:DeleteSchedule", name)
+    await runner.act(audited, schedules.delete_schedule(name, runner.context), lambda _: 1)
 
 
 @routes.post(
@@ -131,8 +131,8 @@ async def delete_schedule(name: str, runner: Runner) -> None:
 )
 async def run_schedule(name: str, runner: Runner) -> ShownRun:
     """Fire a schedule now, even if it is paused. Its next time stays unchanged."""
-    act = Act("penstock:RunSchedule", name)
-    return await runner.act(act, schedules.run_schedule(name, runner.context), lambda _: 1)
+    audited = Act("penstock:RunSchedule", name)
+    return await runner.act(audited, schedules.run_schedule(name, runner.context), lambda _: 1)
 
 
 @routes.get(
