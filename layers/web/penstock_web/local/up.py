@@ -146,7 +146,7 @@ def reachable(host: str, port: int) -> str:
 def with_database(
     settings: Settings, options: UpOptions, stack: ExitStack
 ) -> tuple[Settings, str, Path | None]:
-    """Yields the settings with the addresses of a running, migrated database, the address to show to the user, and the
+    """Returns the settings with the addresses of a running, migrated database, the address to show to the user, and the
     folder of a database that this command created.
     """
     if settings.database_url:
@@ -176,7 +176,7 @@ def with_database(
 
 
 def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Postgres, PgBouncer | None]:
-    """Yields the server in this folder, migrated, and its pooler. Both are started again if they die."""
+    """Returns the server in this folder, migrated, and its pooler. Both are started again if they die."""
     account = SystemAccount.choose()
     state = stack.enter_context(lock_state(place, account))
     server = stack.enter_context(running_postgres(state, account))

@@ -85,6 +85,6 @@ def shade(microseconds: float) -> int:
 
 
 def shade_legend() -> Sequence[tuple[int, str]]:
-    """Yields the number of each shade and its meaning."""
+    """Returns the number of each shade and its meaning."""
     known = [(number, f"up to {duration(most)}") for number, most in enumerate(SHADES)]
     return [*known, (len(SHADES), "longer")]
