@@ -1,4 +1,4 @@
-"""Clients' addresses for counting in limits."""
+"""Addresses of clients for limits."""
 
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
@@ -6,12 +6,15 @@ from ipaddress import IPv6Address, ip_address
 
 @lru_cache(4096)
 def rate_limit_key(address: str) -> str:
-    """Returns the address of a client in a limit: for IPv6 its /64, since one client has all of it (RFC 6177)."""
+    """Returns the key of a client's address in a limit.
+
+    It is the /64 for IPv6, since one client has all of it (RFC 6177).
+    """
     if ":" not in address:
         return address
     try:
         parsed = ip_address(address.partition("%")[0])
-    except ValueError:  # any text that a proxy has written
+    except ValueError:  # a proxy may have written any text
         return address
     if not isinstance(parsed, IPv6Address):
         return address

@@ -5,8 +5,8 @@
     sigv4     clients that sign with an access key of ours may call (REST API: that send a bearer key); the account is
               the key's, and another account's queue is open as far as its policy allows
 
-Credentials are checked in two steps. `check` is pure and comes before the request is decoded; the guard that it returns
-for a signature becomes part of the operation, so that its look-ups are effects, which every driver performs.
+Credentials are checked in two steps. `check` is pure, and runs before the request is decoded. It returns a guard for a
+signature, which becomes part of the operation, so that its look-ups are effects, which every driver performs.
 """
 
 import hmac
@@ -53,10 +53,10 @@ RowT = TypeVar("RowT", bound=Row)
 AnyOperation = Operation[Struct | None]
 GuardedOperation = Callable[["GuardedCall"], AnyOperation]
 
-# Our prefixes distinguish these keys from AWS's, and let scanners for leaked keys find them.
+# These prefixes distinguish our keys from AWS's, and let scanners for leaked keys find them.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 MOST_KEYS = 4096
-# How long a key counts as unknown: it may be created at any moment.
+# How long a key counts as unknown. Somebody may create it at any moment.
 UNKNOWN_KEY_SECONDS = 1.0
 OTHER_ENCRYPTION_KEY = (
     "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service."
@@ -67,14 +67,14 @@ _log = logging.getLogger(__name__)
 
 
 class GuardedAction(AuthorizedAction, Protocol):
-    """The part of an action's row that concerns access."""
+    """The columns of an action's row that concern access."""
 
     @property
     def operation(self) -> Callable[[Struct, Any], AnyOperation]: ...
 
 
 class GuardedRequest(Protocol):
-    """A decoded request: available once its signature has been verified."""
+    """A decoded request. It is available after its signature has been verified."""
 
     @property
     def action(self) -> GuardedAction: ...
@@ -99,9 +99,10 @@ class AccessRule(Protocol):
     """A value of QUEUE_ACCESS other than `off`."""
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
-        """Checks a request before it is decoded. Raises MissingAuthenticationToken, IncompleteSignature and the like.
+        """Checks a request before it is decoded. Returns a function that makes the guarded operation of a call, or
+        None.
 
-        Returns a function that makes the guarded operation of a call; None if no check remains.
+        Raises MissingAuthenticationToken, IncompleteSignature and the like.
         """
 
     def check_rest_request(self, context: RequestContext) -> Operation[None]:
@@ -109,7 +110,7 @@ class AccessRule(Protocol):
 
 
 def make_access_rule(settings: Settings) -> AccessRule | None:
-    """Returns the access rule of the settings; None for `off`. Raises SettingError if the encryption key is missing."""
+    """Returns the access rule of the settings, or None for `off`. Raises SettingError without the encryption key."""
     if settings.queue_access == "off":
         return None
     return RequireCredentials() if settings.queue_access == "presence" else RequireSignature(settings)
@@ -125,7 +126,7 @@ def run_public_link(call: "GuardedCall") -> AnyOperation:
 
 
 class RequireCredentials:
-    """QUEUE_ACCESS=presence: requests must have credentials, and any will do."""
+    """QUEUE_ACCESS=presence: requests must have credentials, and any credentials are accepted."""
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
         """Reads the Authorization header, or X-Amz-Credential in the query. Raises MissingAuthenticationToken."""
@@ -136,7 +137,7 @@ class RequireCredentials:
         return run_public_link
 
     def check_rest_request(self, context: RequestContext) -> Operation[None]:
-        """Accepts any Authorization header. Raises AccessDenied, which is 403: the specification's rule."""
+        """Accepts any Authorization header. Raises AccessDenied, which is 403, as the specification requires."""
         if not context.http.headers.get(b"authorization"):
             raise AccessDenied(MissingAuthenticationToken.default_message)
         yield from ()
@@ -144,7 +145,7 @@ class RequireCredentials:
 
 # --- keys ------------------------------------------------------------------------------------------------------------
 class Key(NamedTuple):
-    """A valid key and its owner. `secret`: for a bearer key, its hash."""
+    """A valid key and its owner. The `secret` of a bearer key is a hash."""
 
     user: User
     secret: bytes
@@ -152,12 +153,12 @@ class Key(NamedTuple):
 
     @property
     def account_id(self) -> str:
-        """The account that owns the key."""
+        """Returns the account that owns the key."""
         return self.user.principal.account_id or ""
 
 
 class KeyCache(Generic[RowT]):
-    """A cache of keys of one kind, each for `seconds`: the service may accept a revoked key for that long."""
+    """A cache of keys of one kind. It keeps each key for `seconds`, in which the service may accept a revoked key."""
 
     def __init__(self, statement: Statement[RowT], read: Callable[[str, RowT], Key], seconds: float) -> None:
         self._statement = statement
@@ -196,7 +197,7 @@ class KeyCache(Generic[RowT]):
 
 
 def _remember(cache: dict[str, V], key_id: str, value: V) -> None:
-    """Adds an entry; a full cache drops its least recently used entry."""
+    """Adds an entry. A full cache drops its least recently used entry."""
     cache.pop(key_id, None)
     if len(cache) >= MOST_KEYS:
         del cache[next(iter(cache))]
@@ -214,7 +215,7 @@ class RequireSignature:
         self._bearer_keys = KeyCache(FIND_BEARER_KEY, read_bearer_key, seconds)
 
     def check(self, http: HttpRequest) -> GuardedOperation:
-        """Parses the signature; the guard that it returns verifies it."""
+        """Parses the signature. Returns the guard that verifies it."""
         if is_public_link(http):
             return run_public_link
         if is_unsigned_token_request(http):
@@ -224,8 +225,8 @@ class RequireSignature:
     def _verify_and_run(self, claim: SignatureClaim, call: "GuardedCall") -> AnyOperation:
         """Verifies the signature, decodes the request, evaluates the policies, then runs the operation.
 
-        The account is the key's. It reads only the signature of the request before it has verified it. Raises
-        RequestThrottled if the account makes too many requests.
+        The account is the owner of the key. Before the verification the method reads only the signature of the request.
+        Raises RequestThrottled if the account makes too many requests.
         """
         context = call.context
         key = yield from self._access_keys.find(claim.access_key_id, context.client_address)
@@ -233,7 +234,7 @@ class RequireSignature:
             raise InvalidClientTokenId
         rate = context.environment.request_rate
         if rate is not None:
-            rate.check_before(key.account_id)  # a throttled account's requests are not verified
+            rate.check_before(key.account_id)  # the service does not verify requests of a throttled account
         body_bytes = len(context.http.body)
         verified = partial(sigv4.verify, context.http, claim, key.secret.decode(), time())
         yield from compute(verified, body_bytes, LONG_DIGEST_BYTES)
@@ -290,7 +291,7 @@ def is_unsigned_token_request(http: HttpRequest) -> bool:
 
 
 def read_bearer_key(_: str, row: BearerKeyRow) -> Key:
-    """Returns the key of a row."""
+    """Converts a row to its key."""
     return Key(
         build_user(row.account_id, row.user_name, row.policies), bytes(row.secret_hash), row.expires_at
     )

@@ -1,9 +1,9 @@
 """Authorization for QUEUE_ACCESS=sigv4: whether policies let the caller's account perform an action.
 
-An account may do everything with its own queues and topics unless their policies deny it, and may always read and
-change these policies. Another account needs an Allow; it is refused a missing resource like one without a policy. A
-schedule may send to a target if its account may do so when it sets the schedule; on AWS a role decides when the
-schedule fires.
+An account may do everything with its queues and topics unless their policies deny it, and may always read and change
+these policies. Another account needs an Allow. For such an account a missing resource gives the same error as one
+without a policy. A schedule may send to a target if its account may do so when it sets the schedule; on AWS a role
+decides when the schedule fires.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,23 +38,23 @@ class RequestContext(ResourceContext, Protocol):
 
     @property
     def caller(self) -> User:
-        """The caller."""
+        """Returns the caller."""
 
     @property
     def client_address(self) -> str:
-        """The caller's address; empty if unknown."""
+        """Returns the caller's address, which is empty if unknown."""
 
     @property
     def condition_keys(self) -> dict[str, str]:
-        """The values that conditions may compare."""
+        """Returns the values that conditions may compare."""
 
     @property
     def environment(self) -> request_rate.RateEnvironment:
-        """The state that the requests of the process share."""
+        """Returns the state that the requests of the process share."""
 
 
 class AuthorizedAction(Protocol):
-    """The part of an action's row (`penstock.actions.Action`) that concerns access."""
+    """The columns of an action's row (`penstock.actions.Action`) that concern access."""
 
     @property
     def service(self) -> str: ...
@@ -64,17 +64,17 @@ class AuthorizedAction(Protocol):
 
     @property
     def resources(self) -> Callable[[Any, Any], Uses]:
-        """A function that lists the resources that a request uses."""
+        """Returns a function that lists the resources of a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceRules:
-    """The access rules of one service. The fields have names of actions.
+    """The access rules of one service. The fields contain names of actions.
 
-    An owner can permit `grantable_actions` to other accounts; every other action, and so every new one, is for the
-    owner alone. `owner_always_allowed`: no policy denies these to the owner's account (on AWS the root user can always
-    do them, "AWS actions for project owners"). `receiver_actions`: the account of the queue that a subscription
-    delivers to may do these with the subscription. `policy_statement` reads the policies of resources.
+    An owner can permit `grantable_actions` to other accounts. Only the owner may perform other actions, and so every
+    new one. No policy denies actions in `owner_always_allowed` to the owner's account (on AWS the root user can always
+    perform them, "AWS actions for project owners"). The account of the queue that a subscription delivers to may
+    perform `receiver_actions` on the subscription. `policy_statement` reads the policies of resources.
     """
 
     grantable_actions: frozenset[str]
@@ -84,9 +84,9 @@ class ServiceRules:
 
 
 def authorize(action: AuthorizedAction, request: Struct, context: RequestContext) -> Operation[None]:
-    """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller may do this.
+    """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller may perform the action.
 
-    It reads the policies for each request; concurrent requests share one call.
+    It reads the policies for each request. Concurrent requests share one call.
     """
     for use in action.resources(request, context):
         service, name = use.action or (action.service, action.name)
@@ -119,7 +119,7 @@ def build_access_request(service: str, action: str, arn: str, context: RequestCo
 def authorize_one(
     service: str, action: str, arn: str, context: RequestContext, acting: ActingService | None = None
 ) -> Operation[None]:
-    """Raises AccessDenied unless the caller, or the service that acts for it, may do this with the queue or topic."""
+    """Raises AccessDenied unless the caller, or the service that acts for it, may use the queue or topic."""
     rows = yield from BatchCall(RULES[service].policy_statement, [ResourceEntry(arn)])
     row = rows[0] if rows else PolicyRow(1, None, arn.split(":")[4], None)
     check_policies(service, action, arn, row, context, acting)
@@ -128,7 +128,7 @@ def authorize_one(
 def authorize_each(
     service: str, action: str, arns: Sequence[str], context: RequestContext
 ) -> Operation[None]:
-    """Raises AccessDenied unless the caller may do this with every one of these queues or topics."""
+    """Raises AccessDenied unless the caller may perform the action on every one of these queues or topics."""
     entries = [ResourceEntry(arn) for arn in arns]
     found = {row.n: row for row in (yield from BatchCall(RULES[service].policy_statement, entries))}
     for number, arn in enumerate(arns, 1):
@@ -162,11 +162,11 @@ def check_policies(
 
 
 def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: bool, grantable: bool) -> bool:
-    """Returns whether the policies of a user and of a queue or topic let the user do something with it.
+    """Returns whether the policies of a user and of a queue or topic permit the action.
 
-    `foreign`: it belongs to another account, so both policies have to allow the action; otherwise one of them ("Policy
-    evaluation logic", IAM User Guide). `grantable`: the owner can permit this to others. A Deny of either policy
-    decides.
+    With `foreign` the resource belongs to another account, so both policies have to allow the action. Otherwise one of
+    them suffices ("Policy evaluation logic", IAM User Guide). With `grantable` the owner can permit the action to
+    others. A Deny of either policy decides.
     """
     if Decision.DENIED in (of_user, *of_resource):
         return False

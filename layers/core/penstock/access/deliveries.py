@@ -1,9 +1,9 @@
-"""Whether the policy of a queue lets a topic deliver to it, for a subscription or as its dead-letter queue.
+"""Decides whether the policy of a queue lets a topic deliver to it, for a subscription or as its dead-letter queue.
 
 As on AWS, the policy must allow `sqs:SendMessage` to the service `sns.amazonaws.com`, which acts for the topic
 (`aws:SourceArn`) of an account (`aws:SourceAccount`): "Subscribing a queue to a topic" (SNS Developer Guide). A queue
 of the subscribing account may also have no policy, or one without a matching statement (our choice: AWS requires one).
-The check needs QUEUE_ACCESS `sigv4`: in the other modes a caller may claim any account.
+The check needs QUEUE_ACCESS `sigv4`, since in the other modes a caller may claim any account.
 """
 
 from collections.abc import Iterable
@@ -24,21 +24,21 @@ SNS = Principal(None, None, "sns.amazonaws.com")
 
 
 class DeliveryEnvironment(Protocol):
-    """The part of the process's environment that this module uses."""
+    """The members of the process's environment that this module uses."""
 
     @property
     def settings(self) -> Settings: ...
 
 
 class DeliveryContext(Protocol):
-    """The part of a request's context that this module uses."""
+    """The members of a request's context that this module uses."""
 
     @property
     def environment(self) -> DeliveryEnvironment: ...
 
 
 Subscriptions = tuple[list[bytes] | None, list[bytes] | None]
-"""The ids of the allowed and the refused subscriptions; both None if policies do not decide."""
+"""The ids of the allowed and the refused subscriptions. Both are None if policies do not decide."""
 
 
 def do_policies_decide(context: DeliveryContext) -> bool:
@@ -47,7 +47,7 @@ def do_policies_decide(context: DeliveryContext) -> bool:
 
 
 def allows_delivery(policy: str | None, queue_arn: str, topic_arn: str, owner: str) -> bool:
-    """Returns whether a queue's policy (JSON, or None) lets the topic send. `owner`: the subscribing account."""
+    """Returns whether a queue's policy (JSON, or None) lets the topic send. `owner` is the subscribing account."""
     keys = {
         "aws:sourcearn": topic_arn,
         "aws:sourceaccount": topic_arn.split(":")[4],
@@ -60,7 +60,7 @@ def allows_delivery(policy: str | None, queue_arn: str, topic_arn: str, owner: s
 def check_deliveries(
     queue_arns: Iterable[str], topic_arn: str, owner: str, context: DeliveryContext
 ) -> Operation[str | None]:
-    """Returns the policies (JSON, by ARN) that let the topic send to the queues; None if policies do not decide.
+    """Returns the policies (JSON, by ARN) that let the topic send to the queues, or None if policies do not decide.
 
     Raises AccessDenied for a queue whose policy does not allow it. A missing queue has no policy.
     """

@@ -17,7 +17,7 @@ from .policy.requests import Principal
 
 
 class Policies(Enum):
-    """Whose policies refuse."""
+    """The kind of policies that refuse."""
 
     IDENTITY = "identity-based"
     RESOURCE = "resource-based"
@@ -26,7 +26,7 @@ class Policies(Enum):
 def make_denial(
     service: str, action: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
-    """Returns the error. `explicit`: a Deny refuses the action; otherwise no Allow matches."""
+    """Returns the error. With `explicit` a Deny refuses the action; otherwise no Allow matches."""
     name = build_action_name(service, action)
     reason = (
         f"with an explicit deny in {_choose_article(policies)} {policies.value} policy"

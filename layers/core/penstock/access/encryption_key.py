@@ -21,17 +21,17 @@ class KeysAtRest(NamedTuple):
     """Facts about a QUEUE_ENCRYPTION_KEY and the keys of a database."""
 
     is_installations: bool | None
-    """Whether the installation uses this encryption key; None if it has not used any yet."""
+    """Whether the installation uses this encryption key. None means that it has not used any yet."""
     readable: int
-    """How many access keys it can read."""
+    """The number of access keys that it can read."""
     unreadable: tuple[str, ...]
-    """Ids of access keys that another encryption key encrypts, the newest first."""
+    """Ids of access keys that were encrypted with another encryption key, the newest first."""
     signs: bool
-    """Whether it can read the key that signs SNS messages; true if that key is not encrypted."""
+    """Whether it can read the key that signs SNS messages. It is true if that key is not encrypted."""
 
     @property
     def unreadable_text(self) -> str:
-        """The first ids, and the number of the others."""
+        """Returns the first ids, and the number of the others."""
         shown, more = ", ".join(self.unreadable[:_SHOWN]), len(self.unreadable) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown
 
@@ -62,7 +62,7 @@ def claim(database: Database, encryption_key: str) -> None:
 
 
 def compute_fingerprint(encryption_key: str) -> bytes:
-    """16 bytes that distinguish keys; the hash of a random 32-byte key reveals no more. Raises SettingError."""
+    """Returns 16 bytes that distinguish keys. The hash of a random 32-byte key reveals no more. Raises SettingError."""
     return sha256(_PURPOSE + read_key(encryption_key)).digest()[:16]
 
 

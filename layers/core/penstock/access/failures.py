@@ -1,7 +1,7 @@
 """Counts failed authentications by address, so that guessing keys does not load the database.
 
-An address with too many failures may still use keys that the process knows; the process looks up no unknown keys for it
-for a while. So other clients behind the address (a company's gateway, a load balancer) keep working.
+An address with too many failures may still use keys that the process knows. For a while the process looks up no unknown
+keys for it. Therefore other clients behind the address (a company's gateway, a load balancer) keep working.
 """
 
 from time import monotonic
@@ -14,9 +14,9 @@ MOST_ADDRESSES = 4096
 
 
 class FailureCounter:
-    """Failures by address (IPv6 by /64), in windows of `seconds`; it forgets the least recently seen address.
+    """Counts failures by address (IPv6 by /64) in windows of `seconds`. It forgets the least recently seen address.
 
-    `most`: how many failures an address may have in its window.
+    `most` is the number of failures that an address may have in its window.
     """
 
     def __init__(self, most: int = MOST_FAILURES, seconds: float = WINDOW_SECONDS) -> None:

@@ -1,7 +1,8 @@
-"""Which functions of AWS Lambda this installation invokes: for mappings, subscriptions and schedules.
+"""Decides which Lambda functions this installation invokes, for mappings, subscriptions and schedules.
 
-It invokes them with its own credentials, not with the caller's. So a function must belong to the caller's account and
-region, and QUEUE_LAMBDA_FUNCTIONS must name it. This is our choice; on AWS policies of functions and roles decide.
+It invokes them with its own credentials, not with the caller's. Therefore a function must belong to the caller's
+account and region, and QUEUE_LAMBDA_FUNCTIONS must name it. This is our choice; on AWS policies of functions and roles
+decide.
 """
 
 from fnmatch import fnmatchcase
@@ -14,7 +15,7 @@ from penstock.settings.formats import split_list
 def find_function_refusal(
     function: FunctionArn | None, text: str, account_id: str, region: str, settings: Settings
 ) -> str | None:
-    """Returns why the account may not have the function invoked; None: it may. `text`: how the function was named."""
+    """Returns why the installation may not invoke the function for the account, or None. `text` is how it was named."""
     if function is None or (function.account_id, function.region) != (account_id, region):
         return f"The function {text} must be in the region {region} and belong to the account {account_id}."
     if not settings.queue_lambda_endpoint:

@@ -1,15 +1,15 @@
 """Decides which hosts a request may name, and which web pages may send requests.
 
-With QUEUE_ACCESS=off or presence every client that reaches the service may use it. So may each page that is open in a
-browser inside the network, if the page's name leads to the service (DNS rebinding). Such a request has that name in
-`Host`. So the service accepts only names that an outsider cannot lead here: IP addresses, names without a dot, names of
-private domains (RFC 6761, 6.3: localhost; ICANN, resolution 2024.07.29.06: internal; "DNS for Services and Pods",
-Kubernetes: svc, svc.cluster.local), and the names in the settings. With QUEUE_ACCESS=sigv4 the signature covers `Host`,
-so the service does not check it.
+With QUEUE_ACCESS=off or presence every client that reaches the service may use it. A page that is open in a browser
+inside the network may also use it if the page's name leads to the service (DNS rebinding). Such a request has that name
+in `Host`. Therefore the service accepts only names that an outsider cannot lead here: IP addresses, names without a
+dot, names of private domains (RFC 6761, 6.3: localhost; ICANN, resolution 2024.07.29.06: internal; "DNS for Services
+and Pods", Kubernetes: svc, svc.cluster.local), and the names in the settings. With QUEUE_ACCESS=sigv4 the signature
+covers `Host`, so the service does not check it.
 
-Browsers also send forms, requests for pictures and simple requests of scripts to other sites without a preflight; the
-page sees no answer, but the request takes effect. The browser reports that another site has sent it: in
-`Sec-Fetch-Site` if the service's address is https or on this machine ("Fetch Metadata Request Headers", W3C), in
+Browsers also send forms, requests for pictures and simple requests of scripts to other sites without a preflight. The
+page sees no answer, but the request takes effect. The browser reports that another site has sent it, in
+`Sec-Fetch-Site` if the service's address is https or on this machine ("Fetch Metadata Request Headers", W3C), and in
 `Origin` with every POST ("The Origin Web Concept", RFC 6454; Fetch Standard, "Origin header").
 """
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class Hosts:
-    """The hosts of one installation. It caches its decisions: a client sends the same Host with every request."""
+    """The hosts of one installation. It caches its decisions, since a client sends the same Host with every request."""
 
     __slots__ = (
         "_asks", "_base", "_domains", "_has_warned", "_names", "_pages", "_trusts_forwarded", "_verdicts", "_with_any",
@@ -60,7 +60,7 @@ class Hosts:
     def check(self, headers: Mapping[bytes, bytes], host_checked: bool) -> None:
         """Raises MisdirectedRequest, and AccessDenied for a request from a page of a site that is not allowed.
 
-        A signature or API Gateway (`host_checked`) vouches for any host.
+        A signature or API Gateway (`host_checked`) guarantees any host.
         """
         if not self._verdicts.get(headers.get(b"host", b"")):
             self.check_host(headers, host_checked)
@@ -90,14 +90,14 @@ class Hosts:
         return name is not None and (name in self._names or name.endswith(self._domains))
 
     def forwarded(self, headers: Mapping[bytes, bytes]) -> bytes:
-        """Returns the host that the client named to a proxy before us; empty if unknown.
+        """Returns the host that the client named to a proxy before us, which is empty if unknown.
 
-        AWS does not document that API Gateway or a load balancer sets the header or removes a client's, so the host in
-        it must be allowed, too.
+        AWS does not document that API Gateway or a load balancer sets the header or removes a client's. Therefore the
+        host in it must be allowed, too.
         """
         if not self._trusts_forwarded:
             return b""
-        # The first entry is the client's: each proxy appends its own.
+        # The first entry comes from the client, since each proxy appends its own.
         host = headers.get(b"x-forwarded-host", b"").partition(b",")[0].strip()
         return host if self.allows(host) else b""
 
@@ -131,12 +131,12 @@ def is_private(name: str) -> bool:
 
 
 def parse_host_name(host: bytes) -> str | None:
-    """Returns a Host without its port, in lower case; None if the text is no host."""
+    """Returns a Host without its port, in lower case, or None if the text is not a host."""
     found = _HOST(host)
     return None if found is None else found[1].decode().lower().removesuffix(".")
 
 
 def parse_authority(url: bytes) -> bytes:
-    """Host and port of a URL, without the default port of its scheme, which browsers omit in Origin."""
+    """Returns host and port of a URL, without the default port of its scheme, which browsers omit in Origin."""
     scheme, _, rest = url.partition(b"//")
     return rest.partition(b"/")[0].removesuffix(DEFAULT_PORTS.get(scheme, b""))

@@ -12,16 +12,16 @@ from .users import BUILT_IN, LONGEST_POLICY
 
 _SECRET_BYTES: Final = 30
 is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
-"""Names of users are those of IAM ("IAM and AWS STS quotas", IAM User Guide)."""
+"""Matches names of users, which are those of IAM ("IAM and AWS STS quotas", IAM User Guide)."""
 
 
 def make_key_id(prefix: str) -> str:
-    """Returns the prefix and 16 characters of 80 random bits, 20 in all like a key id of AWS."""
+    """Returns the prefix and 16 characters of 80 random bits, 20 characters in all like a key id of AWS."""
     return prefix + b32encode(secrets.token_bytes(10)).decode()
 
 
 class CreatedKey(NamedTuple):
-    """A new key. `stored`: its encrypted secret, or the hash of a bearer key's secret."""
+    """A new key. `stored` is its encrypted secret, or the hash of a bearer key's secret."""
 
     key_id: str
     secret: str
@@ -29,7 +29,7 @@ class CreatedKey(NamedTuple):
 
 
 def make_key(*, bearer: bool, account_id: str, encryption_key: str) -> CreatedKey:
-    """Raises SettingError without an encryption key, which bearer keys do not need."""
+    """Creates a key. Raises SettingError without an encryption key, which bearer keys do not need."""
     key_id, secret = (
         make_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX),
         secrets.token_urlsafe(_SECRET_BYTES),
@@ -40,7 +40,7 @@ def make_key(*, bearer: bool, account_id: str, encryption_key: str) -> CreatedKe
 
 
 def find_form_problem(text: str) -> str | None:
-    """Returns why a text is no policy of a user; None for a built-in policy's name and for a policy in JSON."""
+    """Returns why a text is not a user's policy, or None for a built-in policy's name and for a policy in JSON."""
     if text in BUILT_IN:
         return None
     if len(text) > LONGEST_POLICY:

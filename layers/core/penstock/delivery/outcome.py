@@ -1,8 +1,8 @@
 """The outcome of an attempt, and the pause until the next one.
 
-SNS ("Amazon SNS message delivery retries"): the delivery policy decides the retries of a URL. Text messages, mobile
-push and e-mail (SMTP), which are customer managed endpoints, are retried 50 times over 6 hours. Events of the REST API
-are retried after 10, 30, 60 and 300 seconds. functions/outcome.py has the pauses of functions.
+On SNS ("Amazon SNS message delivery retries") the delivery policy determines the retries of a URL. Text messages,
+mobile push and e-mail (SMTP) are customer managed endpoints, which are retried 50 times over 6 hours. Events of the
+REST API are retried after 10, 30, 60 and 300 seconds. functions/outcome.py has the pauses of functions.
 """
 
 from typing import Final, NamedTuple
@@ -21,24 +21,24 @@ GATEWAY_DELAYS: Final = tuple(
 _FIXED_DELAYS: Final = {EVENT: EVENT_DELAYS, GATEWAY: GATEWAY_DELAYS, MAIL: GATEWAY_DELAYS}
 MOST_ERROR_CHARACTERS: Final = 200
 NOT_ATTEMPTED: Final = 0
-"""`status`: the worker sent no request, and used up no attempt."""
+"""A `status`: the worker sent no request, and used up no attempt."""
 
 ANSWERS: Final = 1
-"""`health`: the endpoint answers."""
+"""A `health`: the endpoint answers."""
 BOUNCED: Final = 2
-"""`health`: the mail server answers, and permanently refuses the recipient."""
+"""A `health`: the mail server answers, and permanently refuses the recipient."""
 FAILS: Final = -1
-"""`health`: the endpoint fails."""
+"""A `health`: the endpoint fails."""
 SHOWS_NOTHING: Final = 0
-"""`health`: the attempt shows nothing about the endpoint."""
+"""A `health`: the attempt shows nothing about the endpoint."""
 
 
 class Outcome(NamedTuple):
-    """The values that the worker writes to the delivery's row. `error`: None if it was delivered.
+    """The values that the worker writes to the delivery's row. `error` is None if it was delivered.
 
-    `status`: None without an answer, or NOT_ATTEMPTED. `delay_ms`: until the next attempt; None: no further attempt.
-    `health` of the endpoint: ANSWERS, BOUNCED, FAILS or SHOWS_NOTHING. `sent_bytes`: the request with its head; None if
-    unknown. `answer`: the beginning of the answer.
+    `status` is None without an answer, or NOT_ATTEMPTED. `delay_ms` is the time until the next attempt, or None if
+    there is no further attempt. `health` is that of the endpoint: ANSWERS, BOUNCED, FAILS or SHOWS_NOTHING.
+    `sent_bytes` is the size of the request with its head, or None if unknown. `answer` is the beginning of the answer.
     """
 
     status: int | None
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 
 
 def next_delay_ms(delivery: Delivery) -> int | None:
-    """Milliseconds until the next attempt after a failed one; None if that was the last."""
+    """Returns the milliseconds until the next attempt after a failed one, or None after the last one."""
     delays = _FIXED_DELAYS.get(delivery.kind) or retry_delays(
         (delivery.policy or {}).get("healthyRetryPolicy") or {}
     )

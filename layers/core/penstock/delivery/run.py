@@ -1,4 +1,4 @@
-"""One run of the worker that delivers: it claims, has carriers send, and settles while endpoints answer."""
+"""One run of the worker that delivers. It claims, has carriers send, and settles while endpoints answer."""
 
 import asyncio
 from collections import Counter
@@ -17,11 +17,11 @@ from .store import Claimed, DeliveryStore, Finished
 from .traces import begin_span, end_span
 
 WAIT_FOR_MORE_MS: Final = 60_000
-"""A run waits for a delivery that is due within this time; otherwise it ends."""
+"""A run waits for a delivery that is due within this time. Otherwise it ends."""
 OUTCOME_BATCH_SECONDS: Final = 0.01
-"""The run collects outcomes for this time and writes them in one call."""
+"""The run collects outcomes for this time, and writes them in one call."""
 CLAIM_PAUSE_SECONDS: Final = 0.05
-"""Pause between two claims while requests are open and no delivery is due."""
+"""The pause between two claims while requests are open and no delivery is due."""
 STOP_SECONDS: Final = 0.3
 """How long a run waits for open requests after a stop."""
 
@@ -29,8 +29,8 @@ STOP_SECONDS: Final = 0.3
 class DeliveryRun:
     """A run in one event loop.
 
-    `carrier_of`: returns the carrier for a kind of delivery.
-    `unwritten`: finished attempts whose outcomes are not in the database; the caller passes the list to the next run.
+    `carrier_of` returns the carrier for a kind of delivery. `unwritten` has finished attempts whose outcomes are not in
+    the database; the caller passes the list to the next run.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class DeliveryRun:
     async def work(self, deadline: float, stopping: Callable[[], bool]) -> None:
         """Returns when no delivery is due within WAIT_FOR_MORE_MS, or soon after the deadline or a stop.
 
-        deadline: a time of `monotonic` after which the run claims no deliveries; it waits for open attempts. Raises
+        After `deadline`, a time of `monotonic`, the run claims no deliveries; it waits for open attempts. Raises
         psycopg.Error.
         """
         try:
@@ -160,7 +160,7 @@ class DeliveryRun:
                 await self._signal.wait()
 
     async def _finish(self, seconds: float) -> None:
-        """Waits for open requests and writes outcomes; abandons slow ones, which are due after their lease."""
+        """Waits for open requests and writes outcomes. Abandons slow ones, which are due after their lease."""
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds)
         for task in list(self._under_way):

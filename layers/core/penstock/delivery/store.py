@@ -1,4 +1,4 @@
-"""Deliveries in the database, for one worker: the store claims them under a lease and settles them."""
+"""Deliveries in the database, for one worker. The store claims them under a lease and settles them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -23,7 +23,7 @@ from .delivery import Delivery, read_delivery
 from .outcome import Outcome
 
 LEASE_MS: Final = 30_000
-"""Twice the longest time that an attempt takes (15 s). An attempt begins as soon as its delivery is claimed."""
+"""Twice the longest time of an attempt (15 s). An attempt begins as soon as its delivery is claimed."""
 MOST_EXPIRED: Final = 1_000
 MOST_HANDED_OVER: Final = 200
 SETTLED: Final = SettledDeliveriesRow._fields
@@ -38,7 +38,7 @@ class Claimed(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """An attempt with its unwritten outcome. `duration_ms`: includes connecting."""
+    """An attempt with its unwritten outcome. `duration_ms` includes the time to connect."""
 
     claimed: Claimed
     outcome: Outcome
@@ -46,11 +46,11 @@ class Finished(NamedTuple):
 
 
 class DeliveryStore:
-    """Makes calls on one autocommit connection; each call is a transaction. Raises psycopg.Error.
+    """Makes calls on one autocommit connection. Each call is a transaction. Raises psycopg.Error.
 
-    `traced`: deliveries have the spans that published them. `protocols`: outgoing messages of these become deliveries,
-    which costs one more call. `confirmations`: how many mails an hour may request confirmations for an account; 0: any
-    number.
+    With `traced`, deliveries have the spans that published them. Outgoing messages of `protocols` become deliveries,
+    which costs one more call. `confirmations` limits how many mails an hour may request confirmations for an account; 0
+    means no limit.
     """
 
     def __init__(
@@ -71,14 +71,17 @@ class DeliveryStore:
         self._confirmations = confirmations
 
     def wait_ms(self) -> int | None:
-        """Milliseconds until a delivery may be due, or None; the next publish notifies the watcher."""
+        """Returns the milliseconds until a delivery may be due, or None. The next publish notifies the watcher."""
         rows = self._calls.call(NEXT_DELIVERY, (self._watcher,))
         if self._hand_over():
             return 0
         return next((row.wait_ms for row in rows), None)
 
     def claim(self, limit: int, busy: Mapping[str, int]) -> list[Claimed]:
-        """Claims up to `limit` due deliveries, the places that are free; `busy`: requests under way, by endpoint."""
+        """Claims up to `limit` due deliveries, the number of free places.
+
+        `busy` counts requests under way by endpoint.
+        """
         self._hand_over()
         lease = uuid4()
         rows = self._calls.call(
@@ -88,7 +91,7 @@ class DeliveryStore:
         return [Claimed(read_delivery(row), lease, self._read_trace(row.trace)) for row in rows]
 
     def _hand_over(self) -> int:
-        """Returns how many outgoing messages have become deliveries."""
+        """Converts outgoing messages to deliveries. Returns their number."""
         if not self._protocols:
             return 0
         (row,) = self._calls.call(

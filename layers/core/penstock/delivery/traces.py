@@ -1,4 +1,4 @@
-"""Attempts to deliver as spans, after the semantic conventions of HTTP clients."""
+"""Attempts to deliver as spans, according to the semantic conventions of HTTP clients."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def begin_span(
     tracer: Tracer, cause: TraceContext, delivery: Delivery, server: tuple[str, int] | None
 ) -> Span | None:
-    """Begins the span of an attempt, without path and query of the endpoint, which may contain secrets."""
+    """Begins the span of an attempt. It omits path and query of the endpoint, which may contain secrets."""
     attributes: dict[str, Value] = {
         "http.request.method": "POST",
         "http.request.resend_count": delivery.attempts,
@@ -27,7 +27,7 @@ def begin_span(
 
 
 def end_span(span: Span, outcome: "Outcome") -> None:
-    """Ends the span with the outcome; in client spans every status from 400 on is an error."""
+    """Ends the span with the outcome. In client spans every status from 400 on is an error."""
     if outcome.status is None:
         span.end("no_answer")
         return

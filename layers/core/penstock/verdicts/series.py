@@ -35,21 +35,21 @@ class Series:
     """The time of the last measurement of the gauges. Later ones are estimates."""
     sent_since: int = 0
     left_since: int = 0
-    """Like `sent` and `left`, after the last full minute."""
+    """Messages sent and left after the last full minute."""
 
     def __len__(self) -> int:
         return len(self.sent)
 
     def find_start(self, index: int) -> datetime:
-        """Returns when the minute with this index starts; `len(series)` is the minute after the last one."""
+        """Returns when the minute with this index starts. `len(series)` is the minute after the last one."""
         return self.ends_at - (len(self) - index) * MINUTE
 
 
 def build_series(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
-    """Returns the series of a queue. `minutes`: newest last; minutes that start after `now` are ignored.
+    """Returns the series of a queue. `minutes` has the newest last; minutes that start after `now` are ignored.
 
-    In a minute without a row nothing happened: the gauges stay. A row without gauges was not measured: its gauges are
-    the former ones plus arrivals minus departures.
+    In a minute without a row nothing happened, so the gauges stay. A row without gauges was not measured: its gauges
+    are the former ones plus arrivals minus departures.
     """
     ends_at = (now.astimezone(UTC) - SETTLE).replace(second=0, microsecond=0)
     rows = [row for row in minutes if row.starts_at <= now]
@@ -89,7 +89,7 @@ def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
 
 
 def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
-    """The newest gauges: from the facts, else from the current minute, else the last ones."""
+    """Sets the newest gauges, from the facts, the current minute, or the last minutes."""
     receives = [at for row in rows if (at := last_receive(row)) is not None]
     series.last_received_at = convert_to_utc(max(receives, default=None))
     oldest_at = next((row.oldest_at for row in reversed(rows) if row.visible is not None), None)
@@ -117,5 +117,5 @@ def last_receive(row: Minute) -> datetime | None:
 
 
 def convert_to_utc(at: datetime | None) -> datetime | None:
-    """Returns the time in UTC: differences of local times would miss changes of the clocks."""
+    """Returns the time in UTC, since differences of local times would miss changes of the clocks."""
     return None if at is None else at.astimezone(UTC)

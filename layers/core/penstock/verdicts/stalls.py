@@ -1,4 +1,4 @@
-"""Finds stalls: messages wait and no consumer receives for longer than is usual for the queue."""
+"""Finds stalls, in which messages wait and no consumer receives for longer than is usual for the queue."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -7,24 +7,28 @@ from .series import MINUTE, Series
 from .types import Facts
 
 STALL: Final = timedelta(seconds=90)
-"""Minimum wait without a receive before a queue counts as stalled."""
+"""The minimum wait without a receive before a queue counts as stalled."""
 STALL_WHILE_IN_FLIGHT: Final = timedelta(minutes=10)
-"""The same if messages in flight may explain the wait: in a FIFO queue their group waits for them, and without a
-receive in the hour before, the handling time is unknown."""
+"""The minimum wait if messages in flight may explain it: in a FIFO queue their group waits for them, and without a
+receive in the hour before, the handling time is unknown.
+"""
 RECEIVES_MISSED: Final = 7
-"""While messages are in flight all consumers may be busy: at least this many receives must be missing, compared with
-the hour before. Seven independent receives are missing by chance once in a thousand times."""
+"""While messages are in flight all consumers may be busy.
+
+At least this many receives must be missing, compared with the hour before. Seven independent receives are missing by
+chance once in a thousand times.
+"""
 LONGEST_PATIENCE: Final = timedelta(minutes=30)
 """Beyond this time messages in flight no longer explain the wait."""
 USUAL: Final = 1.5
-"""A wait counts as unusual at this multiple of the usual one."""
+"""A wait counts as unusual at this multiple of the usual wait."""
 USUAL_WAITS: Final = 5
-"""A wait is usual if this many were as long within the known minutes (up to 25 hours): consumers may run hourly."""
+"""A wait is usual if this many were as long in the known minutes (up to 25 hours), since consumers may run hourly."""
 BEFORE_MINUTES: Final = 60
 
 
 class Waiting(NamedTuple):
-    """Messages wait without a receive: since when, and how long that may last before it is a stall."""
+    """Messages wait without a receive. Says since when, and how long that may last before it is a stall."""
 
     since: datetime
     patience: timedelta
@@ -32,11 +36,11 @@ class Waiting(NamedTuple):
 
 
 def find_waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
-    """None if no message waits, or if the queue was not measured since the last receive.
+    """Returns None if no message waits, or if the queue was not measured since the last receive.
 
     The wait begins with the last receive. Without a receive since messages arrived, it begins with their arrival: not
     before the oldest message, and not before the first minute of the run of minutes that ended with messages. Without
-    any minute, nothing changed in the whole period: then it begins with the oldest message.
+    any minute, nothing changed in the whole period, and the wait begins with the oldest message.
     """
     if series.now.visible <= 0:
         return None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """The state of a queue, worst first; lists are in this order."""
+    """The state of a queue, worst first. Lists have this order."""
 
     STALLED = "stalled"
     THROTTLED = "throttled"
@@ -38,8 +38,8 @@ class Cause(StrEnum):
 class Minute(NamedTuple):
     """Activity of a queue in one minute, and its last gauges in that minute: a row of queue.minute.
 
-    Gauges (`visible`, `in_flight`, `delayed`) are None if the queue was not measured in that minute. `oldest_at`: when
-    its oldest message entered; None also for an empty queue.
+    Gauges (`visible`, `in_flight`, `delayed`) are None if the queue was not measured in that minute. `oldest_at` is the
+    time when its oldest message entered; it is also None for an empty queue.
     """
 
     starts_at: datetime
@@ -56,7 +56,7 @@ class Minute(NamedTuple):
 
 
 class Gauges(NamedTuple):
-    """The gauges of a queue at a time."""
+    """The gauges of a queue at one time."""
 
     measured_at: datetime
     visible: int
@@ -69,12 +69,12 @@ class Gauges(NamedTuple):
 class Facts:
     """Other facts that a verdict considers. Unknown facts keep their defaults.
 
-    `in_flight_limit`: messages that may be in flight at once, None for any number. `dead_letters`: whether other queues
-    name this one as their dead-letter queue. `noisy_groups`: tenants that are set back now. `top_group_share`: the part
-    of the arrivals that the busiest group sent, 0 to 1. `paused_endpoints`: URLs that do not answer, whose
-    undelivered messages come into this queue. `paused`: somebody paused the queue. `stopped_mapping`: why an event
-    source mapping of the queue was stopped, not by a person. `failing_since`, `failing_result`: of one that fails.
-    `now`: gauges that are newer than the last minute's.
+    `in_flight_limit` is the maximum number of messages in flight; None means no limit. `dead_letters` says whether
+    other queues name this one as their dead-letter queue. `noisy_groups` are tenants that are set back now.
+    `top_group_share` is the share of the arrivals that the busiest group sent, from 0 to 1. `paused_endpoints` are URLs
+    that do not answer, whose undelivered messages enter this queue. `paused` means that a person paused the queue.
+    `stopped_mapping` is the reason if the service stopped an event source mapping of the queue. `failing_since` and
+    `failing_result` describe a mapping that fails. `now` has gauges that are newer than those of the last minute.
     """
 
     fifo: bool = False
@@ -106,12 +106,13 @@ class Emptying:
 class Verdict:
     """The state of a queue at a minute, since when, and why.
 
-    `since`: when the state began; None if it held in all known minutes. `since_or_before`: it began at `since` or
-    earlier, before the first given minute. `cause_text`: a sentence in plain English, empty without a cause. `empties`:
-    None without a backlog, and if the backlog does not drain at the current rates. Rates are messages a second over the
-    last `rate_minutes` (5 to 15). `backlog`: messages that can be received now. `consumers_now`: how many messages are
-    handled at once, which is the number of busy consumers if each takes one message; `consumers_needed`: how many keep
-    the lag at `target_lag_seconds` at the current rates. None: unknown.
+    `since` is the beginning of the state, or None if it held in all known minutes. `since_or_before` means that it
+    began at `since` or earlier, before the first given minute. `cause_text` is a sentence in plain English, empty
+    without a cause. `empties` is None without a backlog, and if the backlog does not drain at the current rates. Rates
+    are messages a second over the last `rate_minutes` (5 to 15). `backlog` counts messages that can be received now.
+    `consumers_now` counts messages that are handled at once, which is the number of busy consumers if each takes one
+    message. `consumers_needed` is the number that keeps the lag at `target_lag_seconds` at the current rates. None
+    means unknown.
     """
 
     kind: Kind

@@ -1,4 +1,4 @@
-"""The rules in order: the first that applies gives the verdict. See docs/verdicts.md."""
+"""The rules in order. The first rule that applies gives the verdict. See docs/verdicts.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ IDLE_MINUTES: Final = 5
 LIMIT_SHARE: Final = 0.95
 """From this fraction of the in-flight limit on, receives return less than they could."""
 STANDING_MINUTES: Final = 3
-"""A younger backlog does not count yet: a batch has just arrived."""
+"""A younger backlog does not count yet, since a batch may have just arrived."""
 BATCH_SHARE: Final = 0.5
 """A queue without sends in this fraction of its minutes is fed in batches; a queue whose messages wait without a
 receive in this fraction is emptied in batches."""
@@ -30,7 +30,7 @@ BATCHES_TO_KNOW: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class RuleFinding:
-    """What a rule found. `start`: the index of the first minute of it, or a time."""
+    """A finding of a rule. `start` is the index of its first minute, or a time."""
 
     kind: Kind
     start: int | datetime | None = None
@@ -50,7 +50,7 @@ class Case:
 
     @property
     def visible(self) -> int:
-        """Messages that can be received at present."""
+        """Returns how many messages can be received at present."""
         return self.series.now.visible
 
 
@@ -81,7 +81,9 @@ def judge(
 
 
 def is_asking_for_more(verdict: Verdict) -> bool:
-    """Returns whether older minutes may change the verdict: they tell what is usual, and when the state began."""
+    """Returns whether older minutes may change the verdict: they show the usual behaviour and the start of the
+    state.
+    """
     return verdict.kind in (Kind.STALLED, Kind.FALLING_BEHIND, Kind.DRAINING) or verdict.since_or_before
 
 
@@ -94,7 +96,7 @@ def add_start(verdict: Verdict, found: RuleFinding, series: Series) -> Verdict:
 
 
 def count_seconds_since_receive(series: Series, now: datetime) -> float | None:
-    """None if no receive is known."""
+    """Returns the seconds since the last receive, or None if no receive is known."""
     if series.last_received_at is None:
         return None
     return max(0.0, (now - series.last_received_at).total_seconds())
@@ -167,7 +169,7 @@ def find_poison(case: Case) -> RuleFinding | None:
 
 
 def find_backlog(case: Case) -> RuleFinding | None:
-    """Returns a growing or constant backlog: falling behind. A shrinking one: draining."""
+    """Finds a backlog. A growing or constant one means falling behind, a shrinking one means draining."""
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain) or is_unread(case):
         return None
@@ -222,7 +224,7 @@ def _find_emptying(case: Case) -> Emptying | None:
 
 
 def find_idleness(case: Case) -> RuleFinding | None:
-    """Returns an empty queue without activity for some minutes. Dead letters without consumers are idle, too."""
+    """Finds an empty queue without activity for some minutes. Dead letters without consumers are idle, too."""
     series = case.series
     busy = [
         index
@@ -241,7 +243,7 @@ def find_idleness(case: Case) -> RuleFinding | None:
 
 
 def find_ok(case: Case) -> RuleFinding:
-    """Returns the default: consumers keep up, since the last minute with a backlog."""
+    """Returns the default: consumers have kept up since the last minute with a backlog."""
     values = case.series.visible
     for index in range(len(values) - 1, -1, -1):
         if backlog.has_backlog(values[index], case.rates.drain):

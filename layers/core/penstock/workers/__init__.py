@@ -1,4 +1,4 @@
-"""Background workers. Each is `run_once(settings, connection) -> Counts`; several processes may run one at a time."""
+"""Background workers. Each is `run_once(settings, connection) -> Counts`. Several processes may run the same worker."""
 
 from collections.abc import Mapping
 

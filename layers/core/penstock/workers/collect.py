@@ -1,7 +1,7 @@
 """Measures the messages in the queues: the gauges that Amazon SQS reports to CloudWatch each minute.
 
-A page of queues is one call. A run is bounded in time, and the next run continues where it stopped; a round ends after
-the last queue. The worker reports the gauges to a callback, and adds events to the queues' minutes.
+One call covers a page of queues. A run is bounded in time, and the next run continues where it stopped. A round ends
+after the last queue. The worker reports the gauges to a callback, and adds events to the queues' minutes.
 """
 
 from collections.abc import Callable

@@ -1,12 +1,13 @@
-"""Delivers messages to URLs, to the gateway, by e-mail and to functions: claims deliveries under leases, has their
-carriers send them concurrently, and writes outcomes, many in one call.
+"""Delivers messages to URLs, to the gateway, by e-mail and to functions.
+
+The worker claims deliveries under leases, has their carriers send them concurrently, and writes many outcomes in one
+call.
 
     claim (a short transaction) ──► carry, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
 
-No transaction is open during a request. A lease outlasts the slowest attempt; only its holder may write the outcome,
-so an outcome that a slow worker writes too late changes nothing. If a worker dies, another worker delivers its
-deliveries when their leases are over. The endpoint gets it twice only if the first worker died before it wrote the
-outcome.
+No transaction is open during a request. A lease outlasts the slowest attempt. Only its holder may write the outcome, so
+an outcome that a slow worker writes too late changes nothing. If a worker dies, another worker delivers its deliveries
+after their leases end. The endpoint gets a message twice only if the first worker died before it wrote the outcome.
 """
 
 import asyncio
@@ -39,20 +40,20 @@ from penstock.trace_context import Tracer
 from . import Counts
 
 LONGEST_RUN_SECONDS = 20.0
-"""After this time a run claims no deliveries; open requests end within 15 seconds."""
+"""After this time a run claims no deliveries. Open requests end within 15 seconds."""
 LOGGED_BYTES: Final = 256
-"""Limit for the body of an answer, if WEBHOOK_LOG_ANSWERS is on."""
+"""The limit for the body of an answer, if WEBHOOK_LOG_ANSWERS is on."""
 KEPT_BYTES: Final = 1
-"""Limit for an answer of Lambda, of which only the headers are read; 0 would keep no headers."""
+"""The limit for an answer of Lambda, of which the worker reads only the headers. 0 would keep no headers."""
 MOST_PER_HOST: Final = 20
-"""Concurrent requests of one process to one host and port, for one account."""
+"""The maximum number of concurrent requests of one process to one host and port, for one account."""
 
 
 class Deliverer:
-    """The worker of one process. It keeps outcomes that it could not write for its next run.
+    """The worker of one process. Its next run writes the outcomes that it could not write.
 
-    `watcher`: the id under which the process waits for notifications of new deliveries; None if the worker only polls.
-    `stop` and `wake` may be called from any thread.
+    `watcher` is the id under which the process waits for notifications of new deliveries, or None if the worker only
+    polls. Any thread may call `stop` and `wake`.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Deliverer:
         self._run: DeliveryRun | None = None
         self.unwritten: list[Finished] = []
         self.wait_ms: int | None = None
-        """After an idle run: milliseconds until a delivery is due, None if no delivery is pending. Otherwise 0."""
+        """Milliseconds until a delivery is due after an idle run, None if no delivery is pending, otherwise 0."""
 
     def run_once(
         self,
@@ -82,9 +83,9 @@ class Deliverer:
         connection: "psycopg.Connection[Row]",
         longest_run_seconds: float | None = None,
     ) -> Counts:
-        """Delivers until no delivery is due for a while, or the run's time is over; then waits for open requests.
+        """Delivers until no delivery is due for a while, or the run's time is over. Then waits for open requests.
 
-        Raises psycopg.Error; outcomes written before stay written.
+        Raises psycopg.Error; outcomes that were written before stay.
         """
         counts = Counter(dict.fromkeys(SETTLED, 0))
         if not settings.queue_http_delivery_enabled or self._stopping:
@@ -108,7 +109,7 @@ class Deliverer:
         return counts
 
     def stop(self) -> None:
-        """Ends the current run soon; the worker claims no more deliveries and cannot be started again."""
+        """Ends the current run soon. The worker claims no more deliveries and cannot start again."""
         self._stopping = True
         self.wake()
 
@@ -156,7 +157,8 @@ class Deliverer:
             await client.close()
 
     def _mail_carrier(self, settings: Settings) -> Carrier:
-        # Imported here: the standard library's e-mail package slows a cold start more than all other carriers.
+        # This import is here because the standard library's e-mail package slows a cold start more than all other
+        # carriers.
         from penstock.delivery.mail.carrier import MailCarrier  # noqa: PLC0415
 
         server, sender = parse_server(settings.sns_smtp_url), parse_sender(settings.sns_mail_from)
@@ -169,7 +171,7 @@ run_once = _deliverer.run_once
 
 
 def poll_seconds(settings: Settings) -> float | None:
-    """The pause between two runs of a polling function; None if it has no work."""
+    """Returns the pause between two runs of a polling function, or None if it has no work."""
     return settings.queue_http_delivery_poll_ms / 1000 if settings.queue_http_delivery_enabled else None
 
 

@@ -1,8 +1,8 @@
-"""Fires schedules: batch after batch while schedules are due, each batch in one transaction.
+"""Fires schedules in batches, each in one transaction, while schedules are due.
 
 Only the database's clock counts: a worker asks the database how long to wait, and measures that time itself. Any number
-of workers may run: each skips schedules that another one has locked. The next run fires the schedules that this run, or
-a dead worker, did not fire.
+of workers may run, since each skips schedules that another one has locked. The next run fires the schedules that this
+run, or a dead worker, did not fire.
 """
 
 from collections import Counter
@@ -24,18 +24,18 @@ from penstock.trace_context import Tracer
 from . import Counts
 
 LONGEST_RUN_SECONDS = 58.0
-"""A function that does not poll waits for schedules that are due before its next invocation, a minute later."""
+"""How long a function without polling waits for schedules that are due before its next invocation, a minute later."""
 LOCKED_SECONDS: Final = 0.05
-"""Longest pause while other workers lock all due schedules, or their accounts fire too often."""
+"""The longest pause while other workers lock all due schedules, or their accounts fire too often."""
 SHORTEST_PAUSE_SECONDS: Final = 0.005
 OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
 
 
 class Firer:
-    """The worker of one process. `stop` and `wake` may be called from any thread.
+    """The worker of one process. Any thread may call `stop` and `wake`.
 
-    `continues`: a run waits for schedules that become due before its time is over, and queries for nearer ones every
-    QUEUE_SCHEDULE_POLL_MS, since it gets no notifications; otherwise it ends if no schedule is due.
+    With `continues` a run waits for schedules that become due before its time is over, and queries for earlier ones
+    every QUEUE_SCHEDULE_POLL_MS, since it gets no notifications. Otherwise it ends if no schedule is due.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Firer:
         self._awake = Event()
         self._environment: Environment | None = None
         self.wait_ms: int | None = None
-        """After a run: milliseconds until a schedule is due; None if no schedule will be due."""
+        """Milliseconds until a schedule is due after a run, or None if no schedule will be due."""
 
     def run_once(
         self,
@@ -76,7 +76,7 @@ class Firer:
         return counts
 
     def stop(self) -> None:
-        """Ends the current run; the worker claims no more schedules and cannot be started again."""
+        """Ends the current run. The worker claims no more schedules and cannot start again."""
         self._stopping = True
         self.wake()
 
@@ -85,7 +85,7 @@ class Firer:
         self._awake.set()
 
     def _next(self, store: FiringStore, deadline: float, poll_ms: int) -> NextScheduleRow | None:
-        """Waits until a schedule is due, if that is within the run's time; returns None if the run is over."""
+        """Waits until a schedule is due, if that is within the run's time. Returns None if the run is over."""
         while (left := deadline - monotonic()) > 0 and not self._stopping:
             self._awake.clear()
             waits = store.waits()
@@ -111,7 +111,7 @@ def fire_batch(store: FiringStore, waits: NextScheduleRow, settings: Settings) -
 
 
 def pause_seconds(next_is_due_in: float | None) -> float:
-    """Returns how long to wait if no due schedule can fire; another account's next schedule must not be late."""
+    """Returns how long to wait if no due schedule can fire. The next schedule of another account must not be late."""
     return (
         LOCKED_SECONDS
         if next_is_due_in is None
@@ -125,5 +125,5 @@ run_once = _firer.run_once
 
 
 def poll_seconds(settings: Settings) -> float | None:
-    """The pause between two runs of a polling function; None if it has no work."""
+    """Returns the pause between two runs of a polling function, or None if it has no work."""
     return settings.queue_schedule_poll_ms / 1000 if settings.queue_schedule_enabled else None

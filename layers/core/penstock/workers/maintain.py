@@ -1,8 +1,10 @@
-"""Cleans the database: acknowledged and expired messages, deleted queues, old deduplication ids and history, old runs
-of schedules, old outgoing messages, old windows of metrics. It finds accounts with too many deliveries, updates
-statistics if autovacuum is late, and truncates empty tables whose files still take space.
+"""Cleans the database.
 
-All processes and functions share one round through the queues: each takes the next few queues, and no two take the
+It removes acknowledged and expired messages, deleted queues, old deduplication ids and history, old runs of schedules,
+old outgoing messages, and old windows of metrics. It finds accounts with too many deliveries, updates statistics if
+autovacuum is late, and truncates empty tables whose files still take space.
+
+All processes and functions share one round through the queues. Each takes the next few queues, and no two take the
 same. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, in any process. A run is bounded
 in time, and the next run continues where it stopped.
 """
@@ -36,17 +38,17 @@ if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 LONGEST_RUN_SECONDS = 1.5
-# The interval at which a process cleans tables that belong to no queue; while they have rows to remove, each round
-# does.
+# The interval at which a process cleans tables that belong to no queue. While they have rows to remove, each round
+# cleans them.
 INSTALLATION_SECONDS = 10.0
 # A run finishes the queues that it took. A call for a queue ends soon after a second; most take 0.3 ms, and clean
-# queues get no call. So a run ends after some 20 s even if each queue has much to clean; a function has 60 s.
+# queues get no call. Therefore a run ends after some 20 s even if each queue has much to clean. A function has 60 s.
 QUEUES_PER_PAGE = 20
 ROWS_A_TABLE = 10_000
-# How often a process checks whether the database has moved to another server; it also checks after each new connection.
+# How often a process checks whether the database has moved to another server. It also checks each new connection.
 CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
-# The id for the tables that belong to no queue; it comes first in a round.
+# The id for the tables that belong to no queue. It comes first in a round.
 INSTALLATION = 0
 MAINTENANCE = "maintenance"
 """The name of this work in the answers of queue.due_work, where queues have their ARN."""
@@ -58,10 +60,10 @@ _log = logging.getLogger(__name__)
 class Maintainer:
     """The worker of one process. It cleans the tables that belong to no queue only in some rounds.
 
-    `found_nothing`: the last run had no rows to clean, in its queues and in the tables that belong to no queue.
-    `idle`: the last run ended a round in which this process cleaned no rows. Unlike with `found_nothing`, queues may
-    hold messages; the worker has no work until a change, or until their retention is over.
-    `changes`: the result of queue.count_changes before the last run.
+    `found_nothing` means that the last run had no rows to clean, in its queues and in the tables that belong to no
+    queue. `idle` means that the last run ended a round in which this process cleaned no rows; unlike with
+    `found_nothing`, queues may contain messages. The worker then has no work until a change, or until their retention
+    ends. `changes` is the result of queue.count_changes before the last run.
     """
 
     def __init__(self) -> None:
@@ -75,18 +77,21 @@ class Maintainer:
         self.changes = 0
 
     def note_new_connection(self) -> None:
-        """Marks the connection as new: the next run checks if it leads to another server. Any thread may call it."""
+        """Marks the connection as new, so that the next run checks its server. Any thread may call it."""
         self._connections += 1
 
     def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts:
-        """Does one bounded run; each call is a transaction. Raises errors of calls; earlier calls stay committed."""
+        """Does one bounded run, in which each call is a transaction.
+
+        Raises errors of calls; earlier calls stay committed.
+        """
         deadline = monotonic() + LONGEST_RUN_SECONDS
         options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)
         counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}
         self.found_nothing = True
         self.idle = False
         self._check_server(connection, deadline)
-        # Not the first call of a run: during that one the server counts earlier changes of this session.
+        # This is not the first call of a run, since during that one the server counts earlier changes of this session.
         self.changes = number(connection, COUNT_CHANGES)
         while monotonic() < deadline:
             due = connection.call(NEXT_QUEUES, options)
@@ -138,7 +143,7 @@ class Maintainer:
 
 
 def has_changed(counts: Counts) -> bool:
-    """Returns whether a run cleaned any rows, by its counts."""
+    """Returns whether a run cleaned any rows, according to its counts."""
     return any(count for what, count in counts.items() if what != "queues")
 
 

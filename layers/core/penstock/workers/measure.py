@@ -1,6 +1,6 @@
 """Measures all queues and the installation for /metrics, into tables that every process reads.
 
-All processes share one round through the queues: each takes the next page, and no two take the same. The next round
+All processes share one round through the queues. Each takes the next page, and no two take the same. The next round
 begins QUEUE_METRICS_INTERVAL_MS after the end of the last one. The worker `collect` measures the same for CloudWatch,
 in a separate round.
 """
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 LONGEST_RUN_SECONDS = 5.0
 QUEUES_PER_PAGE = 100
 CALLS_AT_ONCE = 100_000
-"""How many rows of queue.activity a run adds to the minutes: 0.3 s."""
+"""How many rows of queue.activity a run adds to the minutes, which takes 0.3 s."""
 QUEUES_A_MINUTE = 10_000
-"""How many queues get rows in queue.minute, the busiest ones: 1.5 GB in 25 hours."""
+"""How many queues, the busiest ones, get rows in queue.minute, which take 1.5 GB in 25 hours."""
 MEASUREMENTS = "measurements"
-"""The container wakes this worker by this name; other notifications have the ARN of a queue there."""
+"""The name by which the container wakes this worker. Other notifications have the ARN of a queue there."""
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
-    """Does one bounded run; the minutes and each page are a transaction. Raises the errors of calls; earlier ones stay.
+    """Does one bounded run. The minutes, and each page, are a transaction. Raises the errors of calls; earlier ones
+    stay.
 
-    It measures no page before the pause after a round is over. `rounds`: 1 if the run ended a round, else 0.
+    It measures no page before the pause after a round is over. `rounds` is 1 if the run ended a round, otherwise 0.
     """
     deadline = monotonic() + LONGEST_RUN_SECONDS
     minutes = store_minutes(settings, connection)

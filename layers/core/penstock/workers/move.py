@@ -1,6 +1,6 @@
-"""Moves messages for the tasks of StartMessageMoveTask, step by step; each step is a transaction.
+"""Moves messages for message move tasks in steps. Each step is a transaction.
 
-A run ends when no task runs, or when its time is over; any worker continues where another one stopped. Several workers
+A run ends when no task runs, or when its time is over. Any worker continues where another one stopped. Several workers
 share the tasks; a task's rate limits all of them together, since the database counts it.
 """
 
@@ -18,10 +18,10 @@ from . import Counts
 
 LONGEST_RUN_SECONDS = 1.5
 MOVE_TASKS = "move-tasks"
-"""NOTIFY has this name for tasks, in the place of a queue's ARN (see queue.start_move_task)."""
+"""The name of tasks in NOTIFY, where queues have their ARN (see queue.start_move_task)."""
 MESSAGES_PER_STEP = 100
 PAUSE_SECONDS = 0.1
-"""Pause while no message can move: each task has used up its rate, or other transactions lock the messages."""
+"""The pause while no message can move: each task has used up its rate, or other transactions lock the messages."""
 
 
 def run_once(
@@ -46,10 +46,10 @@ def run_once(
 
 
 def poll_seconds(settings: Settings) -> float:
-    """The pause between two runs of a polling function."""
+    """Returns the pause between two runs of a polling function."""
     return settings.queue_move_interval_ms / 1000
 
 
 def step(calls: TransactionExecutor, task_id: UUID) -> int:
-    """Runs one step. Returns the number of messages moved; 0 also if another worker has locked the task."""
+    """Runs one step. Returns the number of moved messages, or 0 if another worker has locked the task."""
     return sum(row.moved for row in calls.call(RUN_MOVE_TASK, (task_id, MESSAGES_PER_STEP)))

@@ -1,10 +1,10 @@
 """The element Condition of a policy: evaluates its tests for a request.
 
 Sources: "IAM JSON policy elements: Condition operators", "Creating a condition with multiple keys or values" and "AWS
-global condition context keys" (IAM User Guide). Supported are the operators in OPERATORS, each also with `IfExists`,
-with `ForAnyValue:` and with `ForAllValues:`, and the keys in KEYS. Each of our keys has at most one value. Tests with
-other operators or keys are unsupported: an Allow with such a test never applies, and a Deny with one applies as if the
-test held.
+global condition context keys" (IAM User Guide). The module supports the operators in OPERATORS, each also with
+`IfExists`, with `ForAnyValue:` and with `ForAllValues:`, and the keys in KEYS. Each of our keys has at most one value.
+Tests with other operators or keys are unsupported: an Allow with such a test never applies, and a Deny with one applies
+as if the test held.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .patterns import compiled
 
-# In lower case, since names of keys are case-insensitive.
+# The names are in lower case, since names of keys are case-insensitive.
 KEYS = frozenset((
     "aws:principalaccount", "aws:principalarn", "aws:securetransport", "aws:sourceaccount", "aws:sourcearn",
     "aws:sourceip", "aws:username",
@@ -25,7 +25,7 @@ Test = Callable[[str], bool]
 class Condition(NamedTuple):
     """One test of one key.
 
-    `is_negated`: no wanted value may match. `if_missing`: the result if the request lacks the key.
+    With `is_negated`, no wanted value may match. `if_missing` is the result if the request lacks the key.
     """
 
     key: str
@@ -34,7 +34,7 @@ class Condition(NamedTuple):
     if_missing: bool
 
     def holds(self, values: Mapping[str, str]) -> bool:
-        """`values`: of the request, by key in lower case."""
+        """Returns whether the test holds. `values` are those of the request, by key in lower case."""
         value = values.get(self.key)
         if value is None:
             return self.if_missing
@@ -42,7 +42,7 @@ class Condition(NamedTuple):
 
 
 def read_conditions(element: object) -> tuple[Condition, ...] | None:
-    """Returns the tests of an element Condition; None if one of them is unsupported."""
+    """Returns the tests of an element Condition, or None if one of them is unsupported."""
     if not isinstance(element, dict):
         return None
     conditions: list[Condition] = []
@@ -79,7 +79,7 @@ def _read(operator: str, key: str, wanted: list[str] | None) -> Condition | None
 
 
 def _list_texts(wanted: object) -> list[str] | None:
-    """Returns the wanted values: one or a list of texts, numbers and booleans. None for other types."""
+    """Returns the wanted values: one or a list of texts, numbers and booleans, or None for other types."""
     values = wanted if isinstance(wanted, list) else [wanted]
     if not all(isinstance(value, (str, int, float)) for value in values):
         return None

@@ -1,7 +1,7 @@
 """Evaluates policies of users, queues and topics for a request ("Policy evaluation logic", IAM User Guide).
 
-An explicit Deny wins, then an Allow, else there is no match. Results are cached: a policy is evaluated once for each
-caller, action, resource and combination of values that it compares.
+An explicit Deny wins over an Allow. Without either there is no match. Results are cached: a policy is evaluated once
+for each caller, action, resource and combination of values that it compares.
 """
 
 from enum import Enum
@@ -14,7 +14,7 @@ MOST_VERDICTS = 4096
 
 
 class Decision(Enum):
-    """The result of evaluating a policy. ACCOUNT_ALLOWED: it allows the caller's account, not the caller by name."""
+    """The result of a policy. ACCOUNT_ALLOWED means that it allows the caller's account, not the caller by name."""
 
     ALLOWED = "allowed"
     ACCOUNT_ALLOWED = "account allowed"
@@ -23,7 +23,7 @@ class Decision(Enum):
 
 
 def evaluate(policy: str | None, request: AccessRequest) -> Decision:
-    """Evaluates the policy of a queue or topic (JSON text, None: no policy)."""
+    """Evaluates the policy of a queue or topic, as JSON text. None means that it has no policy."""
     return _evaluate_stored(policy, request, of_user=False)
 
 
@@ -69,7 +69,7 @@ def is_denied(statement: PolicyStatement, principal: Principal) -> bool:
 def apply_allow(
     before: Decision, statement: PolicyStatement, principal: Principal, *, of_user: bool
 ) -> Decision:
-    """Returns the verdict after an Allow that applies. `before`: the verdict of the statements before it."""
+    """Returns the verdict after an Allow that applies. `before` is the verdict of the earlier statements."""
     if of_user or before is Decision.ALLOWED:
         return Decision.ALLOWED
     if statement.principals is not None and statement.principals.name(principal):

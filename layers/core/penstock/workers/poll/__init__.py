@@ -1,11 +1,9 @@
-"""The worker `poll`: receives for event source mappings, and invokes their functions.
+"""The worker `poll` receives messages for event source mappings, and invokes their functions.
 
-poller          which mappings this process polls for
-mapping_poller  receives batches of one mapping one after another, and invokes its function concurrently
-invocation_slots  limits the concurrent invocations of a process
-hold            keeps messages invisible while a URL handles them
-back_off        the pause after failures
-service         the interface between the worker and its process
+poller          which mappings this process polls for mapping_poller  receives batches of one mapping one after another,
+and invokes its function concurrently invocation_slots  limits the concurrent invocations of a process hold
+keeps messages invisible while a URL handles them back_off        the pause after failures service         the interface
+between the worker and its process
 
 `penstock_web/workers/polling.py` runs it in the container, `lambda_runtime/polling.py` in a function.
 """

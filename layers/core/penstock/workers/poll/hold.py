@@ -2,8 +2,8 @@
 
     received ──► renewed repeatedly while the request lasts ──► deleted, or visible after the timeout
 
-A queue's timeout is set for the timeout of its Lambda function. A URL has no such timeout: it may take up to
-LONGEST_SECONDS. If the process dies meanwhile, it renews no messages, and they become visible again soon.
+A queue's timeout suits the timeout of its Lambda function. A URL has no such timeout, and may take up to
+LONGEST_SECONDS. If the process dies meanwhile, it renews no messages, and they soon become visible again.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ SHORTEST_RENEWAL_SECONDS: Final = 30
 
 
 class Hold:
-    """A block during which the messages stay invisible. `seconds`: the queue's visibility timeout."""
+    """A block during which the messages stay invisible. `seconds` is the queue's visibility timeout."""
 
     def __init__(
         self, queue: ResolvedQueue, rows: Sequence[ReceivedRow], seconds: float, service: PollService
@@ -42,7 +42,7 @@ class Hold:
 
     @property
     def seconds_left(self) -> float:
-        """How long a request may still take."""
+        """Returns how long a request may still take."""
         return LONGEST_SECONDS - (asyncio.get_running_loop().time() - self._began)
 
     async def __aenter__(self) -> Self:
@@ -65,14 +65,14 @@ class Hold:
         self._rows = [row for row in self._rows if row.message_id not in done]
 
     async def _renew(self) -> None:
-        """Waits half of the available time before the first renewal, if that is long enough."""
+        """Renews the timeout. Before the first renewal it waits half of the available time, if that is long enough."""
         renewal = max(SHORTEST_RENEWAL_SECONDS, ceil(self._seconds))
         pause = self._seconds / 2 if self._seconds >= SHORTEST_RENEWAL_SECONDS else 0.0
         is_renewed = False
         while not await self._is_over(pause) and self.seconds_left > 0:
             await self._change(min(renewal, ceil(self.seconds_left)))
             is_renewed, pause = True, renewal / 3
-        if is_renewed:  # failed messages become visible at the time their receive set
+        if is_renewed:  # failed messages become visible at the time that their receive set
             await self._change(ceil(self._seconds))
 
     async def _is_over(self, seconds: float) -> bool:
@@ -82,7 +82,7 @@ class Hold:
         return self._over.is_set()
 
     async def _change(self, seconds: int) -> None:
-        """Changes no messages that other consumers received meanwhile."""
+        """Changes the timeout, except of messages that other consumers received meanwhile."""
         if self._rows:
             handles = [ReceiptHandle._make(row.handle) for row in self._rows]
             with suppress(AwsError):  # the next renewal may succeed

@@ -1,4 +1,4 @@
-"""Slots for invocations of a process, which its mappings share: no mapping and no account takes all of them.
+"""Slots for invocations of a process. Its mappings share them, and no mapping and no account takes all of them.
 
 The rule is that of deliveries (queue.delivery_share, which names the source): the fewer slots are free, the fewer one
 user may have.
@@ -14,11 +14,11 @@ from uuid import UUID
 ACCOUNT_SHARE: Final = 4
 """An account may have this many times the slots that stay free: 160 of 200."""
 MAPPING_SHARE: Final = 2
-"""The same for a mapping: 133 of 200."""
+"""A mapping may have this many times the slots that stay free: 133 of 200."""
 
 
 class SlotWaiter(NamedTuple):
-    """A waiter for a slot."""
+    """A task that waits for a slot."""
 
     account_id: str
     mapping_id: UUID
@@ -26,7 +26,7 @@ class SlotWaiter(NamedTuple):
 
 
 class InvocationSlots:
-    """A fair semaphore. Waiters are served in order; a waiter that may not have another slot yet is skipped."""
+    """A fair semaphore. It serves waiters in order, but skips a waiter that may not have another slot yet."""
 
     def __init__(self, most: int) -> None:
         self._free = most

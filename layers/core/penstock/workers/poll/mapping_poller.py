@@ -1,11 +1,11 @@
-"""Polls for one mapping: receives batch after batch, and invokes the target with each in a separate task.
+"""Polls for one mapping. Receives batch after batch, and invokes the target with each in a separate task.
 
     slot ─► pause after failures ─► rights ─► receive ─► (window) ─► filter ─► invoke ─► delete what succeeded
     └──── as many as the mapping's concurrency ────────────────────────────────────────────┘
 
-Messages that are not deleted become visible again after their visibility timeout. So an invocation may take as long as
-its messages are invisible, which `hold` prolongs for URLs, and a dying process loses no messages. A FIFO queue hands
-out no message of a group with messages in flight, so concurrent invocations have different groups.
+Messages that are not deleted become visible again after their visibility timeout. Therefore an invocation may take as
+long as its messages are invisible, which `hold` prolongs for URLs, and a dying process loses no messages. A FIFO queue
+returns no message of a group with messages in flight, so concurrent invocations have different groups.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ from .invocation_slots import InvocationSlots
 from .service import PollService
 
 Report = Callable[[str, str | None], Awaitable[bool]]
-"""Stores the result of the last batch, and why the mapping is disabled or None. Returns whether that succeeded."""
+"""Stores the result of the last batch, and why the mapping is disabled, or None. Returns whether that succeeded."""
 
 WAIT_SECONDS: Final = 3600.0
-"""A wait is long, because it costs nothing while it lasts; the poller checks rights again at its end."""
+"""How long a receive waits. It is long because waiting costs nothing. The poller checks rights again at its end."""
 FRESH_SECONDS: Final = 1.0
 """How long a check of rights is valid."""
 DELETE_PAUSE_SECONDS: Final = 1.0
@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 class MappingPoller:
-    """`slots`: of the process, shared by all mappings. `now_ms`: the database's time."""
+    """Polls for a mapping. All mappings of the process share `slots`. `now_ms` returns the database's time."""
 
     def __init__(
         self,
@@ -73,12 +73,12 @@ class MappingPoller:
         self._last_result = mapping.last_result
         self.invocations = 0
         self.failed_invocations = 0
-        """Invocations since the counts were last stored."""
+        """Failed invocations since the counts were last stored."""
         self._under_way: set[asyncio.Task[None]] = set()
         self._loop_task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
-        """Stops receiving; current invocations go on."""
+        """Stops receiving. Current invocations go on."""
         self._loop_task.cancel()
 
     async def ended(self) -> None:
@@ -86,18 +86,18 @@ class MappingPoller:
         await asyncio.gather(self._loop_task, *self._under_way, return_exceptions=True)
 
     def abort(self) -> None:
-        """Also ends the current invocations: their messages become visible again after their timeout."""
+        """Also ends the current invocations. Their messages become visible again after their timeout."""
         for task in (self._loop_task, *self._under_way):
             task.cancel()
 
     @property
     def is_over(self) -> bool:
-        """Whether the poller stopped because its mapping was disabled."""
+        """Returns whether the poller stopped because its mapping was disabled."""
         return self._loop_task.done()
 
     @property
     def has_ended(self) -> bool:
-        """Whether all of its tasks have ended."""
+        """Returns whether all tasks of the poller have ended."""
         return self.is_over and not self._under_way
 
     # --- batches -----------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class MappingPoller:
             _log.error("invocation failed", exc_info=task.exception())
 
     async def _next_batch(self) -> list[Record]:
-        """Waits for messages, then gathers more until the window ends. Deletes messages that the filter leaves out.
+        """Waits for messages, then gathers more until the window ends. Deletes messages that the filter rejects.
 
         The invocation gets half of the time that the first messages are invisible.
         """
@@ -171,7 +171,7 @@ class MappingPoller:
         return records
 
     async def _check(self, context: Context) -> None:
-        """Raises AccessDenied or InvalidParameterValueException if the mapping may not go on."""
+        """Raises AccessDenied or InvalidParameterValueException if the mapping may not continue."""
         mapping = self.mapping
         check_target(mapping.function_arn, mapping.account_id, mapping.region, self._environment.settings)
         await self._service.run(batches.check_rights(mapping, context))
@@ -191,7 +191,7 @@ class MappingPoller:
             await self._invoke_parts(records, hold)
 
     async def _invoke_parts(self, records: Sequence[Record], hold: Hold | None) -> None:
-        """With several events, one after another, if one would exceed 6 MB."""
+        """Invokes the target with several events, one after another, if a single one would exceed 6 MB."""
         failed_groups: set[str] = set()
         for part in event.split_events(records):
             rest = [r for r in part if not failed_groups or answer.read_group(r.row) not in failed_groups]
@@ -224,7 +224,7 @@ class MappingPoller:
         return done
 
     def _seconds_left(self, rows: Sequence[ReceivedRow]) -> float:
-        """Seconds until the first of them is visible again."""
+        """Returns the seconds until the first of the messages is visible again."""
         return (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
 
     async def _answer(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
@@ -256,7 +256,7 @@ class MappingPoller:
         return answer.select_succeeded(rows, failed, fifo=mapping.queue.is_fifo)
 
     async def _delete(self, rows: list[ReceivedRow]) -> None:
-        """Deletes the messages; if the database cannot be reached, retries until they are visible again.
+        """Deletes the messages. If the database cannot be reached, retries until they are visible again.
 
         It retries at least as long as a `Hold` may have prolonged that.
         """
@@ -275,7 +275,7 @@ class MappingPoller:
                 return
 
     async def _miss(self) -> None:
-        """Drops messages that are visible again: they no longer belong to this batch."""
+        """Drops messages that are visible again, since they no longer belong to this batch."""
         self._back_off.failed(throttled=True)
         await self._note(TOO_LATE)
 
@@ -285,4 +285,4 @@ class MappingPoller:
         if result != self._last_result:
             self._last_result = result
             if not await self._report(result, None):
-                self._last_result = ""  # the next batch stores its result even if it is the same
+                self._last_result = ""  # the next batch then stores its result even if it is the same

@@ -29,24 +29,24 @@ from .service import PollService
 
 ALIVE_SECONDS: Final = 60
 RETRY_SECONDS: Final = 5.0
-"""Pause after a failure to read the mappings: until then no process polls for the ended ones."""
+"""The pause after a failure to read the mappings. Until its end no process polls for the ended ones."""
 MOST_INVOCATIONS: Final = 200
-"""Concurrent invocations of a process."""
+"""The maximum number of concurrent invocations of a process."""
 INVOCATION_MB: Final = 24
-"""Memory of an invocation: messages and their event, 6 MB each, some of it twice, and an answer of 6 MB."""
+"""The memory of an invocation: messages and their event, 6 MB each, some of it twice, and an answer of 6 MB."""
 
 _log = logging.getLogger(__name__)
 
 
 def count_most_invocations(memory_mb: int | None) -> int:
-    """Returns how many concurrent invocations fit into this memory. None: MOST_INVOCATIONS."""
+    """Returns how many concurrent invocations fit into this memory. None means MOST_INVOCATIONS."""
     if memory_mb is None:
         return MOST_INVOCATIONS
     return min(max(memory_mb // INVOCATION_MB, 1), MOST_INVOCATIONS)
 
 
 class Poller:
-    """The mappings of this process. `memory_mb`: for its invocations; None: enough."""
+    """The mappings of this process. `memory_mb` is the memory for its invocations; None means enough."""
 
     def __init__(self, environment: Environment, service: PollService, memory_mb: int | None = None) -> None:
         self._environment = environment
