@@ -1,8 +1,8 @@
 """The table of actions: every action of every service, its request and result types, and its operation.
 
-`make generate` writes the entry points in `functions/`, the functions of `template.yaml`, the load balancer's rules
-and the alarms from ACTIONS; the gateway reads it, and tests compare the documentation with it. An action whose result
-type is None has an answer without a body.
+From ACTIONS `make generate` writes the entry points in `functions/`, the functions of `template.yaml`, the load
+balancer's rules and the alarms. The gateway reads it, and tests compare the documentation with it. An action whose
+result type is None has an answer without a body.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,9 @@ ResultT = TypeVar("ResultT", bound=Struct | None)
 
 
 class LazyFunction:
-    """A function by its path, or a part of the path. A call imports its module, so a function of one action imports no
-    other operations, and one without QUEUE_ACCESS no rules of access.
+    """A function by its path, or a part of the path. A call imports its module.
+
+    Therefore a function of one action imports no other operations, and without QUEUE_ACCESS no rules of access.
     """
 
     __slots__ = ("_path",)
@@ -81,7 +82,7 @@ else:
 class Service(Struct, frozen=True):
     """A service on the wire: prefix of `X-Amz-Target`, namespace of its XML and `Version` of its Query API.
 
-    A REST-JSON service has neither prefix nor namespace: its actions have routes.
+    A REST-JSON service has neither prefix nor namespace, since its actions have routes.
     """
 
     name: str
@@ -91,8 +92,10 @@ class Service(Struct, frozen=True):
 
 
 class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
-    """One row of the table. `name` is AWS's spelling. `resources` lists what QUEUE_ACCESS=sigv4 checks before the
-    operation runs. `route`: method and path of an action of REST-JSON; `status`: of its answer.
+    """One row of the table. `name` is AWS's spelling.
+
+    `resources` lists what QUEUE_ACCESS=sigv4 checks before the operation runs. `route` is the method and path of a
+    REST-JSON action; `status` is that of its answer.
     """
 
     service: str
@@ -104,14 +107,14 @@ class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
     route: str = ""
     status: int = 200
     label: str = ""
-    """sqs:SendMessage, as policies write it. Computed from `service` and `name`."""
+    """The name in policies, such as sqs:SendMessage. It is computed from `service` and `name`."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "label", f"{self.service}:{self.name}")
 
 
 AnyAction: TypeAlias = Action[Struct, Struct | None]
-"""An action; only its row of the table knows the types of its request and result."""
+"""An action. Only its row of the table knows the types of its request and result."""
 
 SERVICES = {
     "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05"),
@@ -289,7 +292,7 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
 )
 # fmt: on
 
-# Actions that SDKs call before other services, by the Query protocol. `make generate` writes no functions for them.
+# SDKs call these actions before other services, by the Query protocol. `make generate` writes no functions for them.
 STS_ACTIONS = (
     Action("sts", "GetCallerIdentity", sts.GetCallerIdentityRequest, sts.GetCallerIdentityResult,
            penstock.sts.credentials.get_caller_identity, resources.use_nothing),
@@ -302,7 +305,7 @@ STS_ACTIONS = (
            resources.refuse_tokens),
 )  # fmt: skip
 
-# Event source mappings: the part of Lambda's API that concerns queues. The container serves them, so `make generate`
+# Event source mappings are the part of Lambda's API that concerns queues. The container serves them, so `make generate`
 # writes no functions for them.
 _MAPPINGS = "/2015-03-31/event-source-mappings"
 MAPPING_ACTIONS = (
@@ -331,11 +334,12 @@ MAPPING_ACTIONS = (
            "DELETE /2017-03-31/tags/{Resource}", 204),
 )  # fmt: skip
 
-# The request of `/_aws/sqs/messages`: no action of the service, but authorized and answered like ReceiveMessage.
+# The request of `/_aws/sqs/messages`. It is not an action of the service, but is authorized and answered like
+# ReceiveMessage.
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, penstock.sqs.peek.peek_messages,
               resources.use_queue)  # fmt: skip
 
-# Placeholder for the action of a request that is decoded only after its signature has been verified.
+# A placeholder for the action of a request that is decoded only after its signature has been verified.
 UNDECODED: AnyAction = Action("sqs", "(unread)", Struct, None, LazyFunction(""), LazyFunction(""))
 
 BY_NAME: dict[tuple[str, str], AnyAction] = {
@@ -349,7 +353,7 @@ BY_TARGET: dict[bytes, AnyAction] = {
 
 
 def _route(text: str) -> tuple[str, str, bool]:
-    """Method, kind of resource, and whether the path names one resource of that kind."""
+    """Returns the method, the kind of resource, and whether the path names one resource of that kind."""
     method, path = text.split()
     kind, label, _ = path.removeprefix("/").partition("/{")
     return method, kind, label != ""
@@ -367,6 +371,6 @@ def load_operations() -> None:
 
 
 def load_operation(action: AnyAction) -> None:
-    """Imports the operation of an action, which the row of the table names from then on."""
+    """Imports the operation of an action. The row of the table names it from then on."""
     if isinstance(action.operation, LazyFunction):
         force_setattr(action, "operation", action.operation.load())

@@ -1,6 +1,6 @@
-"""Records users' actions: a row before an action begins, and its outcome afterwards.
+"""Records users' actions. It writes a row before an action begins, and its outcome afterwards.
 
-An action without an outcome was interrupted: it may have taken effect.
+An action without an outcome was interrupted, and may have taken effect.
 """
 
 import re
@@ -17,7 +17,7 @@ from penstock.postgres.statements.access import BEGIN_AUDIT, SETTLE_AUDIT
 T = TypeVar("T")
 
 LONGEST_ERROR = 500
-# PostgreSQL stores no NUL; this is its form in JSON, unless the backslash is escaped.
+# NUL as JSON writes it, which PostgreSQL does not store, unless the backslash is escaped.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000").sub
 
 
@@ -36,7 +36,7 @@ def record_act(
     context: Context,
     key_id: str | None,
 ) -> Operation[T]:
-    """Runs an operation and records its user and the number of affected items: `count` of its result.
+    """Runs an operation and records its user and the number of affected items, which `count` finds in its result.
 
     Raises the errors of the operation.
     """

@@ -1,8 +1,8 @@
 """The context of a request, for its operation: the caller's account and region, and the addresses of queues.
 
 A queue has three addresses: its name, its QueueUrl (for the client; `queue_url`) and its ARN (for SQL and for
-policies). This module converts them. A QueueUrl must be reachable for the caller that gets it, so Penstock builds it
-from the Host of the caller's request, unless a base URL is configured. It accepts any host on input
+policies). This module converts them. The caller must be able to reach the QueueUrl that it gets, so Penstock builds it
+from the Host of the caller's request unless a base URL is configured. It accepts any host on input
 (docs/compatibility.md).
 """
 
@@ -26,7 +26,7 @@ _KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,128})(?:/|%2F)").search
 class Context:
     """One request: the caller's account and region, the request's id, and the environment of the process.
 
-    `user`: the signer of the request; None if no signature was required. `protocol`: of the answer.
+    `user` is the signer of the request, or None if no signature was required. `protocol` is that of the answer.
     """
 
     __slots__ = ("_base_url", "account_id", "environment", "http", "protocol", "region", "request_id", "user")
@@ -51,24 +51,24 @@ class Context:
 
     @property
     def caller(self) -> User:
-        """The calling user; the account's root user if no signature was required."""
+        """Returns the calling user, which is the account's root user if no signature was required."""
         return self.user or build_user(self.account_id, None, None)
 
     @property
     def caller_arn(self) -> str:
-        """The caller's ARN: of a user with a checked signature, else `user/` and the key id of the request."""
+        """Returns the caller's ARN. Without a checked signature it ends in `user/` and the key id of the request."""
         principal = self.caller.principal
         key_id = None if self.user is not None else read_key_id(self.http)
         return build_user_arn(self.account_id, key_id) if key_id else principal.arn or ""
 
     @property
     def client_address(self) -> str:
-        """The client's IP address; empty if unknown."""
+        """Returns the client's IP address, which is empty if unknown."""
         return find_client_address(self.http.headers, self.http.peer, self.environment.settings)
 
     @property
     def condition_keys(self) -> dict[str, str]:
-        """The keys, in lower case, and values that conditions of policies may compare."""
+        """Returns the keys, in lower case, and values that conditions of policies may compare."""
         settings = self.environment.settings
         principal = self.caller.principal
         keys = {
@@ -84,17 +84,18 @@ class Context:
 
     @property
     def base_url(self) -> str:
-        """The scheme and authority that the caller used, without a trailing slash."""
+        """Returns the scheme and authority that the caller used, without a trailing slash."""
         if self._base_url is None:
             self._base_url = find_base_url(self.http.headers, self.environment)
         return self._base_url
 
     @property
     def link_base_url(self) -> str:
-        """The same for links in SNS messages, which other users open: never a host that only the caller names.
+        """Returns the base for links in SNS messages. Other users open them, so a caller cannot choose the host alone.
 
-        It is QUEUE_BASE_URL, or the request's host if the settings or API Gateway name it, or if it needs no entry and
-        QUEUE_ACCESS has admitted the caller (an unsigned Unsubscribe is open to everybody); else where we listen.
+        It is QUEUE_BASE_URL, or the request's host if the settings or API Gateway name it. It is also the request's
+        host if that needs no entry and QUEUE_ACCESS has admitted the caller (an unsigned Unsubscribe is open to
+        everybody). Otherwise it is the address on which the process listens.
         """
         settings, hosts = self.environment.settings, self.environment.hosts
         if settings.queue_base_url:
@@ -113,7 +114,7 @@ class Context:
 
     @property
     def trace_header(self) -> str | None:
-        """AWSTraceHeader for messages of this request without one; None if the request belongs to no trace."""
+        """Returns the AWSTraceHeader for messages that have none, or None if the request belongs to no trace."""
         return find_message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:
@@ -154,7 +155,7 @@ def read_key_id(http: HttpRequest) -> str | None:
 
 
 def find_base_url(headers: Mapping[bytes, bytes], environment: Environment) -> str:
-    """Returns the configured base URL, else the forwarded address if it is trusted, else the request's Host."""
+    """Returns the configured base URL, the forwarded address if it is trusted, or the request's Host."""
     settings = environment.settings
     if settings.queue_base_url:
         return settings.queue_base_url.rstrip("/")
@@ -163,7 +164,7 @@ def find_base_url(headers: Mapping[bytes, bytes], environment: Environment) -> s
 
 
 def request_host(headers: Mapping[bytes, bytes], environment: Environment) -> bytes:
-    """Returns the host that the client named to a trusted proxy, else to Penstock."""
+    """Returns the host that the client named to a trusted proxy or to Penstock."""
     return environment.hosts.forwarded(headers) or headers.get(b"host", b"")
 
 
@@ -173,7 +174,7 @@ def is_secure(headers: Mapping[bytes, bytes], settings: Settings) -> bool:
 
 
 def find_client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings) -> str:
-    """Returns the client's IP address; empty if unknown. A load balancer appends it to X-Forwarded-For."""
+    """Returns the client's IP address, which is empty if unknown. A load balancer appends it to X-Forwarded-For."""
     forwarded = headers.get(b"x-forwarded-for") if settings.queue_trust_forwarded else None
     if forwarded is None:
         return peer
@@ -181,5 +182,5 @@ def find_client_address(headers: Mapping[bytes, bytes], peer: str, settings: Set
 
 
 def _take_first(value: bytes | None) -> bytes:
-    """Returns the first entry of a forwarded header, which is the client's: each proxy appends its own entry."""
+    """Returns the first entry of a forwarded header. It is the client's, since each proxy appends its own entry."""
     return b"" if value is None else value.partition(b",")[0].strip()

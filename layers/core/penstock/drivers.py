@@ -1,6 +1,6 @@
-"""Runs an operation to its end on one database connection: the driver of Lambda functions (and of tests).
+"""Runs an operation to its end on one database connection. It is the driver of Lambda functions (and of tests).
 
-The container's driver does the same with `await`, merging the effects of concurrent requests.
+The container's driver does the same with `await`, and merges the effects of concurrent requests.
 """
 
 import time
@@ -36,7 +36,7 @@ LONGEST_PAUSE_SECONDS = 1.0
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
-# How many of these seconds an operation may wait.
+# Decides how many of these seconds an operation may wait.
 GrantWait: TypeAlias = Callable[[float], float]
 
 
@@ -67,7 +67,7 @@ def run(
 ) -> T:
     """Returns the operation's result. Raises the errors of the operation and of `call`.
 
-    `count` is called with each report of the operation, `grant` before each wait. `lengths`: of the process.
+    `count` is called with each report of the operation, `grant` before each wait. `lengths` are those of the process.
     """
     if lengths is None:
         lengths = MessageLengths()
@@ -86,7 +86,7 @@ def run(
 def perform(
     effect: Effect[Any], database: StatementExecutor, grant: GrantWait, lengths: MessageLengths
 ) -> object:
-    """Performs one effect and returns its result. Raises TypeError for an effect that it does not know."""
+    """Performs one effect and returns its result. Raises TypeError for an unknown effect."""
     if isinstance(effect, (Call, BatchCall, Transact)):
         return database.call(*build_call(effect))
     if isinstance(effect, Receive):
@@ -105,10 +105,10 @@ def perform(
 def receive(
     effect: Receive[ReceivedRow], database: StatementExecutor, grant: GrantWait, lengths: MessageLengths
 ) -> list[ReceivedRow]:
-    """Returns the rows of a receive; polls until a message arrives or the granted wait is over.
+    """Returns the rows of a receive. Polls until a message arrives or the granted wait is over.
 
-    The pauses grow, even if the queue may have a message that this receive does not get: other receives have locked it,
-    or it is too long for the answer. No transaction is open during a pause.
+    The pauses grow, even if the queue may have a message that this receive does not get, because other receives have
+    locked it or it is too long for the answer. No transaction is open during a pause.
     """
     rows = receive_now(effect, database, lengths)
     deadline = time.monotonic() + grant(count_seconds_to_wait(effect, rows))
@@ -135,7 +135,7 @@ def receive_now(
 
 
 def count_seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -> float:
-    """Returns how long a receive with these rows waits: 0 if they are messages or an error."""
+    """Returns how long a receive with these rows waits. It is 0 if they are messages or an error."""
     if not is_empty(rows):
         return 0
     (header,) = rows

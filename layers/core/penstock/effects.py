@@ -45,11 +45,11 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
-    """A SQL function that returns a table: the types of its parameters, in order, and the type of its rows.
+    """A SQL function that returns a table, with the types of its parameters, in order, and the type of its rows.
 
-    `row`: a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue. The
+    `row` is a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue. The
     call names the columns, so the next release may add some. It does not name a single column, which may get another
-    name. `named`: the last parameters, which the call names. The next release may insert others before them, with
+    name. `named` are the last parameters, which the call names. The next release may insert others before them, with
     defaults.
     """
 
@@ -71,7 +71,7 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
         force_setattr(self, "make_row", partial(tuple.__new__, self.row))
 
     def make_rows(self, rows: Iterable[Iterable[Any]]) -> list[RowT_co]:
-        """The rows of an answer with their names."""
+        """Returns the rows of an answer with their names."""
         return list(map(self.make_row, rows))
 
 
@@ -82,7 +82,7 @@ class BatchStatement(Statement[RowT_co], Generic[EntryT_co, RowT_co], frozen=Tru
 
     @property
     def width(self) -> int:
-        """How many columns an entry has."""
+        """Returns how many columns an entry has."""
         return len(self.entry.__annotations__)
 
 
@@ -104,10 +104,10 @@ class Call(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True):
     """One call over a list of entries.
 
-    `options` are arguments of the whole call; only calls with equal options and an equal `merge_key` are
-    merged. A separate key keeps a FIFO queue that waits for a lock from delaying other queues.
-    `queue_arn`: the queue to which all entries are sent. `size_bytes`: of their contents, if these may be long: such a
-    call is merged with fewer others.
+    `options` are arguments of the whole call. Only calls with equal options and an equal `merge_key` are merged. A
+    separate key keeps a FIFO queue that waits for a lock from delaying other queues. `queue_arn` is the queue to which
+    all entries are sent. `size_bytes` is the size of their contents, if these may be long. Such a call is merged with
+    fewer others.
     """
 
     statement: BatchStatement[EntryT_co, RowT_co]
@@ -122,16 +122,16 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
 
     @property
     def batch_key(self) -> Hashable:
-        """Effects with equal keys may share a call."""
+        """Returns a key. Effects with equal keys may share a call."""
         return self.statement, self.options, self.merge_key
 
 
 class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Acknowledges some messages and sends others, all or nothing: `queue.transact`.
 
-    `handles`, `messages`: entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction; if the
-    function refuses one of them, it changes no rows, and each effect gets its own transaction. `size_bytes`: as in a
-    BatchCall.
+    `handles` and `messages` are entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction. If
+    the function refuses one of them, it changes no rows, and each effect gets its own transaction. `size_bytes` is as
+    in a BatchCall.
     """
 
     statement: Statement[RowT_co]
@@ -146,16 +146,16 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
     @property
     def batch_key(self) -> Hashable:
-        """Effects with equal keys may share a call."""
+        """Returns a key. Effects with equal keys may share a call."""
         return self.statement, self.options, self.merge_key
 
 
 class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
-    """Up to `count` messages of `queue`, invisible for `visibility_seconds` (None: the queue's own).
+    """Receives up to `count` messages of `queue`, invisible for `visibility_seconds` (None: the queue's value).
 
-    If the queue is empty it waits for the first one, at most `wait_seconds` (None: the queue's), and holds no
-    connection meanwhile. It does not wait if the header names an error. `in_flight_limit`: about so many messages of
-    the queue may be in flight (None: any number). `limit`: of the length of all messages together (None: none). A
+    If the queue is empty it waits for the first one, at most `wait_seconds` (None: the queue's value), and holds no
+    connection meanwhile. It does not wait if the header names an error. About `in_flight_limit` messages of the queue
+    may be in flight (None: any number). `limit` is the maximum length of all messages together (None: no limit). A
     receive with an `attempt_id` is not merged with others.
     """
 
@@ -170,7 +170,7 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
     @property
     def batch_key(self) -> Hashable:
-        """Effects with equal keys may share a call.
+        """Returns a key. Effects with equal keys may share a call.
 
         On a FIFO queue SQL keeps the shares of requests apart, and the shares must have equal counts.
         """
@@ -221,13 +221,14 @@ class Woken(IntEnum):
 
     NOT = 0
     FOR_ONE = 1  # a message came, and no other receive was woken for it
-    FOR_MORE = 2  # the number of messages is not known: a receive that finds one wakes others
+    FOR_MORE = 2  # the number of messages is not known, so a receive that finds one wakes others
 
 
 class Wake(Effect[None], frozen=True):
-    """`count` messages were committed to the queue: the driver wakes so many receives that wait in this process.
+    """Says that `count` messages were committed to the queue. The driver wakes this many waiting receives of this
+    process.
 
-    `woken`: FOR_MORE when the number is a guess.
+    `woken` is FOR_MORE if the number is a guess.
     """
 
     queue_arn: str

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class RequestIds:
-    """Request ids of one process, in the form of a UUID: random except for the last group, a counter.
+    """Request ids of one process, in the form of a UUID. All groups are random except the last one, a counter.
 
     They are 20 times cheaper than a random UUID for each request, and unique because every process draws 80 random
     bits.
@@ -34,7 +34,7 @@ class RequestIds:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The objects that a process makes once (after a fork, not before) and its requests share."""
+    """The objects that a process creates once (after a fork, not before) and its requests share."""
 
     settings: Settings
     receipts: "ReceiptHandles"
@@ -51,7 +51,7 @@ class Environment:
         object.__setattr__(self, "request_rate", request_rate(self.settings))
 
     def cache(self, kind: type[T]) -> T:
-        """This process's only instance of `kind`, a class for a cache; created at the first call."""
+        """Returns this process's only instance of the class `kind`. The first call creates it."""
         instance = self._caches.get(kind)
         if instance is None:
             instance = self._caches.setdefault(kind, kind())

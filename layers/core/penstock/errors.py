@@ -36,8 +36,8 @@ LONGEST_MESSAGE = 16_384  # characters; a message quotes parts of the request, w
 class AwsError(Exception):
     """An error answer. Class attributes are the row of the table.
 
-    `message` is for the client, in AWS's words if these are known. `detail` explains more than AWS does; it goes to the
-    log and into answers of the REST API.
+    `message` is for the client, in AWS's words if these are known. `detail` explains more than AWS does. It appears in
+    the log and in answers of the REST API.
     """
 
     json_type: str = "InternalFailure"
@@ -60,12 +60,12 @@ class AwsError(Exception):
 
     @property
     def fault(self) -> str:
-        """The fault (Sender or Receiver), as the protocols write it."""
+        """Returns the fault (Sender or Receiver), as the protocols write it."""
         return "Sender" if self.sender_fault else "Receiver"
 
     @property
     def query_message(self) -> str:
-        """The text in the Query protocol, which mentions the WSDL version if a queue is missing."""
+        """Returns the text in the Query protocol, which mentions the WSDL version if a queue is missing."""
         if not self.query_suffix or self.message.endswith(self.query_suffix):
             return self.message
         return self.message.removesuffix(".") + self.query_suffix

@@ -1,15 +1,15 @@
-"""From an HTTP request to a typed call of an action, and from its result or error back to HTTP.
+"""Converts an HTTP request to a typed call of an action, and its result or error back to HTTP.
 
     call = decode(http, environment)          # raises RejectedRequest: the error, in the protocol to answer in
     result = run(call.operation())            # drivers.run, or the container's own driver
     response = encode(call, result)           # or encode_error(call.protocol, error, call.context.request_id)
 
-AWS JSON names the action in `X-Amz-Target`, REST-JSON (EventBridge Scheduler, Lambda) by method and path; everything
-else is the Query protocol, whose parameters come in the query string, a form body or both, on `/` and on a queue's own
-path, which then is the QueueUrl and takes the actions that have one.
+AWS JSON names the action in `X-Amz-Target`, and REST-JSON (EventBridge Scheduler, Lambda) by method and path. All other
+requests use the Query protocol, whose parameters are in the query string, a form body or both. Its path is `/` or that
+of a queue, which is then the QueueUrl and accepts the actions that have one.
 
-A request that must be signed is not decoded here: looking up its key is an effect, so `call.operation()` verifies the
-signature first and decodes the request afterwards. A client that cannot sign does not learn about its other errors.
+A request that must be signed is not decoded here. Looking up its key is an effect, so `call.operation()` first verifies
+the signature and then decodes the request. A client that cannot sign does not learn about its other errors.
 """
 
 import logging
@@ -55,11 +55,11 @@ from .http import HttpRequest, HttpResponse
 from .settings import Settings
 from .telemetry import AtMost
 
-# A batch of 1 MiB with every character escaped as \uXXXX, plus names and ids.
+# This is a batch of 1 MiB with every character escaped as \uXXXX, plus names and ids.
 MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144
 
 _log = logging.getLogger(__name__)
-_log.addFilter(AtMost(10))  # records of refused requests
+_log.addFilter(AtMost(10))  # it limits records of refused requests
 
 LONGEST_SCOPE_BYTES = 512  # no client sends a longer one, and scopes are cached
 
@@ -68,7 +68,7 @@ _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/
 
 
 class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the client
-    """A request that could not be decoded: the error, and the facts for answering it."""
+    """A request that could not be decoded. It has the error, and the facts for the answer."""
 
     def __init__(self, error: AwsError, protocol: Protocol, request_id: str, service: str) -> None:
         super().__init__(error.message)
@@ -100,7 +100,7 @@ class ActionCall(Struct, eq=False):
 
     def operation(self) -> Operation[Struct | None]:
         """Returns the action's operation for this request; a driver runs it. The operation then owns the request."""
-        request, self.request = self.request, None  # not held while the operation waits
+        request, self.request = self.request, None  # the operation does not hold it while it waits
         return self.action.operation(request, self.context)
 
     @property
@@ -110,9 +110,9 @@ class ActionCall(Struct, eq=False):
 
 
 class GuardedActionCall(ActionCall, eq=False):
-    """A request that is decoded after its signature has been verified; until then its action is UNDECODED.
+    """A request that is decoded after its signature has been verified. Until then its action is UNDECODED.
 
-    `guard`: the operation that verifies. `decoder`: decodes action and request, once.
+    `guard` is the operation that verifies. `decoder` decodes action and request, once.
     """
 
     guard: Callable[["GuardedActionCall"], Operation[Struct | None]]
@@ -134,12 +134,12 @@ class GuardedActionCall(ActionCall, eq=False):
 
     @property
     def service(self) -> str:
-        """The same, before the request is decoded."""
+        """Returns the service whose form of errors the client expects before the request is decoded."""
         return guess_service(self.context.http) if self.action is UNDECODED else self.action.service
 
 
 class PageCall(ActionCall, eq=False):
-    """A link of an SNS message that a browser opens: its answer is a page with a button, without any effect."""
+    """A link of an SNS message that a browser opens. Its answer is a page with a button, without any effect."""
 
     def operation(self) -> Operation[Struct | None]:
         """Does nothing."""
@@ -151,7 +151,7 @@ class PageCall(ActionCall, eq=False):
 def decode(
     http: HttpRequest, environment: Environment, service: str | None = None, action: str | None = None
 ) -> ActionCall:
-    """Returns the action call of a request. With `service` and `action` given, any other action is InvalidAction.
+    """Decodes the action call of a request. With `service` and `action`, any other action is InvalidAction.
 
     Raises RejectedRequest for every fault of the request. Refuses bodies beyond 6.25 MiB.
     """
@@ -198,7 +198,7 @@ def decode(
 def _read_followed_link(
     http: HttpRequest, environment: Environment, request_id: str, read: Callable[[], DecodedRequest]
 ) -> PageCall | None:
-    """Returns the call of a link of an SNS message that a browser opens; None for every other GET."""
+    """Returns the call of a link of an SNS message that a browser opens, or None for every other GET."""
     if not is_followed_in_browser(http):
         return None
     environment.hosts.check_host(http.headers, http.host_checked)
@@ -272,7 +272,7 @@ def _check_limits(request: Struct) -> None:
 
 
 def _make_missing_error(action: AnyAction, error: MissingParameter) -> AwsError:
-    """For a missing member SQS answers MissingParameter, and SNS ValidationError."""
+    """Returns the error for a missing member: MissingParameter for SQS, ValidationError for SNS."""
     if action.service == "sqs":
         return error
     return ValidationError.missing(error.message.removesuffix(".").rpartition(" ")[2])
@@ -287,7 +287,7 @@ _DECODERS = {
 
 
 def guess_service(http: HttpRequest) -> str:
-    """Returns the most likely service of an undecodable request: each service has its own form of errors."""
+    """Returns the most likely service of an undecodable request, since each service has its own form of errors."""
     if find_rest_resource(http.path) is not None:
         return find_rest_service(http.path)
     target = http.headers.get(b"x-amz-target", b"")
@@ -303,7 +303,7 @@ def guess_service(http: HttpRequest) -> str:
 
 
 def _find_query_action(tree: query.Tree, signed_service: str) -> AnyAction:
-    """Returns the action by name, in the service of the signature, else in that of the given `Version`, else in any."""
+    """Returns the action by name, in the service of the signature, in that of the given `Version`, or in any."""
     name = tree.get("Action")
     if not isinstance(name, str) or not name:
         raise MissingAction
@@ -322,7 +322,7 @@ def is_peek(path: str, environment: Environment) -> bool:
 
 
 def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
-    """Returns a GET with parameters, or a whole ReceiveMessage of an SDK, of which only the QueueUrl is used."""
+    """Decodes a GET with parameters, or a whole ReceiveMessage of an SDK, of which only the QueueUrl is used."""
     protocol = detect_protocol(http.headers, http.path)
     in_body = protocol is not Protocol.JSON and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")
@@ -350,7 +350,7 @@ def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
 
 # --- callers ---------------------------------------------------------------------------------------------------------
 def _read_header_scope(headers: Mapping[bytes, bytes], environment: Environment) -> CredentialScope | None:
-    """Authorization: AWS4-HMAC-SHA256 Credential=<scope>, SignedHeaders=…, Signature=… (SigV4)."""
+    """Reads Authorization: AWS4-HMAC-SHA256 Credential=<scope>, SignedHeaders=…, Signature=… (SigV4)."""
     header = headers.get(b"authorization")
     if header is None:
         return None
@@ -359,19 +359,19 @@ def _read_header_scope(headers: Mapping[bytes, bytes], environment: Environment)
 
 
 def _read_query_scope(tree: query.Tree, environment: Environment) -> CredentialScope | None:
-    """X-Amz-Credential of a presigned URL."""
+    """Reads X-Amz-Credential of a presigned URL."""
     scope = tree.get("X-Amz-Credential")
     return _parse_known_scope(scope.encode(), environment) if isinstance(scope, str) else None
 
 
 def _read_presigned_scope(http: HttpRequest, environment: Environment) -> CredentialScope | None:
-    """X-Amz-Credential of a presigned URL of REST-JSON."""
+    """Reads X-Amz-Credential of a presigned URL of REST-JSON."""
     scope = next((value for name, value in query_pairs(http.query) if name == b"X-Amz-Credential"), None)
     return None if scope is None else _parse_known_scope(scope, environment)
 
 
 def _parse_known_scope(scope: bytes, environment: Environment) -> CredentialScope | None:
-    """Raises SignatureDoesNotMatch for a region that the installation does not serve."""
+    """Parses a scope. Raises SignatureDoesNotMatch for a region that the installation does not serve."""
     settings = environment.settings
     if len(scope) > LONGEST_SCOPE_BYTES:
         return None
@@ -392,9 +392,9 @@ def _check_region(region: str, settings: Settings) -> None:
 
 @lru_cache(maxsize=1024)
 def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> CredentialScope | None:
-    """`AKID/20250101/us-east-1/sqs/aws4_request`: an access key id of 12 digits is the account id itself.
+    """Parses `AKID/20250101/us-east-1/sqs/aws4_request`. An access key id of 12 digits is the account id itself.
 
-    None if the text is no scope. Cached, since a client sends the same scope with every request.
+    Returns None if the text is not a scope. Results are cached, since a client sends the same scope with every request.
     """
     parts = unquote_to_bytes(scope).decode("latin-1").rsplit("/", 4)
     if len(parts) != 5:
@@ -415,7 +415,7 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
     headers: list[tuple[bytes, bytes]] = []
     if protocol is Protocol.JSON:
         content_type = json.CONTENT_TYPE
-        body = b"" if result is None else json.encode(result)  # AWS, too, answers actions without a result so
+        body = b"" if result is None else json.encode(result)  # AWS also answers actions without a result so
     elif protocol is Protocol.REST_JSON:
         content_type, body = rest_json.CONTENT_TYPE, rest_json.encode_result(result)
     elif protocol is Protocol.QUERY_JSON and action is not PEEK:
@@ -439,7 +439,7 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
 
 
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
-    """Returns an error, in the protocol of its request. JSON names the Query code in a header.
+    """Returns an error in the protocol of its request. JSON names the Query code in a header.
 
     Temporary errors, 503 and throttling, say when to retry. Errors that AWS's text does not explain are logged.
     """

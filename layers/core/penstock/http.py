@@ -15,11 +15,11 @@ MOST_PARAMETERS_AT_ONCE = 1_000
 
 
 class HttpRequest(Struct, frozen=True):
-    """A request as the server or API Gateway gave it. Header names are lower case; `query` is still encoded.
+    """A request as the server or API Gateway passed it. Header names are lower case; `query` is still encoded.
 
-    `peer`: the source address of the connection, which may be a load balancer's; empty if unknown.
-    `host_checked`: API Gateway serves the name in `Host`, so it is a name of this service.
-    `response_limit`: of the Lambda function that answers it; None in the container.
+    `peer` is the source address of the connection, which may be a load balancer's, or empty if unknown. `host_checked`
+    means that API Gateway serves the name in `Host`, so it is a name of this service. `response_limit` is that of the
+    Lambda function that answers the request, or None in the container.
     """
 
     method: str
@@ -33,14 +33,14 @@ class HttpRequest(Struct, frozen=True):
 
     @property
     def takes_long(self) -> bool:
-        """Whether decoding it would delay other requests: it has over a MiB, or over 1,000 parameters."""
+        """Returns whether decoding would delay other requests: the request has over a MiB, or over 1,000 parameters."""
         if len(self.body) > MOST_BYTES_AT_ONCE:
             return True
         return self.body.count(b"&") + self.query.count(b"&") > MOST_PARAMETERS_AT_ONCE
 
     @property
     def without_body(self) -> "HttpRequest":
-        """The request without its body, which is not needed after decoding."""
+        """Returns the request without its body, which is not needed after decoding."""
         return HttpRequest(
             self.method,
             self.path,

@@ -18,7 +18,7 @@ class MailSender(NamedTuple):
 
 
 class MailServer(NamedTuple):
-    """A mail server. `secure`: TLS from the start; else STARTTLS, which a login needs."""
+    """A mail server. With `secure` it uses TLS from the start, otherwise STARTTLS, which a login needs."""
 
     host: str
     port: int
@@ -28,12 +28,12 @@ class MailServer(NamedTuple):
 
 
 def is_email_address(text: str) -> bool:
-    """Returns whether a text is an address of e-mail; without quotes, comments and line breaks (RFC 5321)."""
+    """Returns whether a text is an e-mail address, without quotes, comments and line breaks (RFC 5321)."""
     return len(text) <= 254 and _is_address(text) is not None
 
 
 def parse_sender(text: str) -> MailSender:
-    """`name <address>`, or an address. Raises ValueError."""
+    """Parses `name <address>`, or an address. Raises ValueError."""
     match = _sender(text.strip())
     if match is None:
         raise ValueError("an address of e-mail, or `name <address>`")
@@ -41,7 +41,7 @@ def parse_sender(text: str) -> MailSender:
 
 
 def parse_server(url: str) -> MailServer:
-    """`smtp[s]://[user:password@]host[:port]`. Raises ValueError, whose text does not repeat the password."""
+    """Parses `smtp[s]://[user:password@]host[:port]`. Raises ValueError, whose text does not repeat the password."""
     form = "smtp[s]://[user:password@]host[:port]"
     try:
         parts = urlsplit(url)

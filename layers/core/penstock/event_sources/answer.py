@@ -1,4 +1,4 @@
-"""Which messages of a batch a function's answer reports as failed.
+"""Finds the messages of a batch that a function's answer reports as failed.
 
 Source: "Handling errors for an SQS event source in Lambda", the conditions of success and failure of
 ReportBatchItemFailures, https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html. We chose that an

@@ -26,8 +26,11 @@ from .types import Options
 
 MOST_A_RECEIVE = 10
 CONCURRENCY = 5
-"""Concurrent invocations of a mapping without ScalingConfig: AWS begins with as many ("Configuring scaling behavior",
-https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html)."""
+"""How many concurrent invocations a mapping has without ScalingConfig.
+
+AWS begins with as many ("Configuring scaling behavior",
+https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html).
+"""
 
 
 class StoredMapping(msgspec.Struct, kw_only=True):
@@ -58,33 +61,33 @@ class StoredMapping(msgspec.Struct, kw_only=True):
 
     @property
     def batch_size(self) -> int:
-        """The most messages of a batch."""
+        """Returns the maximum number of messages in a batch."""
         return self.options.batch_size or DEFAULT_BATCH
 
     @property
     def window_seconds(self) -> int:
-        """How long a batch gathers messages after the first ones."""
+        """Returns how many seconds a batch gathers messages after the first ones."""
         return self.options.maximum_batching_window_in_seconds or 0
 
     @property
     def concurrency(self) -> int:
-        """Invocations at once."""
+        """Returns the maximum number of concurrent invocations."""
         scaling = self.options.scaling_config
         return (scaling.maximum_concurrency if scaling is not None else None) or CONCURRENCY
 
     @property
     def reports_items(self) -> bool:
-        """Whether the answer names the failed messages."""
+        """Returns whether the answer names the failed messages."""
         return bool(self.options.function_response_types)
 
 
 def read_mapping(row: JsonObject) -> StoredMapping:
-    """Returns the mapping of a row."""
+    """Converts a row to its mapping."""
     return msgspec.convert(row, StoredMapping)
 
 
 def make_context(mapping: StoredMapping, environment: Environment) -> Context:
-    """Returns the context of a mapping's receives and deletes: like that of a request of its account."""
+    """Returns the context of a mapping's receives and deletes. It is like that of a request of its account."""
     http = HttpRequest("POST", "/", b"", {}, b"")
     return Context(mapping.account_id, mapping.region, environment.request_ids(), environment, http)
 
@@ -132,7 +135,7 @@ def build_records(
 
 
 def _list_facts(records: Sequence[JsonObject]) -> list[str | None]:
-    """Returns the facts for the filter, in JSON. Takes up to 0.4 s a MiB."""
+    """Returns the facts for the filter, in JSON. It takes up to 0.4 s per MiB."""
     return [None if one is None else msgspec.json.encode(one).decode() for one in filters.read_facts(records)]
 
 

@@ -52,7 +52,7 @@ def check_members(request: ChangeRequest) -> None:
 
 
 def check_pattern(text: str) -> None:
-    """Raises InvalidParameterValueException for a filter with too long a pattern."""
+    """Raises InvalidParameterValueException for a filter whose pattern is too long."""
     if len(text) > MOST_PATTERN:
         raise InvalidParameterValueException(f"A filter has at most {MOST_PATTERN} characters.")
 

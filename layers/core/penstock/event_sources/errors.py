@@ -1,4 +1,4 @@
-"""The errors of event source mappings. Names and statuses: botocore's model `lambda/2015-03-31`."""
+"""The errors of event source mappings. Their names and statuses are those of botocore's model `lambda/2015-03-31`."""
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
 
@@ -17,7 +17,7 @@ class InvalidParameterValueException(LambdaError):
 
 
 class NoSuchQueue(InvalidParameterValueException):
-    """The queue of a mapping does not exist; AWS's API treats this as an invalid parameter."""
+    """The queue of a mapping does not exist. AWS's API treats this as an invalid parameter."""
 
 
 class TooManyMappings(InvalidParameterValueException):

@@ -19,7 +19,9 @@ from penstock.sqs.receive import build_message
 from penstock.sqs.types import MessageAttributeValue
 
 MOST_BYTES = 6 * 1_048_576
-"""Limit of an invocation's event ("payload limit", 6 MB: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
+"""The maximum size of an invocation's event ("payload limit", 6 MB:
+https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
+"""
 
 _START, _END = b'{"Records":[', b"]}"
 
@@ -32,7 +34,7 @@ class Record(NamedTuple):
 
 
 def build_record(row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandles) -> JsonObject:
-    """Makes the message's record of the event."""
+    """Builds the message's record of the event."""
     message = build_message(row, queue, receipts.seal(queue, row.handle), ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     record: JsonObject = {
         "messageId": message.message_id,

@@ -1,7 +1,7 @@
-"""FilterCriteria: compiled by the engine of filter policies, and compared in SQL.
+"""FilterCriteria. The engine of filter policies compiles them, and SQL compares them.
 
-A pattern applies to the record as the function would get it, with the body as JSON if it is a JSON object, else as
-text. A pattern has the operators and limits of filter policies. A message passes if any pattern matches. Source:
+A pattern applies to the record that the function would get. Its body is JSON if it is a JSON object, and text
+otherwise. A pattern has the operators and limits of filter policies. A message passes if any pattern matches. Source:
 "Using event filtering with an Amazon SQS event source",
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html
 """
@@ -25,7 +25,7 @@ from .types import FilterCriteria
 
 
 def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
-    """Returns the compiled patterns; None: every message passes. Raises InvalidParameterValueException."""
+    """Compiles the patterns. Returns None if every message passes. Raises InvalidParameterValueException."""
     found: list[object] = []
     for one in (criteria.filters if criteria is not None else None) or ():
         try:
@@ -41,7 +41,7 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
 
 
 def read_facts(records: Sequence[JsonObject]) -> list[Mapping[str, object] | None]:
-    """Returns the facts for the patterns, one entry a record; None for a record that cannot match."""
+    """Returns the facts for the patterns, one entry for each record. It is None for a record that cannot match."""
     return [_find_facts(record) for record in records]
 
 
@@ -54,7 +54,7 @@ def _find_facts(record: JsonObject) -> Mapping[str, object] | None:
 
 
 def _decode_body(text: str) -> object:
-    """Returns the body as a JSON object, else as text."""
+    """Returns the body as a JSON object, or otherwise as text."""
     if text.lstrip()[:1] != "{" or has_too_many_containers(text):
         return text
     try:

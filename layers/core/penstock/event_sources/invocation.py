@@ -17,19 +17,19 @@ from penstock.settings import Settings
 from .targets import is_url
 
 KEPT_BYTES: Final = 1_048_576
-"""Limit of an answer: batchItemFailures of 10,000 messages take 600 KB."""
+"""The limit of an answer: batchItemFailures of 10,000 messages take 600 KB."""
 
 
 class Failure(Exception):  # noqa: N818 - named for the event
-    """The target did not take the batch. The text is for readers of LastProcessingResult."""
+    """The target did not accept the batch. LastProcessingResult shows the text."""
 
 
 class FunctionThrottled(Failure):
-    """The function has no room for another invocation, or cannot be reached."""
+    """The function has no capacity for another invocation, or cannot be reached."""
 
 
 class Invoker:
-    """Calls targets, in one event loop; `close` ends its connections."""
+    """Calls targets in one event loop. `close` ends its connections."""
 
     def __init__(self, settings: Settings) -> None:
         self._functions = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
@@ -57,7 +57,7 @@ class Invoker:
             assert function is not None  # noqa: S101 - it was parsed when the mapping was made
             return await self._invoke(function, event, seconds)
         except TimeoutError as error:
-            if error.args:  # no connection within three seconds
+            if error.args:  # the worker could not connect within three seconds
                 raise FunctionThrottled("the target cannot be reached") from error
             raise Failure(f"no answer within {seconds:.0f} s") from error
         except EndpointRefused as error:

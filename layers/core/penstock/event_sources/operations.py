@@ -1,7 +1,7 @@
 """Event source mappings: create, get, list, update, delete, tags.
 
 Source: "CreateEventSourceMapping" and its neighbours (AWS Lambda API reference). A change takes effect at once, so a
-read shows a mapping as Enabled or Disabled; the answers to changes say Creating, Updating and Deleting, as AWS's do.
+read shows a mapping as Enabled or Disabled. The answers to changes say Creating, Updating and Deleting, as on AWS.
 """
 
 from uuid import UUID
@@ -48,7 +48,7 @@ def create_event_source_mapping(request: mappings.CreateEventSourceMappingReques
 
 
 def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
-    """Creates a mapping; the worker polls for it from now on.
+    """Creates a mapping. The worker polls for it from now on.
 
     Raises InvalidParameterValueException, ResourceConflictException, and AccessDenied for a caller who may not receive
     from the queue. TooManyMappings takes precedence over the error for an existing mapping.
@@ -87,7 +87,7 @@ def get_event_source_mapping(request: mappings.GetEventSourceMappingRequest, con
 def list_event_source_mappings(
     request: mappings.ListEventSourceMappingsRequest, context: Context
 ) -> Operation[mappings.ListEventSourceMappingsResult]:
-    """Lists mappings and returns a page in AWS's form."""
+    """Returns a page of mappings in AWS's form."""
     found, marker = yield from page(request, context)
     return mappings.ListEventSourceMappingsResult(
         event_source_mappings=[describe_mapping(one) for one in found], next_marker=marker
@@ -97,7 +97,7 @@ def list_event_source_mappings(
 def page(
     request: mappings.ListEventSourceMappingsRequest, context: Context
 ) -> Operation[tuple[list[StoredMapping], str | None]]:
-    """Lists the account's mappings in the region, of a queue or a function if the request names one, 100 a page.
+    """Lists the account's mappings in the region, 100 on a page. A request may name a queue or a function.
 
     Returns them with the marker of the next page. Raises InvalidParameterValueException.
     """
@@ -186,12 +186,12 @@ def tag_resource(request: mappings.TagResourceRequest, context: Context) -> Oper
 
 
 def untag_resource(request: mappings.UntagResourceRequest, context: Context) -> Operation[None]:
-    """Removes tags from a mapping; a missing tag is no error."""
+    """Removes tags from a mapping. A missing tag is not an error."""
     yield from change_tags(request.resource, {}, request.tag_keys, context)
 
 
 def change_tags(resource: str, tags: dict[str, str], removed: list[str], context: Context) -> Operation[None]:
-    """Raises ResourceNotFoundException, InvalidParameterValueException for more than 50 tags."""
+    """Changes tags. Raises ResourceNotFoundException, InvalidParameterValueException for more than 50 tags."""
     mapping_id = parse_uuid(read_tagged_id(resource, context))
     key = (context.account_id, context.region, mapping_id)
     (row,) = yield from Call(TAG_MAPPING, (*key, encode_jsonb(tags), removed))
@@ -227,7 +227,7 @@ def read(uuid: str, context: Context) -> Operation[StoredMapping]:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Returns the id, or None. Accepts only the form that policies use: other spellings would evade them."""
+    """Returns the id, or None. It accepts only the form that policies use, since other spellings would evade them."""
     try:
         mapping_id = UUID(text)
     except ValueError:
@@ -252,7 +252,7 @@ def build_arn(mapping: StoredMapping) -> str:
 
 
 def describe_mapping(mapping: StoredMapping, state: str | None = None) -> mappings.EventSourceMapping:
-    """Returns a mapping in the API's form; `state`: replaces the stored state."""
+    """Returns a mapping in the API's form. `state` replaces the stored state."""
     options = asdict(mapping.options)
     options["batch_size"] = mapping.batch_size
     options["maximum_batching_window_in_seconds"] = mapping.window_seconds

@@ -1,7 +1,8 @@
-"""Targets of mappings: a function of AWS Lambda by its name or ARN, or a URL, which is our extension.
+"""Targets of mappings: a Lambda function by its name or ARN, or a URL, which is our extension.
 
 `access/functions.py` decides which functions a mapping may invoke. The guard of webhooks checks a URL at each call.
-Source: "CreateEventSourceMapping" (AWS Lambda API reference), https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
+Source: "CreateEventSourceMapping" (AWS Lambda API reference),
+https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 """
 
 from penstock.access.functions import find_function_refusal

@@ -1,4 +1,4 @@
-"""Parses both forms of libpq's addresses for pg8000, which takes neither; a test compares the result with libpq's.
+"""Parses both forms of libpq's addresses for pg8000, which supports neither. A test compares the result with libpq's.
 
     postgresql://user:password@host:5432,other/database?sslmode=require
     host=host,other port=5432 user=user password='pass word' dbname=database
@@ -21,14 +21,14 @@ IGNORED: Final = {
     "client_encoding", "connect_timeout", "fallback_application_name", "gssencmode", "keepalives", "keepalives_count",
     "keepalives_idle", "keepalives_interval", "load_balance_hosts", "tcp_user_timeout",
 }  # fmt: skip
-"""Ignored parameters: time limits are ours (`network`), texts are UTF-8, hosts are tried in their order."""
+"""Ignored parameters. Time limits are ours (`network`), texts are UTF-8, hosts are tried in their order."""
 
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def parse_address(text: str) -> dict[str, str]:
-    """The parameters of an address by libpq's names; several hosts and ports are separated by commas.
+    """Returns the parameters of an address by libpq's names. Several hosts and ports are separated by commas.
 
     Raises SettingError for a parameter that pg8000 lacks, since a connection without it could be less safe.
     """
@@ -71,7 +71,7 @@ def parse_pairs(text: str) -> dict[str, str]:
 
 
 def split_port(place: str) -> tuple[str, str]:
-    """Host and port, empty if the text has no port; `[::1]:5433` gives `[::1]` and 5433."""
+    """Returns host and port, which is empty if the text has no port. `[::1]:5433` gives `[::1]` and 5433."""
     name, _, port = place.rpartition(":")
     return (name, port) if port.isdecimal() and not name.endswith(":") else (place, "")
 

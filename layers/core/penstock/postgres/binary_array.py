@@ -1,7 +1,7 @@
-"""PostgreSQL's binary array format, written in one pass.
+"""Writes PostgreSQL's binary array format in one pass.
 
-The hot SQL functions take arrays of hundreds of elements. psycopg's list dumper makes an object for each element; this
-module writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
+The frequently used SQL functions take arrays of hundreds of elements. psycopg's list dumper creates an object for each
+element; this module writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ _EMPTY = Struct(">iiI").pack
 
 
 class PgArray(bytes):
-    """The bytes of an array; each element type has a subclass, since psycopg picks the oid by class."""
+    """The bytes of an array. Each element type has a subclass, since psycopg picks the oid by class."""
 
     element_oid = 0
     array_oid = 0
@@ -61,7 +61,7 @@ _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def _encode_instant(value: datetime) -> bytes:
-    """Microseconds since 2000, as timestamptz_recv in timestamp.c reads them."""
+    """Returns microseconds since 2000, as timestamptz_recv in timestamp.c reads them."""
     return _INSTANT((value - _EPOCH) // _MICROSECOND)
 
 
@@ -69,7 +69,7 @@ def _encode_jsonb(value: str | bytes) -> bytes:
     return b"\x01" + (value if isinstance(value, bytes) else value.encode())
 
 
-# Class, encoder of an element, and the size of an element if it is fixed.
+# The class, the encoder of an element, and the size of an element if it is fixed.
 _KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes], int | None]] = {
     "text[]": (TextArray, bytes, None),
     "uuid[]": (UuidArray, bytes, 16),
@@ -101,7 +101,7 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
         if first is None:
             return None
         data = to_bytes(first)
-        # A single element is not copied twice: it may be a MiB.
+        # A single element is not copied twice, since it may be a MiB.
         length = _LENGTH(len(data))
         elements: Iterable[bytes] = (length, data) if count == 1 else ((length + data) * count,)
     elif None in values:
@@ -125,7 +125,7 @@ def _prefix_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
 
 
 def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
-    """Encodes the arguments of a call: arrays in binary format, all others as psycopg takes them."""
+    """Encodes the arguments of a call: arrays in binary format, all others as psycopg accepts them."""
     return [
         encode(kind, value) if kind.endswith("[]") and value is not None else value
         for kind, value in zip(types, arguments, strict=True)

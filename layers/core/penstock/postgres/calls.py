@@ -22,7 +22,7 @@ DatabaseEffect = Call[RowT] | BatchCall[Row, RowT] | Transact[RowT] | Receive[Ro
 def build_call(
     effect: DatabaseEffect[RowT], *, assume_short: bool = False
 ) -> tuple[Statement[RowT], list[object]]:
-    """Returns the statement and its arguments for one effect that is not merged; arrays are lists."""
+    """Returns the statement and its arguments for one effect that is not merged. Arrays are lists."""
     if isinstance(effect, BatchCall):
         return effect.statement, [
             *transpose(effect.entries, effect.statement.width),
@@ -39,7 +39,7 @@ def build_call(
 
 
 def transpose(entries: Sequence[Row], count: int) -> list[list[object]]:
-    """Returns the `count` columns of entries, as arrays; without entries these are empty."""
+    """Returns the `count` columns of entries as arrays. Without entries these are empty."""
     return [list(column) for column in zip(*entries, strict=True)] or [[] for _ in range(count)]
 
 

@@ -36,10 +36,10 @@ class LongMessageFound(Exception):  # noqa: N818 - nothing failed
 
 
 class DriverError(Exception):
-    """A call failed; the text is the driver's.
+    """A call failed. The text is the driver's.
 
-    `sqlstate`: None if the server closed the connection or was not reached.
-    `took_no_effect`: whether the call certainly took no effect, for example because the database undid it.
+    `sqlstate` is None if the server closed the connection or was not reached. `took_no_effect` says whether the call
+    certainly took no effect, for example because the database undid it.
     """
 
     def __init__(self, text: str, sqlstate: str | None, *, took_no_effect: bool = False) -> None:
@@ -50,12 +50,12 @@ class DriverError(Exception):
 
     @property
     def ends_connection(self) -> bool:
-        """Whether the connection can no longer be used."""
+        """Returns whether the connection can no longer be used."""
         return self.meaning.ends_connection
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same call may succeed later."""
+        """Returns whether the same call may succeed later."""
         return self.meaning.is_temporary
 
     def client_error(self) -> ServiceUnavailable | InternalFailure | LongMessageFound:
@@ -81,9 +81,10 @@ class DriverConnection(Protocol):
 
 
 def find_connection_factory(driver: str) -> Callable[[str, float], DriverConnection]:
-    """Returns the function that opens connections of `psycopg` or `pg8000`: address, deadline of calls in seconds.
+    """Returns the function that opens connections of `psycopg` or `pg8000`, from address and deadline of calls in
+    seconds.
 
-    It raises DriverError.
+    The function raises DriverError.
     """
     return cast(
         "Callable[[str, float], DriverConnection]",
@@ -97,10 +98,10 @@ def import_driver(driver: str) -> None:
 
 
 class Database:
-    """Makes calls one after the other on one connection. `driver`: psycopg or pg8000.
+    """Makes calls one after the other on one connection. `driver` is psycopg or pg8000.
 
-    A call that takes longer than `call_seconds` ends its connection; whether it took effect is unknown.
-    `new_address` is called when connecting fails; it returns the address with a changed password, or None.
+    A call that takes longer than `call_seconds` ends its connection, and it is unknown whether it took effect. If
+    connecting fails, `new_address` returns the address with a changed password, or None.
     """
 
     def __init__(
@@ -118,19 +119,19 @@ class Database:
         self._used_at = 0.0  # wall clock: other clocks stop while Lambda freezes the process
 
     def connection(self) -> DriverConnection:
-        """Returns the connection, a new one if the old one is gone. Raises ServiceUnavailable."""
+        """Returns the connection, or a new one if the old one is gone. Raises ServiceUnavailable."""
         try:
             connection = self._live_connection()
         except DriverError as error:
             raise ServiceUnavailable from error
-        self._used_at = time()  # the caller counts it: workers use the connection directly
+        self._used_at = time()  # the caller counts it, since workers use the connection directly
         return connection
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Returns the rows of one call; arrays are lists.
+        """Returns the rows of one call. Arrays are lists.
 
-        Raises ServiceUnavailable if the database cannot be reached, breaks the connection or reports a transient error;
-        if it was reached, the call may have taken effect. Raises LongMessageFound for LONG_MESSAGE and InternalFailure
+        Raises ServiceUnavailable if the database cannot be reached, breaks the connection or reports a transient error.
+        If it was reached, the call may have taken effect. Raises LongMessageFound for LONG_MESSAGE, and InternalFailure
         for every other database error.
         """
         try:
@@ -144,7 +145,7 @@ class Database:
             raise error.client_error() from error
 
     def close(self) -> None:
-        """Closes the connection; the next call makes a new one."""
+        """Closes the connection. The next call opens a new one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

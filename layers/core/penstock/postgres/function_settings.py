@@ -31,7 +31,7 @@ def list_statement_modules() -> list[str]:
 
 
 def list_called_functions(directory: Path) -> list[str]:
-    """The names of the functions that the service or applications call, without the schema's. `directory`: sql/."""
+    """Returns the names of the functions that the service or applications call. `directory` is sql/."""
     service = {
         each.name
         for module in list_statement_modules()
@@ -43,7 +43,7 @@ def list_called_functions(directory: Path) -> list[str]:
 
 
 def compute_fingerprint(directory: Path) -> bytes:
-    """Returns a fingerprint of these settings: if it differs, `migrate` applies the functions again."""
+    """Returns a fingerprint of these settings. If it differs, `migrate` applies the functions again."""
     return " ".join([_SET, *list_called_functions(directory)]).encode()
 
 

@@ -27,7 +27,7 @@ class TokenClient(Protocol):
 
 
 class TokenError(Exception):
-    """No token could be made, because credentials or a region are missing; the text says which."""
+    """No token could be created, because credentials or a region are missing. The text says which."""
 
 
 def add_token(parameters: dict[str, V]) -> dict[str, V]:
@@ -52,7 +52,7 @@ def needs_token(parameters: Mapping[str, object]) -> bool:
 
 
 def make_token(host: str, port: int, user: str) -> str:
-    """Returns a token for this user of the database. `host`: the endpoint's own name. Raises TokenError."""
+    """Returns a token for this user of the database. `host` is the endpoint's own name. Raises TokenError."""
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - few use it
 
     try:
@@ -63,7 +63,7 @@ def make_token(host: str, port: int, user: str) -> str:
 
 @cache
 def _make_client() -> TokenClient:
-    """boto3's client of RDS, which sends no request for a token. Its credentials renew themselves."""
+    """Returns boto3's client of RDS, which sends no request for a token. Its credentials renew themselves."""
     import boto3  # noqa: PLC0415 - a part of Lambda's runtime; the service has it for `penstock demo`
 
     client: TokenClient = boto3.Session().client("rds")

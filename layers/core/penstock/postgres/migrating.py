@@ -1,9 +1,8 @@
-"""Migrates a database for an operator: prints a line for each step, or one line with the reason of a failure.
+"""Migrates a database for an operator. Prints a line for each step, or one line with the reason of a failure.
 
-MigrationError              see `migrations`
-├── InvalidAddressError     the address is not one of PostgreSQL
-├── UnreachableError        no connection to the database, or no IAM token for one
-└── MissingRightsError      the role lacks a right
+MigrationError              see `migrations` ├── InvalidAddressError     the address is not one of PostgreSQL ├──
+UnreachableError        no connection to the database, or no IAM token for one └── MissingRightsError      the role
+lacks a right
 
 `penstock migrate` and the function of infra/migrate share it.
 """
@@ -21,15 +20,15 @@ from .migrations import Applied, MigrationError, migrate
 
 
 class InvalidAddressError(MigrationError):
-    """The text does not repeat the address, which contains a password."""
+    """The address is not valid. The text does not repeat it, since it contains a password."""
 
 
 class UnreachableError(MigrationError):
-    """The text is libpq's, which names host, port, user and database."""
+    """No server answers. The text is libpq's, which names host, port, user and database."""
 
 
 class MissingRightsError(MigrationError):
-    """The text is PostgreSQL's error and a remedy."""
+    """The role lacks a right. The text is PostgreSQL's error and a remedy."""
 
 
 def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None = None) -> Applied:

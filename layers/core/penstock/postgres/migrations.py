@@ -53,7 +53,7 @@ _OTHER_BASELINE: Final = (
     "a commit before release 0.1.0 made this database, by another 0001_baseline.sql, and no release migrates it: "
     "migrate an empty database instead"
 )
-# The row of queue.migration for functions and grants; it names their release.
+# The row of queue.migration for functions and grants. It names their release.
 _FUNCTIONS: Final = 0
 _RECORD_PREFIX: Final = "functions "
 RELEASE: Final = __version__
@@ -69,7 +69,7 @@ create table if not exists queue.migration (
 comment on table queue.migration is 'Migrations applied, and as number 0 the functions and grants.';
 """
 
-# The service's role prefers index scans at any price (see tune_role); a migration wants the planner's own choice.
+# The service's role prefers index scans at any price (see tune_role). A migration needs the planner's normal choice.
 _SESSION: Final = """
 set client_min_messages = warning; set plan_cache_mode = auto; set enable_seqscan = on; set enable_bitmapscan = on;
 set enable_hashjoin = on; set enable_mergejoin = on; set statement_timeout = 0; set lock_timeout = 0
@@ -86,12 +86,12 @@ select md5(coalesce(string_agg(g.acl, ' ' order by g.acl), '')) from (
 
 
 class MigrationError(Exception):
-    """A migration cannot be applied; the text names the file and the cause."""
+    """A migration cannot be applied. The text names the file and the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One SQL file. Migrations have a number from 1 up, functions and grants have 0."""
+    """One SQL file. Migrations have a number from 1 up; functions and grants have 0."""
 
     number: int
     name: str
@@ -99,7 +99,7 @@ class Script:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the text, in hexadecimal."""
+        """Returns the SHA-256 of the text, in hexadecimal."""
         return hashlib.sha256(self.text).hexdigest()
 
 
@@ -107,9 +107,10 @@ class Script:
 class Applied:
     """The result of a run: names of the applied migrations, and whether functions and grants were applied.
 
-    `grants`: the functions were up to date, but grants were missing, for example after a restore. `warning`: why the
-    run did not apply the functions of this release, though they differ. `missing_roles`: commands that the migrating
-    role may not run; until an administrator runs them, applications have no role for the SQL interface.
+    `grants` means that the functions were up to date, but grants were missing, for example after a restore. `warning`
+    is the reason if the run did not apply the functions of this release, though they differ. `missing_roles` are
+    commands that the migrating role may not run. Until an administrator runs them, applications have no role for the
+    SQL interface.
     """
 
     migrations: list[str] = field(default_factory=list)
@@ -121,9 +122,10 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The scripts that `migrate` would apply. `release`: of the functions in the database, "" if it has no functions.
+    """The scripts that `migrate` would apply. `release` is that of the functions in the database, or "" without
+    functions.
 
-    `warning`: why `migrate` would leave the functions alone, though they differ.
+    `warning` is the reason why `migrate` would leave the functions alone, though they differ.
     """
 
     migrations: list[str]
@@ -162,7 +164,7 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
 
 
 def find_missing(connection: Connection) -> Missing:
-    """Compares a database with this release, and changes nothing. Raises MigrationError, psycopg's errors."""
+    """Compares a database with this release. Changes nothing. Raises MigrationError, psycopg's errors."""
     directory = find_sql_directory()
     migrations = read_migrations(directory)
     if connection.execute("select to_regclass('queue.migration')").fetchone() == (None,):
@@ -179,7 +181,7 @@ def find_missing(connection: Connection) -> Missing:
 
 
 def _check_encoding(connection: Connection) -> None:
-    """Raises MigrationError unless it is UTF8: others refuse some messages, SQL_ASCII returns bytes."""
+    """Raises MigrationError unless the encoding is UTF8. Others refuse some messages, and SQL_ASCII returns bytes."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise MigrationError(
@@ -230,7 +232,7 @@ def _apply_missing(connection: Connection, directory: Path) -> Applied:
 
 
 def _find_newer_functions(connection: Connection, has_older_tables: bool) -> str:
-    """Returns why the database has the functions of a newer release; "" if it has not."""
+    """Returns why the database has the functions of a newer release, or "" if it does not."""
     row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
     release = row[0].removeprefix(_RECORD_PREFIX) if row else RELEASE
     if Version(release) > Version(RELEASE):

@@ -86,7 +86,7 @@ class Pg8000Connection:
         return bool(readable)
 
     def answers(self, seconds: float) -> bool:
-        """Returns whether the server answers within `seconds`; if not, the connection is unusable."""
+        """Returns whether the server answers within `seconds`. If not, the connection is unusable."""
         connected = find_socket(self._connection)
         call_seconds = connected.gettimeout()
         connected.settimeout(seconds)
@@ -193,15 +193,15 @@ def make_tls_context(mode: str, authorities: str | None) -> Any:
 
 
 def find_socket(connection: CoreConnection) -> socket.socket:
-    """Returns the socket: pg8000 has no other way to detect that the server closed the connection."""
+    """Returns the socket, since pg8000 has no other way to detect that the server closed the connection."""
     result: socket.socket = connection._usock  # noqa: SLF001
     return result
 
 
 def find_process_id(connection: CoreConnection) -> int:
-    """Returns the process id that the server, or a pooler, reported at the start; pg8000 keeps it only for cancelling.
+    """Returns the process id that the server, or a pooler, reported at the start. pg8000 keeps it only for cancelling.
 
-    The first four bytes of BackendKeyData (PostgreSQL documentation, "Message Formats").
+    It is the first four bytes of BackendKeyData (PostgreSQL documentation, "Message Formats").
     """
     (number,) = struct.unpack("!i", connection._backend_key_data[:4])  # noqa: SLF001
     return int(number)

@@ -1,6 +1,6 @@
 """Connections of psycopg, for the functions and for workers.
 
-Autocommit, and no prepared statements: PgBouncer before 1.21 cannot keep them apart (measured).
+They use autocommit but no prepared statements, which PgBouncer before 1.21 cannot keep apart (measured).
 """
 
 import select
@@ -23,7 +23,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class LimitedConnection(psycopg.Connection[Row]):
-    """A connection whose calls have a deadline of `call_seconds`; a call that misses it closes the connection."""
+    """A connection whose calls have a deadline of `call_seconds`. A call that misses it closes the connection."""
 
     call_seconds = CALL_SECONDS
     session: SessionState
@@ -58,7 +58,7 @@ class TransactionExecutor:
         self.connection = connection
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Returns the rows of one call; arrays are lists."""
+        """Returns the rows of one call. Arrays are lists."""
         with psycopg.RawCursor(self.connection) as cursor:
             encoded = binary_array.encode_arguments(statement.types, arguments)
             return statement.make_rows(cursor.execute(statement.text, encoded))
@@ -91,7 +91,7 @@ class PsycopgConnection(TransactionExecutor):
         return bool(readable)
 
     def answers(self, seconds: float) -> bool:
-        """Returns whether the server answers within `seconds`; if not, the connection is unusable."""
+        """Returns whether the server answers within `seconds`. If not, the connection is unusable."""
         call_seconds, self.connection.call_seconds = self.connection.call_seconds, seconds
         try:
             self.connection.execute("select 1")

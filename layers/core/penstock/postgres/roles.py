@@ -52,7 +52,7 @@ where pronamespace = to_regnamespace('queue') and proowner = to_regrole('penstoc
 
 _REFUSALS: Final = (
     psycopg.errors.InsufficientPrivilege,
-    psycopg.errors.UndefinedObject,  # the role that could not be made
+    psycopg.errors.UndefinedObject,  # the role that could not be created
     psycopg.errors.DuplicateObject,  # another runner migrates a database of the cluster at the same moment
     psycopg.errors.UniqueViolation,
     psycopg.errors.InternalError_,  # the same: "tuple concurrently updated"
@@ -60,12 +60,12 @@ _REFUSALS: Final = (
 
 
 def list_missing_commands(connection: Connection, role: str | None = None) -> list[str]:
-    """Returns the commands, in order, that `role` lacks for migrating a database. None: the connection's role."""
+    """Returns the commands, in order, that `role` lacks for migrating a database. None is the connection's role."""
     return [command for (command,) in connection.execute(_MISSING, (role, list(ROLES))).fetchall()]
 
 
 def make_roles(connection: Connection, role: str | None = None) -> list[str]:
-    """Runs the missing commands for `role` if the connection may, and returns those still missing.
+    """Runs the missing commands for `role` if the connection may. Returns those still missing.
 
     It changes no attributes of existing roles.
     """
@@ -77,7 +77,7 @@ def make_roles(connection: Connection, role: str | None = None) -> list[str]:
 
 
 def find_owner_problem(connection: Connection, missing: list[str]) -> str:
-    """Returns why nothing can be migrated, and a remedy; "" if it can. `missing`: the result of `make_roles`."""
+    """Returns why the database cannot be migrated, and a remedy, or "". `missing` is the result of `make_roles`."""
     for (reason,) in connection.execute(_UNSAFE).fetchall():
         return (
             f"the role penstock_owner, with whose rights applications call the SQL interface, {reason}: "

@@ -111,7 +111,7 @@ order by o.kind desc, o.name, 1
 
 
 def dump_schema(dsn: str) -> str:
-    """Types, tables, indexes, constraints, function signatures and grants of the schema `queue`."""
+    """Returns types, tables, indexes, constraints, function signatures and grants of the schema `queue`."""
     with psycopg.connect(dsn) as connection:
         _qualify_names(connection)
         parts = [_HEAD, *_read_texts(connection, _TYPES)]

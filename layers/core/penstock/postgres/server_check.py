@@ -1,4 +1,4 @@
-"""Whether Penstock can work on a server: the server must be new enough and accept writes."""
+"""Checks whether Penstock can work on a server, which must be new enough and accept writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
 
 
 def find_version_problem(server_version: int) -> str:
-    """Returns the problem of a version in libpq's form, 140012 for 14.12; "" if it is new enough."""
+    """Returns the problem of a version in libpq's form, 140012 for 14.12, or "" if it is new enough."""
     if server_version >= OLDEST_MAJOR * 10_000:
         return ""
     return (
@@ -23,12 +23,12 @@ def find_version_problem(server_version: int) -> str:
 
 
 def format_version(server_version: int) -> str:
-    """160004 is 16.4. Versions before PostgreSQL 10 have three numbers; the text shows two of them."""
+    """Formats 160004 as 16.4. Versions before PostgreSQL 10 have three numbers; the text shows two of them."""
     return f"{server_version // 10_000}.{server_version % 10_000}"
 
 
 def find_server_problem(connection: psycopg.Connection[Row]) -> str:
-    """Returns why Penstock cannot work on this server; "" if it can. Raises psycopg's errors."""
+    """Returns why Penstock cannot work on this server, or "" if it can. Raises psycopg's errors."""
     if problem := find_version_problem(connection.info.server_version):
         return problem
     row = connection.execute(f"select pg_is_in_recovery(), {READ_ONLY}".encode()).fetchone()

@@ -64,10 +64,10 @@ from (select pg_backend_pid() = %d as direct) own"""  # noqa: S608 - constants o
 
 
 class SessionState(NamedTuple):
-    """The result of `apply_settings_query`. `missing`: names of the settings with other values, separated by commas."""
+    """The result of `apply_settings_query`. `missing` are names of settings with other values, separated by commas."""
 
     is_direct: bool
-    """Whether the connection bypasses poolers: a pooler reports an invented process id."""
+    """Whether the connection bypasses poolers. A pooler reports an invented process id."""
     role: str
     missing: str
 
@@ -76,7 +76,7 @@ class SessionState(NamedTuple):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A line for each problem, with its remedy."""
+        """Returns a line for each problem, with its remedy."""
         found = []
         if self.missing:
             found.append(
