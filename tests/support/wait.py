@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable
 
@@ -13,10 +14,20 @@ PAUSE_SECONDS = 0.005
 LONGEST_PAUSE_SECONDS = 0.025
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Checks repeatedly until the condition holds. Fails if it does not hold within five minutes."""
+def wait_until(condition: Callable[[], object]) -> None:
+    """Checks repeatedly until the condition holds. Fails after five minutes, with the last answer and the variables."""
     started = time.monotonic()
-    while not condition():
+    while not (answer := condition()):
         waited = time.monotonic() - started
-        assert waited < LONGEST_SECONDS, "it never happened"
+        assert waited < LONGEST_SECONDS, f"after {waited:.0f} s still {answer!r}: {_describe(condition)}"
         time.sleep(min(max(waited / 20, PAUSE_SECONDS), LONGEST_PAUSE_SECONDS))
+
+
+def _describe(condition: Callable[[], object]) -> str:
+    """The source of a condition, and the local variables that it reads."""
+    try:
+        return (
+            f"{inspect.getsource(condition).strip()} with {dict(inspect.getclosurevars(condition).nonlocals)}"
+        )
+    except (OSError, TypeError):
+        return repr(condition)

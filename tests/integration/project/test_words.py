@@ -7,7 +7,7 @@ import ast
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,15 +16,19 @@ from tests.support import prose
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("layers", "sql/functions", "sql", "functions", "jobs", "infra")
-RETIRED = frozenset(
-    """
-aloud breath crowded deed drive farewell glance guest handles_of hang_up happenings hears held_snapshot
-joins_a_line letterhead letters lines_up party pluck refuses_caller sealer sight skimmed stay told unsaid
-unsealable visit walk world
+# Each word has the word to write instead.
+RETIRED = dict(
+    pair.split("=")
+    for pair in """
+aloud=reported breath=pause crowded=limited deed=action drive=run farewell=close glance=check guest=caller
+handles_of=list_handles hang_up=disconnect happenings=events hears=is_notified held_snapshot=old_snapshot
+joins_a_line=waits letterhead=head letters=messages lines_up=waits party=account pluck=take
+refuses_caller=denies sealer=cipher sight=view skimmed=sampled stay=call told=reported unsaid=omitted
+unsealable=undecryptable visit=call walk=trace world=installation
     """.split()  # noqa: SIM905
 )
 # These are in tests and the Makefile. `door` is a column of queue.schedule.
-RETIRED_IN_TESTS = frozenset(("doors", "world", "story"))
+RETIRED_IN_TESTS = {"doors": "forms", "world": "installation", "story": "scenario"}
 # These folders have no refused phrase any more. The list grows until it is prose.FOLDERS.
 PLAIN = (
     "benchmarks",
@@ -62,15 +66,25 @@ PLAIN_TESTS = {
 EXCEPTIONS: dict[str, tuple[str, ...]] = {
     "nobody": ("benchmarks/postgres.py", "tests/system/local/test_up.py")
 }
+FIRST_CHECKED_COMMIT = "c24d90a74a85fe3c29e06fdbc6068376a9ac34f8"
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 
 
-def retired_in(identifier: str, retired: frozenset[str] = RETIRED) -> set[str]:
+def retired_in(identifier: str, retired: Mapping[str, str] = RETIRED) -> set[str]:
     """Returns the retired words of an identifier: the whole of it, or one of its parts."""
     identifier = identifier.replace("dead_letters", "")  # messages of a dead-letter queue
     parts = {word.lower() for word in _WORDS.findall(identifier)}
-    return (parts | {identifier.strip("_").lower()}) & retired
+    return (parts | {identifier.strip("_").lower()}) & retired.keys()
+
+
+def replacements(identifiers: Iterable[str], retired: Mapping[str, str]) -> dict[str, str]:
+    """Returns the words to write instead, by identifier with a retired word."""
+    return {
+        identifier: ", ".join(f"{retired[word]} for {word}" for word in sorted(words))
+        for identifier in identifiers
+        if (words := retired_in(identifier, retired))
+    }
 
 
 def python_identifiers(source: str) -> Iterator[str]:
@@ -95,7 +109,7 @@ def test_no_identifier_has_a_retired_word() -> None:
     found = {}
     for name in files(*FOLDERS):
         read = python_identifiers if name.endswith(".py") else sql_identifiers
-        words = {word for word in read((ROOT / name).read_text()) if retired_in(word)}
+        words = replacements(read((ROOT / name).read_text()), RETIRED)
         if words:
             found[name] = words
     assert found == {}
@@ -106,11 +120,20 @@ def test_tests_use_the_words_of_the_field() -> None:
     for name in filter(lambda name: name.endswith(".py"), files("tests", "benchmarks")):
         text = (ROOT / name).read_text()
         if any(word in text.lower() for word in RETIRED_IN_TESTS):
-            words = {word for word in python_identifiers(text) if retired_in(word, RETIRED_IN_TESTS)}
+            words = replacements(python_identifiers(text), RETIRED_IN_TESTS)
             if words:
                 found[name] = words
     assert found == {}
     assert not re.search(r"\bDOOR\b", (ROOT / "Makefile").read_text())
+
+
+def test_subjects_of_commits_fit_a_line() -> None:
+    """At most 72 characters. A copy without the history, such as an archive, is not checked."""
+    command = ["git", "log", "--format=%s", f"{FIRST_CHECKED_COMMIT}..HEAD"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("the history is not there")
+    assert [subject for subject in done.stdout.splitlines() if len(subject) > 72] == []
 
 
 def test_names_of_tests_have_a_subject() -> None:
@@ -129,6 +152,10 @@ def test_names_of_tests_have_a_subject() -> None:
 @pytest.mark.parametrize("identifier", ["Letterhead", "_told", "open_world", "hang_up", "topic_letters"])
 def test_a_retired_word_is_found(identifier: str) -> None:
     assert retired_in(identifier)
+
+
+def test_a_retired_word_has_a_replacement() -> None:
+    assert replacements(["open_world", "queue"], RETIRED) == {"open_world": "installation for world"}
 
 
 def test_other_words_are_none() -> None:

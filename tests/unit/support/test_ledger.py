@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support import wait
 from tests.support.ledger import Ledger
 
 
@@ -260,3 +261,13 @@ def test_a_message_seen_again_must_be_kept_from_then_on(rewound: Ledger) -> None
     assert rewound.findings().violations == {}
     rewound.delivered(["d"], 12, 1)
     assert rewound.findings().violations == {"resurrected": 1}
+
+
+# --- waiting ---------------------------------------------------------------------------------------------------------
+def test_a_wait_reports_the_last_answer_and_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wait, "LONGEST_SECONDS", 0)
+    messages = ["a"]
+    with pytest.raises(
+        AssertionError, match=r"still False: .*len\(messages\) == 2.* with {'messages': \['a'\]}"
+    ):
+        wait.wait_until(lambda: len(messages) == 2)
