@@ -7,9 +7,9 @@ from penstock.effects import BatchStatement, Statement
 
 
 class AccessKeyRow(NamedTuple):
-    """A valid access key. `sealed_secret`: encrypted with QUEUE_ENCRYPTION_KEY.
+    """A valid access key. `sealed_secret` is encrypted with QUEUE_ENCRYPTION_KEY.
 
-    `user_name`: None for a key of the account itself. `policies`: the user's. `expires_at`: None for never.
+    `user_name` is None for a key of the account itself. `policies` are the user's. `expires_at` is None for never.
     """
 
     account_id: str
@@ -23,7 +23,7 @@ FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",), AccessKeyRow)
 
 
 class SealedKeyRow(NamedTuple):
-    """A valid key, encrypted with QUEUE_ENCRYPTION_KEY. `kind`: access, or signing, which has no account."""
+    """A valid key, encrypted with QUEUE_ENCRYPTION_KEY. Its `kind` is access, or signing, which has no account."""
 
     kind: str
     key_id: str
@@ -35,7 +35,7 @@ SEALED_KEYS = Statement("queue.sealed_keys", (), SealedKeyRow)
 
 
 class EncryptionKeyRow(NamedTuple):
-    """The fingerprint of the installation's QUEUE_ENCRYPTION_KEY; None before the first use."""
+    """The fingerprint of the installation's QUEUE_ENCRYPTION_KEY, or None before the first use."""
 
     fingerprint: bytes | None
 
@@ -44,7 +44,7 @@ ENCRYPTION_KEY = Statement("queue.encryption_key", ("bytea", "bool"), Encryption
 
 
 class BearerKeyRow(NamedTuple):
-    """A valid bearer key. `secret_hash`: SHA-256 of its secret; the rest as above."""
+    """A valid bearer key. `secret_hash` is the SHA-256 of its secret."""
 
     account_id: str
     secret_hash: bytes
@@ -63,9 +63,9 @@ class ResourceEntry(NamedTuple):
 
 
 class PolicyRow(NamedTuple):
-    """The policy of entry `n` (from 1), JSON, and the account that owns the resource. An unknown one has no row.
+    """The policy of entry `n` (from 1), as JSON, and the account that owns the resource. An unknown one has no row.
 
-    `receiver`: the account of the queue that a subscription delivers to.
+    `receiver` is the account of the queue that a subscription delivers to.
     """
 
     n: int
@@ -79,7 +79,7 @@ READ_TOPIC_POLICIES = BatchStatement("queue.read_topic_policies", ("text[]",), P
 
 
 class CreatedKeyRow(NamedTuple):
-    """Whether the key id was free. `error`: UnknownUser, TooManyKeys."""
+    """Whether the key id was free. `error` is UnknownUser or TooManyKeys."""
 
     created: bool
     error: str | None
@@ -100,7 +100,7 @@ CREATE_FIRST_KEY = Statement("queue.create_first_key", ("text", "text", "bytea",
 
 
 class KeyRow(NamedTuple):
-    """A key of a list. `kind`: access or bearer. `last_used_at`: to within a minute. None: never."""
+    """A key of a list. `kind` is access or bearer. `last_used_at` is accurate to a minute, or None for never."""
 
     kind: str
     key_id: str
@@ -144,7 +144,7 @@ SET_USER = Statement("queue.set_user", ("text", "text", "text[]"), SetUserRow)
 
 
 class UserRow(NamedTuple):
-    """A user of an account. `policies`: names of built-in ones, or JSON."""
+    """A user of an account. `policies` are names of built-in policies, or JSON."""
 
     account_id: str
     name: str
@@ -157,7 +157,7 @@ END_USER = Statement("queue.end_user", ("text", "text"), ExistsRow)
 
 
 class RoleProblemRow(NamedTuple):
-    """A database role that now represents an account. `problem`: why the role does not suit an application."""
+    """A database role that now represents an account. `problem` says why the role does not suit an application."""
 
     problem: str | None
 
@@ -166,7 +166,7 @@ SET_ROLE_ACCOUNT = Statement("queue.set_role_account", ("text", "text", "text"),
 
 
 class RoleAccountRow(NamedTuple):
-    """A database role, and its account and region in the SQL interface. `problem`: as above."""
+    """A database role, and its account and region in the SQL interface. `problem` is as in RoleProblemRow."""
 
     role_name: str
     account_id: str
@@ -199,7 +199,7 @@ OPEN_SESSION = Statement("queue.open_console_session", ("text", "text", "text", 
 
 
 class SessionRow(NamedTuple):
-    """The owner of the key that a browser signed in with. `user_name`: None for a key of the account itself."""
+    """The owner of the key that a browser signed in with. `user_name` is None for a key of the account itself."""
 
     account_id: str
     key_id: str
@@ -243,7 +243,7 @@ SETTLE_AUDIT = Statement("queue.settle_audit", ("int8", "int8", "text"), Settled
 class AuditRow(NamedTuple):
     """An action of a user.
 
-    `filter`: JSON. `affected`: None if unknown. `settled_at`: None if its outcome is unknown.
+    `filter` is JSON. `affected` is None if unknown. `settled_at` is None if the outcome is unknown.
     """
 
     audit_id: int
@@ -264,7 +264,7 @@ LIST_AUDIT = Statement("queue.list_audit", ("text", "int8", "int4"), AuditRow)
 
 # --- keys that sign notifications ------------------------------------------------------------------------------------
 class SigningKeyRow(NamedTuple):
-    """The key that signs now. `sealed`: whether `private_key` is encrypted."""
+    """The key that signs now. `sealed` says whether `private_key` is encrypted."""
 
     key_id: str
     sealed: bool
@@ -276,7 +276,7 @@ ADD_SIGNING_KEY = Statement("queue.add_signing_key", ("text", "bool", "bytea", "
 
 
 class CertificateRow(NamedTuple):
-    """A certificate, PEM."""
+    """A certificate as PEM."""
 
     certificate: str
 

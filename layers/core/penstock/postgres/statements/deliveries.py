@@ -7,7 +7,7 @@ from penstock.effects import Statement
 
 
 class NextDeliveryRow(NamedTuple):
-    """Milliseconds until the next delivery may be due; 0: now. No row if no delivery is pending."""
+    """Milliseconds until the next delivery may be due; 0 means now. Without a pending delivery there is no row."""
 
     wait_ms: int
 
@@ -18,8 +18,8 @@ NEXT_DELIVERY = Statement("queue.next_delivery", ("uuid",), NextDeliveryRow)
 class ClaimedDeliveryRow(NamedTuple):
     """A due delivery, leased to the caller. The policies are JSON.
 
-    `endpoint_key`: names its endpoint and its account. `attempts`: how many have a known outcome. `trace`: the trace
-    header of the publish, if it was traced.
+    `endpoint_key` names its endpoint and its account. `attempts` counts those with a known outcome. `trace` is the
+    trace header of the publish, if it was traced.
     """
 
     delivery_id: int
@@ -44,7 +44,7 @@ CLAIM_DELIVERIES = Statement(
 
 
 class SettledDeliveriesRow(NamedTuple):
-    """Outcomes of the given deliveries. `lost`: their lease was over."""
+    """Outcomes of the given deliveries. `lost` counts those whose lease was over."""
 
     delivered: int
     retried: int
@@ -73,8 +73,8 @@ EXPIRE_DELIVERIES = Statement("queue.expire_deliveries", ("int4",), ExpiredDeliv
 class OutgoingDeliveryRow(NamedTuple):
     """A delivery that is pending or exhausted.
 
-    `under_way`: a process tries it now, and another one may from `due_at_ms` on. `last_status`, `last_error`: of the
-    last attempt; an attempt without an answer has no status.
+    With `under_way`, a process tries it now, and another one may from `due_at_ms` on. `last_status` and `last_error`
+    are those of the last attempt. An attempt without an answer has no status.
     """
 
     delivery_id: int
@@ -107,7 +107,7 @@ RETRY_DELIVERY = Statement("queue.retry_delivery", ("text", "int8"), RetriedDeli
 
 
 class RetriedDeliveriesRow(NamedTuple):
-    """How many deliveries will be retried. `last_id`: the last of them, if there may be more."""
+    """How many deliveries will be retried. `last_id` is the last of them, if there may be more."""
 
     retried: int
     last_id: int | None
@@ -121,7 +121,7 @@ RETRY_DELIVERIES = Statement(
 class DeliveryAttemptRow(NamedTuple):
     """An attempt to deliver. The first row has only `looked_at`, and the id from which the search continues.
 
-    `duration_ms`: includes connecting. `sent_bytes`: includes the head. `answer`: the beginning of the answer.
+    `duration_ms` includes the time to connect. `sent_bytes` includes the head. `answer` is the beginning of the answer.
     """
 
     attempt_id: int | None
@@ -148,7 +148,10 @@ LIST_DELIVERY_ATTEMPTS = Statement(
 
 
 class DeliveryEndpointRow(NamedTuple):
-    """Results of an endpoint among the newest attempts of its account. `waiting`: of a paused one, 10,001 at most."""
+    """Results of an endpoint among the newest attempts of its account.
+
+    `waiting` is for a paused one, 10,001 at most.
+    """
 
     endpoint: str
     attempts: int
@@ -176,7 +179,7 @@ RESUME_DELIVERY_ENDPOINT = Statement("queue.resume_delivery_endpoint", ("text", 
 
 
 class TestTargetRow(NamedTuple):
-    """The target of a test event to a URL: a subscription to a topic, or a binding. `raw`: without an envelope."""
+    """The target of a test event to a URL: a subscription to a topic, or a binding. With `raw` it has no envelope."""
 
     topic_arn: str | None
     signature_version: str | None

@@ -8,7 +8,7 @@ from penstock.effects import Statement
 class PublishedEventRow(NamedTuple):
     """A message that an event put into the queue `arn`, or the error that prevented it.
 
-    The last row has no ARN: its `id` is the number of URLs that the event reached.
+    The last row has no ARN. Its `id` is the number of URLs that the event reached.
     """
 
     arn: str | None
@@ -27,7 +27,7 @@ BindingProtocol: TypeAlias = Literal["queue", "http", "https"]
 
 
 class BoundRow(NamedTuple):
-    """A new or an existing binding. `filter_policy`: JSON."""
+    """A new or an existing binding. `filter_policy` is JSON."""
 
     binding_id: int
     pattern: str
@@ -52,7 +52,7 @@ UNBIND = Statement("queue.unbind", ("text", "text", "text", "int8"), UnboundRow)
 
 
 class BindingRow(NamedTuple):
-    """A binding. `filter_policy`: JSON."""
+    """A binding. `filter_policy` is JSON."""
 
     binding_id: int
     pattern: str

@@ -7,14 +7,14 @@ from penstock.effects import Statement
 
 
 class NextScheduleRow(NamedTuple):
-    """Milliseconds until a schedule and until a retry is due; 0: now, None: never."""
+    """Milliseconds until a schedule and until a retry is due. 0 means now, None means never."""
 
     schedule_ms: int | None
     retry_ms: int | None
 
     @property
     def ms(self) -> int | None:
-        """The shorter one."""
+        """Returns the shorter time."""
         return min((ms for ms in self if ms is not None), default=None)
 
 
@@ -22,7 +22,7 @@ NEXT_SCHEDULE = Statement("queue.next_schedule", (), NextScheduleRow)
 
 
 class NextLaterScheduleRow(NamedTuple):
-    """Milliseconds until the next schedule or retry becomes due, without those due already; None: never."""
+    """Milliseconds until the next schedule or retry becomes due, without those due already. None means never."""
 
     ms: int | None
 
@@ -33,7 +33,7 @@ NEXT_LATER_SCHEDULE = Statement("queue.next_later_schedule", (), NextLaterSchedu
 class ClaimedScheduleRow(NamedTuple):
     """A schedule whose occurrence `next_fire_at` is due, locked until the end of the transaction.
 
-    `now`: the database's time. `topic`: the ARN, when the target is a topic.
+    `now` is the database's time. `topic` is the ARN if the target is a topic.
     """
 
     now: datetime
@@ -67,9 +67,9 @@ SCHEDULE_INPUTS = Statement("queue.schedule_inputs", ("int8[]", "timestamptz[]")
 
 
 class FiredRow(NamedTuple):
-    """The outcome of a schedule's occurrences. `outcome`: done, failed, busy or unsigned.
+    """The outcome of a schedule's occurrences. `outcome` is done, failed, busy or unsigned.
 
-    `detail`: the reason of a failure, or the signature version that the topic messages need.
+    `detail` is the reason of a failure, or the signature version that the topic messages need.
     """
 
     schedule_id: int
@@ -90,7 +90,7 @@ FIRE_SCHEDULES = Statement(
 class ClaimedRetryRow(NamedTuple):
     """A failed invocation whose retry is due, locked until the end of the transaction.
 
-    `topic`: the ARN, when the target is a topic. `input`: the text to send.
+    `topic` is the ARN if the target is a topic. `input` is the text to send.
     """
 
     retry_id: int
@@ -103,7 +103,7 @@ CLAIM_SCHEDULE_RETRIES = Statement("queue.claim_schedule_retries", ("int4", "int
 
 
 class FiredRetryRow(NamedTuple):
-    """The outcome of a retry. `outcome`: fired, failed, exhausted, busy or unsigned; `detail` as in FiredRow."""
+    """The outcome of a retry. `outcome` is fired, failed, exhausted, busy or unsigned; `detail` is as in FiredRow."""
 
     retry_id: int
     outcome: str

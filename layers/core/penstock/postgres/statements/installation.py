@@ -18,7 +18,7 @@ class FlagRow(NamedTuple):
 
 
 class SecretRow(NamedTuple):
-    """A secret of the installation: the existing one, else the new one."""
+    """A secret of the installation, either the existing one or the new one."""
 
     value: bytes
 
@@ -37,7 +37,7 @@ CLEAN_SCHEDULE_RUNS = Statement("queue.clean_schedule_runs", ("int4", "int4"), C
 
 
 class QueueCountsRow(NamedTuple):
-    """A queue's messages by state, and the age of the oldest one that waits; 0 when the queue is empty."""
+    """A queue's messages by state, and the age of the oldest one that waits, which is 0 for an empty queue."""
 
     account_id: str
     region: str
@@ -71,7 +71,7 @@ STORE_MINUTES = Statement("queue.store_minutes", ("int4", "int4", "int4"), Minut
 
 
 class MeasurementRow(NamedTuple):
-    """The last measurement of a queue, and its age in seconds. Without ARN: of all other queues together."""
+    """The last measurement of a queue, and its age in seconds. A row without ARN is for all other queues together."""
 
     arn: str | None
     visible: int
@@ -87,7 +87,7 @@ READ_MEASUREMENTS = Statement("queue.read_measurements", ("int4",), MeasurementR
 
 
 class InstallationRow(NamedTuple):
-    """A gauge of the installation. `label`: distinguishes gauges of one name; empty if the name has only one."""
+    """A gauge of the installation. `label` distinguishes gauges of one name. It is empty if the name has only one."""
 
     name: str
     label: str
@@ -100,7 +100,8 @@ READ_INSTALLATION = Statement("queue.read_installation", (), InstallationRow)
 class ServerRow(NamedTuple):
     """The database's server. Columns that the service's role may not see are None.
 
-    `migrations`: numbers. `sees_sessions`: the role sees sessions of other roles, so `snapshot_seconds` covers them.
+    `migrations` are numbers. With `sees_sessions` the role sees sessions of other roles, so `snapshot_seconds` covers
+    them.
     """
 
     server_version: str
@@ -118,7 +119,7 @@ READ_SERVER = Statement("queue.read_server", (), ServerRow)
 
 
 class DeletedQueueRow(NamedTuple):
-    """One of the given ARNs; its queue is gone."""
+    """One of the given ARNs, whose queue is gone."""
 
     arn: str
 
@@ -127,7 +128,7 @@ DELETED_QUEUES = Statement("queue.deleted_queues", ("text[]",), DeletedQueueRow)
 
 
 class DueQueueRow(NamedTuple):
-    """The next queue of the round; 0 means the work that belongs to no queue."""
+    """The next queue of the round. 0 means the work that belongs to no queue."""
 
     queue_id: int
 

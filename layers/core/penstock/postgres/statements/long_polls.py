@@ -1,4 +1,4 @@
-"""Long polling: which queues have waiting requests, and which have messages; how many requests of a function wait."""
+"""Long polling: the queues with waiting requests, the queues with messages, and the number of waiting requests."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ WATCH_QUEUES = Statement("queue.watch_queues", ("text[]", "uuid", "int4[]"), Wat
 class PolledQueueRow(NamedTuple):
     """A queue that may have messages.
 
-    The last row concerns all queues: none has a message before `wait_ms`, unless a commit changes `snapshot`.
+    The last row concerns all queues. None of them has a message before `wait_ms`, unless a commit changes `snapshot`.
     """
 
     arn: str | None

@@ -1,4 +1,4 @@
-"""Event source mappings: for the API, and for the worker that polls."""
+"""Event source mappings, for the API and for the worker that polls."""
 
 from typing import NamedTuple
 from uuid import UUID
@@ -7,7 +7,7 @@ from penstock.effects import JsonObject, Statement
 
 
 class MappingResultRow(NamedTuple):
-    """The stored mapping, or an error; for MappingExists with the other mapping."""
+    """The stored mapping, or an error. MappingExists comes with the other mapping."""
 
     error: str | None
     mapping: JsonObject | None
@@ -36,7 +36,7 @@ DROP_MAPPING = Statement("queue.drop_mapping", ("text", "text", "uuid"), Mapping
 
 
 class TaggedMappingRow(NamedTuple):
-    """Why the tags were not changed; None if they were."""
+    """The reason why the tags were not changed, or None if they were."""
 
     error: str | None
 
@@ -57,7 +57,7 @@ READ_MAPPINGS = Statement("queue.read_mappings", ("uuid[]",), MappingRow)
 
 
 class UserPoliciesRow(NamedTuple):
-    """The policies of a user: names of built-in ones, or JSON."""
+    """The policies of a user, which are names of built-in policies, or JSON."""
 
     policies: list[str] | None
 

@@ -1,4 +1,4 @@
-"""The hot path: entries in, rows with the number of their entry out."""
+"""The most frequent calls. Entries go in, and rows with the number of their entry come out."""
 
 from binascii import a2b_hex
 from typing import NamedTuple, TypeAlias
@@ -7,7 +7,7 @@ from penstock.effects import BatchStatement, Statement
 
 
 class ReceiptHandle(NamedTuple):
-    """The content of a receipt handle. `nonce`: 0 for none. `message_id`: 16 bytes."""
+    """The content of a receipt handle. `nonce` is 0 for none. `message_id` has 16 bytes."""
 
     queue_id: int
     shard: int
@@ -18,7 +18,7 @@ class ReceiptHandle(NamedTuple):
     message_id: bytes
 
 
-# A ReceiptHandle, or its fields: a plain tuple takes a third of the time to make.
+# This is a ReceiptHandle, or its fields: a plain tuple takes a third of the time to create.
 HandleFields: TypeAlias = tuple[int, int, int, int, int, int, bytes] | ReceiptHandle
 
 
@@ -39,7 +39,8 @@ class SendEntry(NamedTuple):
 class SentRow(NamedTuple):
     """Entry `n` (from 1) was stored, or refused with an error.
 
-    `message_id`: of an earlier message with the same deduplication id; in this case no message was stored.
+    If an earlier message has the same deduplication id, no message was stored, and `message_id` is that of the earlier
+    one.
     """
 
     n: int
@@ -51,12 +52,12 @@ class SentRow(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Whether a message was added to the queue."""
+        """Returns whether a message was added to the queue."""
         return self.error is None and self.message_id is None
 
 
 class ReceivedRow(NamedTuple):
-    """A received message. The first row of an answer is its header: `error`, and the queue's own `wait_seconds`."""
+    """A received message. The first row of an answer is its header, with `error` and the queue's `wait_seconds`."""
 
     error: str | None
     wait_seconds: int | None
@@ -115,7 +116,7 @@ class ChangedRow(NamedTuple):
 class TransactedRow(NamedTuple):
     """A message that part `n` (from 1) of its kind stored in the queue `arn`.
 
-    `kind`: send, schedule or publish. A schedule has no ARN and no id, and in `detail` the name of the schedule that
+    `kind` is send, schedule or publish. A schedule has no ARN and no id, and in `detail` the name of the schedule that
     stores the message. A publish has a row for each queue that the event reached, and one without ARN whose `id` is the
     number of deliveries. A refused transaction has one row with `error`, `detail`, and in `n` the number of the refused
     receipt handle (StaleReceipt) or message.
@@ -137,11 +138,11 @@ MESSAGE_TYPES = (
 SEND_MESSAGES = BatchStatement(
     "queue.send_messages", (*MESSAGE_TYPES, "bool"), SentRow, named=("p_async_commit",), entry=SendEntry
 )
-# Refused (LONG_MESSAGE) if a message has more bytes than the last argument says; null: never.
+# The call is refused (LONG_MESSAGE) if a message has more bytes than the last argument, unless that is null.
 RECEIVE_MESSAGES = Statement(
     "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4"), ReceivedRow
 )
-# The same, limited so that the messages for one receiver fit into an answer.
+# The same call, limited so that the messages for one receiver fit into an answer.
 RECEIVE_ANSWER = Statement(
     "queue.receive_answer",
     ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4", "text"),

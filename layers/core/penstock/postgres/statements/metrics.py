@@ -7,9 +7,9 @@ from penstock.effects import Statement
 
 
 class MetricsRow(NamedTuple):
-    """A window of a queue, or of a message group. `latencies`: JSON, by measure.
+    """A window of a queue, or of a message group. `latencies` is JSON, by measure.
 
-    The first row of an answer concerns all windows: it has only sums, latencies, `hot_groups` as JSON (None for a
+    The first row of an answer concerns all windows. It has only sums, latencies, `hot_groups` as JSON (None for a
     group), and the end and `computed_at` of the newest stored window (None if no window is stored). The job measures
     `visible`, `in_flight` and `delayed` when it runs, so only the window of a run has them.
     """
@@ -45,10 +45,10 @@ READ_METRICS = Statement(
 
 
 class QueueHistoryRow(NamedTuple):
-    """An hour of a queue. `finished`: messages that left it in any way; `lag_...`: from sending to deletion.
+    """An hour of a queue. `finished` counts messages that left it in any way. `lag_...` is from sending to deletion.
 
-    The first row has no `starts_at`: its `ends_at` is when the job last ended without an error (None: never), its
-    `depth` 1 if the queue keeps a history, else 0.
+    The first row has no `starts_at`. Its `ends_at` is when the job last ended without an error (None for never). Its
+    `depth` is 1 if the queue keeps a history, and 0 otherwise.
     """
 
     starts_at: datetime | None
@@ -117,7 +117,7 @@ READ_LAG_HEAT = Statement(
 class HotGroupRow(NamedTuple):
     """One of the busiest message groups, and its queue.
 
-    `arrivals_of_all`: of all queues of the request; None if no window of a queue is stored.
+    `arrivals_of_all` counts those of all queues of the request. It is None if no window of a queue is stored.
     """
 
     name: str
