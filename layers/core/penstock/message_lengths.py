@@ -29,7 +29,7 @@ MOST_QUEUES = 10_000
 
 
 class MessageLengths:
-    """Relevant lengths of messages by their queue's ARN. `_long`: queues with some long messages."""
+    """Relevant lengths of messages by their queue's ARN. `_long` has the queues with some long messages."""
 
     def __init__(self) -> None:
         self._bytes: dict[str, int] = {}

@@ -25,7 +25,7 @@ _PRINTABLE = r"[ -~]+"
 
 
 class TraceContext(NamedTuple):
-    """A span of a trace, wherever it was recorded. `trace_id`: 32 hexadecimal digits, `span_id`: 16."""
+    """A span of a trace, wherever it was recorded. `trace_id` has 32 hexadecimal digits, `span_id` 16."""
 
     trace_id: str
     span_id: str
@@ -48,7 +48,7 @@ class Span(Protocol):
         ...
 
     def end(self, error: str | None = None) -> None:
-        """Ends the span; `error`: a word for the failure."""
+        """Ends the span. `error` is a word for the failure."""
         ...
 
 

@@ -48,7 +48,7 @@ def check_quota(
     """Raises `error` if `more` further items of this kind exceed the quota, and the account has none of this name.
 
     `kind`: queues, topics, subscriptions, schedules, mappings, platform_applications, opted_out_numbers.
-    `group`: of a schedule.
+    `group` is that of a schedule.
     """
     if (yield from is_reached(kind, name, context, group, more)):
         raise error(explain_quota(kind, context))

@@ -27,7 +27,7 @@ class RateEnvironment(Protocol):
 
 
 class RateContext(Protocol):
-    """The part of a request's context that this module uses. `user`: None if the caller is not authenticated."""
+    """The part of a request's context that this module uses. `user` is None if the caller is not authenticated."""
 
     @property
     def account_id(self) -> str: ...

@@ -54,7 +54,7 @@ class CredentialScope(NamedTuple):
 
 
 class SignatureClaim(NamedTuple):
-    """The signature that a request claims. `expires_seconds`: of a presigned URL, else None.
+    """The signature that a request claims. A presigned URL has `expires_seconds`.
 
     `pairs` are the parameters of the query string, which are signed, too.
     """

@@ -40,7 +40,7 @@ BUILT_IN = {"read": _build_policy(READ), "operate": _build_policy(OPERATE), "adm
 
 
 class User(NamedTuple):
-    """A calling user. `policies`: texts in JSON."""
+    """A calling user. `policies` are texts in JSON."""
 
     principal: Principal
     policies: tuple[str, ...]

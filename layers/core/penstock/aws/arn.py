@@ -23,7 +23,7 @@ class QueueArn(NamedTuple):
 
     @property
     def fifo(self) -> bool:
-        """The suffix `.fifo` is part of the name and decides the type."""
+        """Returns whether the queue is FIFO. The suffix `.fifo` is part of the name."""
         return self.name.endswith(".fifo")
 
     def __str__(self) -> str:
@@ -31,7 +31,7 @@ class QueueArn(NamedTuple):
 
 
 def is_queue_name(name: str) -> bool:
-    """1-80 of `[A-Za-z0-9_-]`; a FIFO name ends in `.fifo`, which counts towards the length."""
+    """Returns whether a name has 1-80 of `[A-Za-z0-9_-]`. The `.fifo` of a FIFO name counts towards the length."""
     return _NAME(name) is not None
 
 
@@ -41,12 +41,12 @@ def is_queue_name_prefix(text: str) -> bool:
 
 
 def is_account_id(text: str) -> bool:
-    """12 digits."""
+    """Returns whether a text has 12 digits."""
     return _ACCOUNT(text) is not None
 
 
 def is_region(text: str) -> bool:
-    """1-32 of `[a-z0-9-]`: any possible name of a region, since AWS adds some each year."""
+    """Returns whether a text has 1-32 of `[a-z0-9-]`. AWS adds regions each year, so any such name is possible."""
     return _REGION(text) is not None
 
 
@@ -57,7 +57,7 @@ def build_queue_arn(region: str, account_id: str, name: str) -> str | None:
 
 
 def resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | None:
-    """Returns the queue, or None for an invalid account or name. Cached: every request on a queue needs it."""
+    """Returns the queue, or None for an invalid account or name. Results are cached, since every request needs them."""
     return None if len(name) > LONGEST_NAME else _resolve_queue(region, account_id, name)
 
 

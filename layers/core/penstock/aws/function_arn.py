@@ -15,7 +15,7 @@ _ARN = re.compile(r"arn:aws[a-zA-Z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:.*").
 
 
 class FunctionArn(NamedTuple):
-    """The parts of a function's ARN. `qualifier`: a version or an alias; empty: none."""
+    """The parts of a function's ARN. `qualifier` is a version or an alias, or empty."""
 
     region: str
     account_id: str

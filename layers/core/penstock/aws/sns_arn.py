@@ -34,7 +34,7 @@ class TopicArn(NamedTuple):
 
     @property
     def fifo(self) -> bool:
-        """The suffix `.fifo` is part of the name and decides the type."""
+        """Returns whether the topic is FIFO. The suffix `.fifo` is part of the name."""
         return self.name.endswith(".fifo")
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class TopicArn(NamedTuple):
 
 
 def is_topic_name(name: str) -> bool:
-    """1-256 of `[A-Za-z0-9_-]`, including the `.fifo` of a FIFO name (CreateTopic, API reference)."""
+    """Returns whether a name has 1-256 of `[A-Za-z0-9_-]`, including `.fifo` (CreateTopic, API reference)."""
     return _TOPIC_NAME(name) is not None
 
 
@@ -75,7 +75,7 @@ class PlatformArn(NamedTuple):
 
 
 def is_application_name(name: str) -> bool:
-    """1-256 letters, digits, `_`, `-` and `.` (CreatePlatformApplication, API reference)."""
+    """Returns whether a name has 1-256 letters, digits, `_`, `-` and `.` (CreatePlatformApplication)."""
     return _APPLICATION_NAME(name) is not None
 
 

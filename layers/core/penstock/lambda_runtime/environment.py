@@ -65,12 +65,13 @@ class ExecutionEnvironment:
 
     @cached_property
     def database(self) -> Database:
-        """The one connection, which reconnects after errors."""
+        """Returns the one connection, which reconnects after errors."""
         return self._database(self.settings.queue_database_driver)
 
     @cached_property
     def environment(self) -> Environment:
-        """Settings and the key of receipt handles. Raises ServiceUnavailable, InternalFailure; the next use retries.
+        """Returns settings and the key of receipt handles. Raises ServiceUnavailable, InternalFailure; the next use
+        retries.
 
         Logs problems with the session settings of the database's role.
         """
@@ -81,7 +82,7 @@ class ExecutionEnvironment:
 
     @cached_property
     def logger(self) -> "Logger":
-        """The logger. It imports powertools, which cold starts avoid."""
+        """Returns the logger. It imports powertools, which cold starts avoid."""
         try:
             return make_lambda_logger(self._known_settings.log_level)
         except SettingError:  # the caller logs this error
@@ -127,7 +128,7 @@ class ExecutionEnvironment:
 
     @property
     def _known_settings(self) -> Settings:
-        """The settings; only those of the variables until the secret has been read. Raises SettingError."""
+        """Returns the settings, or only those of the variables until the secret has been read. Raises SettingError."""
         return self.settings if "settings" in self.__dict__ else self._given_settings
 
     @property

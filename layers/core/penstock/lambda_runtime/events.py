@@ -28,7 +28,7 @@ Answer = dict[str, Any]
 
 
 class UnknownEvent(ValueError):  # noqa: N818 - named for the event
-    """The event of the invocation is no HTTP request."""
+    """The event of the invocation is not an HTTP request."""
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
 
 
 def _list_pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
-    """Pairs of name and value; a repeated name has a pair for each value that the event has."""
+    """Returns pairs of name and value. A repeated name has a pair for each value that the event has."""
     lists = event.get(multiple)
     if lists is not None:
         return [(name, value) for name, values in lists.items() for value in values]
@@ -120,7 +120,7 @@ def _list_pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str
 
 
 def _encode_headers(pairs: Iterable[tuple[str, str]]) -> dict[bytes, bytes]:
-    """Headers by lower-case name; repeated ones are joined by commas (RFC 9110, 5.3)."""
+    """Returns headers by lower-case name. Repeated ones are joined by commas (RFC 9110, 5.3)."""
     headers: dict[bytes, bytes] = {}
     for name, value in pairs:
         key, given = _encode_text(name.lower()), _encode_text(value)

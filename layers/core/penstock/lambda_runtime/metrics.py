@@ -24,7 +24,7 @@ THROTTLES: Final = frozenset({"OverLimit", "RequestThrottled", "Throttled", "Thr
 
 
 class Value(NamedTuple):
-    """One metric. `unit`: Count or Seconds."""
+    """One metric. `unit` is Count or Seconds."""
 
     name: str
     unit: str

@@ -59,7 +59,7 @@ class FunctionCounts:
     def count_invocation(
         self, _arn: str, _messages: int, failed: int, _seconds: float, _oldest: float, /
     ) -> None:
-        """Counts an invocation of a function. `failed`: messages."""
+        """Counts an invocation of a function. `failed` is its number of failed messages."""
         self.totals.update(invocations=1, failed=failed)
 
     def count_handled(self, _arn: str, messages: int, /) -> None:

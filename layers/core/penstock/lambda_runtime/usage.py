@@ -9,7 +9,7 @@ from penstock.reports import Deleted, Received, Report, Sent
 
 
 class QueueUsage(Struct):
-    """The usage of one queue. `sizes`: bytes of each added message. `empty`: the last receive found nothing."""
+    """The usage of one queue. `sizes` are those of added messages. `empty` means that the last receive found none."""
 
     sizes: list[int] = field(default_factory=list)
     received: int = 0

@@ -31,7 +31,7 @@ EXTRA_SECONDS: Final = 5.0
 class BoundedWaits:
     """The waits of one operation of a request.
 
-    `slots`: how many requests of the function `function_name` may wait at once; None: any number.
+    `slots` is how many requests of the function `function_name` may wait at once; None means any number.
     """
 
     def __init__(

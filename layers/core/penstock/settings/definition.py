@@ -258,7 +258,7 @@ class Settings:
     # fmt: on
 
     def __init__(self, values: Mapping[str, Value]) -> None:
-        """`values`: by attribute. An attribute that is not given has its default."""
+        """`values` are by attribute. An attribute without a value has its default."""
         if unknown := values.keys() - {setting.attribute for setting in SETTINGS}:
             raise TypeError(f"no settings: {', '.join(sorted(unknown))}")
         vars(self).update(values)

@@ -27,7 +27,7 @@ MOST_POLICIES = 256
 
 
 class Principals(NamedTuple):
-    """The callers that an element Principal names. `accounts`: ids, for all callers of an account."""
+    """The callers that an element Principal names. `accounts` are ids, which stand for all callers of an account."""
 
     everybody: bool
     accounts: frozenset[str]

@@ -29,7 +29,7 @@ MAXIMUM_STRUCTURAL_CHARACTERS = 50_000  # brackets, braces and commas of a body 
 
 _REFUSALS = (msgspec.MsgspecError, ValueError, RecursionError)  # UnicodeDecodeError is a ValueError
 encode = msgspec.json.Encoder().encode
-"""The body of an answer with a result."""
+"""Returns the body of an answer with a result."""
 
 
 @cache
@@ -70,7 +70,7 @@ def has_too_many_values(body: bytes) -> bool:
 
 
 def encode_error(error: AwsError) -> bytes:
-    """`{"__type": …, "message": …}` and the other members; the Query code is in the header `x-amzn-query-error`."""
+    """Returns `{"__type": …, "message": …}` and other members. The Query code is in the header `x-amzn-query-error`."""
     return encode(
         {"__type": f"{error.namespace}#{error.json_type}", "message": error.message, **error.more_members}
     )

@@ -19,7 +19,7 @@ Problems = list[str]
 
 
 def describe_problem(shown: str, path: str, reason: str) -> str:
-    """One violation, in AWS's form."""
+    """Returns one violation in AWS's form."""
     return f"Value {shown} at '{path}' failed to satisfy constraint: {reason}"
 
 
@@ -60,7 +60,7 @@ def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
 
 # --- decoded requests ------------------------------------------------------------------------------------------------
 def find_violations(request: msgspec.Struct) -> Problems:
-    """Returns the violations of a decoded request; returns none at once if its type has no limits."""
+    """Returns the violations of a decoded request. It returns at once if the type has no limits."""
     shape = _find_limits(type(request))
     return [] if shape is None else list(_find_in_structure(shape, request, ""))
 
@@ -90,7 +90,7 @@ def _find_in_structure(shape: Structure, value: object, prefix: str) -> Iterator
 
 
 def _find_in_value(shape: Shape, value: object, path: str) -> Iterator[str]:
-    """No map of a request has limits."""
+    """Returns the violations in a value. Maps of requests have no limits."""
     if isinstance(shape, Scalar) and isinstance(value, str | int):
         yield from find_scalar_problems(shape.limits, value, path)
     elif isinstance(shape, List) and isinstance(value, list):
@@ -101,5 +101,5 @@ def _find_in_value(shape: Shape, value: object, path: str) -> Iterator[str]:
 
 
 def build_display_name(member: Member) -> str:
-    """Returns the member's name in AWS's texts: with a small first letter."""
+    """Returns the member's name in AWS's texts, which begins with a small letter."""
     return member.name[:1].lower() + member.name[1:]

@@ -19,11 +19,14 @@ Unsupported = Any
 
 
 class Request(msgspec.Struct, rename="pascal", gc=False):
-    """Base class of requests, with AWS's PascalCase names. They hold no cycles, so garbage collection may skip them."""
+    """Base class of requests, with AWS's PascalCase names.
+
+    They contain no cycles, so garbage collection may skip them.
+    """
 
 
 class Result(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
-    """Base class of results and their parts, which omit members at their default."""
+    """Base class of results and their parts, which omit members with their default."""
 
 
 class RestMessage(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
@@ -31,7 +34,7 @@ class RestMessage(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False)
 
 
 class Naming(msgspec.Struct, frozen=True):
-    """Names of one list or map: `tag` is the repeated element; maps name their `key` and `value` too."""
+    """Names of one list or map. `tag` is the repeated element; maps also name their `key` and `value`."""
 
     flat: bool
     tag: str
@@ -60,7 +63,7 @@ def name_map_entries(key: str, value: str) -> msgspec.Meta:
 
 
 class ParameterLocation(msgspec.Struct, frozen=True):
-    """Where a member of a REST-JSON request is, if not in the body; `name` is the one in the query string."""
+    """The place of a member of a REST-JSON request outside of the body. `name` is the one in the query string."""
 
     where: Literal["path", "query"]
     name: str = ""

@@ -33,9 +33,9 @@ REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
 
 
 def find_rest_resource(path: str) -> tuple[str, str | None] | None:
-    """Kind and label of the resource at a path of REST-JSON, or None: `/schedules/a` is `("schedules", "a")`.
+    """Returns kind and label of the resource at a REST-JSON path, or None: `/schedules/a` is `("schedules", "a")`.
 
-    Some servers pass a path on as the client wrote it, others decode it; no label has a percent sign, so both work.
+    Some servers pass a path on as the client wrote it, others decode it. No label has a percent sign, so both work.
     """
     match = _RESOURCE(path) if path.startswith(_PREFIXES) else None
     if match is None:
@@ -85,7 +85,7 @@ _KINDS = frozenset((_JSON, b"application/xml", b"text/xml", b"text/html", b"appl
 
 
 def _parse_weight(parameters: list[bytes]) -> float:
-    """Returns the value of `q=0.8`; 1 without one, 0 for an invalid one."""
+    """Returns the value of `q=0.8`. It is 1 without a value and 0 for an invalid one."""
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")
         if name.strip() == b"q":

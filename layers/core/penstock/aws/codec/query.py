@@ -73,11 +73,11 @@ def _unquote(text: bytes) -> str:
 
 
 def unquote(text: bytes) -> bytes:
-    """Decodes `%41` to `A`; a percent sign that begins no escape stays, as in browsers.
+    """Decodes `%41` to `A`. A percent sign that begins no escape stays, as in browsers.
 
-    Python's function takes 0.3 µs an escape, 0.6 s for a body full of escapes. So the decoder of quoted-printable,
-    which reads `=41` and is written in C, decodes many escapes: 3 ns each. Raises MalformedQueryString if a text with
-    many escapes has a percent sign that begins no escape.
+    Python's function takes 0.3 µs per escape, which is 0.6 s for a body full of escapes. Therefore the decoder of
+    quoted-printable, which reads `=41` and is written in C, decodes many escapes in 3 ns each. Raises
+    MalformedQueryString if a text with many escapes has a percent sign that begins no escape.
     """
     escapes = text.count(b"%")
     if escapes <= FEW_ESCAPES:
@@ -132,7 +132,7 @@ def _decode_structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
 
 
 def _decode_member(member: Member, node: Tree) -> str | Tree | None:
-    """Returns the member's value; a flattened member may have either of its names."""
+    """Returns the member's value. A flattened member may have either of its names."""
     name = query_name(member)
     value: str | Tree | None = node.get(name)
     return node.get(member.name) if value is None and name != member.name else value
@@ -160,9 +160,9 @@ def _decode_value(shape: Shape, node: str | Tree, path: str) -> Any:
 
 
 def _list_entries(node: str | Tree) -> list[tuple[str, str | Tree]]:
-    """Entries in the order of their indexes, without gaps. If there is no index, the node is the only entry.
+    """Returns entries in the order of their indexes, without gaps. Without an index the node is the only entry.
 
-    An empty text is an empty list: botocore writes empty lists so.
+    An empty text is an empty list, since botocore writes empty lists so.
     """
     if isinstance(node, dict) and len(node) == 1:
         node = cast("str | Tree", node.get("member", node.get("entry", node)))

@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -> bytes:
-    """Returns the whole answer of an action; an action without a result has no Result member."""
+    """Returns the whole answer of an action. An action without a result has no Result member."""
     answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
     if result is not None:
         answer = {f"{action}Result": make_converter(type(result))(result), **answer}
@@ -40,7 +40,7 @@ def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -
 
 
 def encode_error(error: AwsError, request_id: str) -> bytes:
-    """Type, code, message and other members as in XML."""
+    """Returns type, code, message and other members, as in XML."""
     body = {
         "Type": error.fault,
         "Code": error.query_code,

@@ -41,7 +41,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
-    """Members of a request break their constraints; `problems` describes them in AWS's words."""
+    """Members of a request break their constraints. `problems` describes them in AWS's words."""
 
     def __init__(self, problems: Problems) -> None:
         super().__init__("; ".join(problems))
@@ -87,7 +87,7 @@ def _decode_document(body: bytes) -> dict[str, Any]:
 
 
 def _parse_parameters(query: bytes) -> Parameters:
-    """Names and values of the query string. It may include parameters of a signature, which are ignored."""
+    """Returns names and values of the query string. It may include parameters of a signature, which are ignored."""
     parameters: Parameters = {}
     for part in query.split(b"&") if query else ():
         name, _, value = (unquote_to_bytes(piece.replace(b"+", b" ")) for piece in part.partition(b"="))
@@ -105,7 +105,7 @@ def _decode_text(data: bytes) -> str:
 def _decode_parameter(
     member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]
 ) -> Any:
-    """Returns the request's value of this member; values in the query string are text and are converted."""
+    """Returns the request's value of this member. Values in the query string are text, which is converted."""
     if member.location is None:
         return document.get(member.name)
     if member.location.where == "path":
@@ -182,7 +182,7 @@ def _decode_scalar(kind: type, limits: Limits, value: Any, path: str, problems: 
 
 
 def _time(value: Any, path: str, problems: Problems) -> float:
-    """Returns a time in seconds since 1970: all floats of EventBridge Scheduler are times."""
+    """Returns a time in seconds since 1970. All floats of EventBridge Scheduler are times."""
     if type(value) not in {int, float}:
         raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
     if not 0 <= value <= LATEST:
@@ -200,7 +200,7 @@ def _expect(kind: type, value: Any) -> None:
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def encode_result(result: msgspec.Struct | None) -> bytes:
-    """Returns the body of an answer: empty for an action without a result, according to the API reference."""
+    """Returns the body of an answer. It is empty for an action without a result, as in the API reference."""
     return b"" if result is None else _encode(result)
 
 

@@ -17,7 +17,7 @@ from .names import WRAPPED_LIST, WRAPPED_MAP, Naming, ParameterLocation
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """`least` and `most`: of a number's value, a text's length, a list's size. `values`: of an enumeration."""
+    """Limits of a number's value, a text's length or a list's size. `values` are those of an enumeration."""
 
     least: int | None = None
     most: int | None = None
@@ -47,7 +47,7 @@ class Map(msgspec.Struct, frozen=True):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """`name` is AWS's, `attribute` ours."""
+    """A member. `name` is AWS's name, `attribute` is ours."""
 
     name: str
     attribute: str
@@ -129,5 +129,5 @@ def query_name(member: Member) -> str:
 
 
 def build(shape: Structure, values: dict[str, Any]) -> Any:
-    """Returns an instance from values by attribute name; absent members take their defaults."""
+    """Returns an instance from values by attribute name. Absent members get their defaults."""
     return shape.type(**values)

@@ -29,7 +29,7 @@ _REPLACED = bytes(byte if byte in b"\t\n\r" or byte >= 32 else ord("?") for byte
 
 
 def escape_text(text: str) -> str:
-    """Character data. A carriage return is written as a reference, since a parser would read it as a line feed.
+    """Escapes character data. A carriage return becomes a reference, since a parser would read it as a line feed.
 
     SQS writes this form, and the parser of @aws-sdk/client-sqs before 3.447 supports no other.
     """

@@ -172,7 +172,7 @@ def read_forecast(row: LagRow) -> list[ForecastPoint]:
 
 
 def read_latencies(text: str | None) -> Latencies:
-    """Returns the latencies of a row. `text`: a JSON object of latencies by measure."""
+    """Returns the latencies of a row. `text` is a JSON object of latencies by measure."""
     return Latencies() if text is None else _latencies.decode(text)
 
 

@@ -23,9 +23,9 @@ START_MOVE_TASK = Statement(
 
 
 class ListedTaskRow(NamedTuple):
-    """A move task. The first row of an answer is a header; only its `error` may be set.
+    """A move task. The first row of an answer is a header. Only its `error` may be set.
 
-    `destination_arn`: None when each message returns to its source queue. `maximum_per_second`: None for no limit.
+    `destination_arn` is None if each message returns to its source queue. `maximum_per_second` is None for no limit.
     """
 
     error: str | None
@@ -43,7 +43,7 @@ LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"), ListedTas
 
 
 class CancelledTaskRow(NamedTuple):
-    """How many messages the task had moved; or an error, with the parameter concerned in `detail`."""
+    """How many messages the task had moved, or an error, with the parameter concerned in `detail`."""
 
     moved: int | None
     error: str | None
@@ -73,10 +73,10 @@ RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"), MovedRow)
 
 
 class MoveTaskRow(NamedTuple):
-    """A task with all its facts. `state`: running, waiting, completed, cancelled, failed. `filter`: JSON.
+    """A task with all its facts. `state` is running, waiting, completed, cancelled or failed. `filter` is JSON.
 
-    `ids`: the first 1,000 of the selected messages. `skipped`: selected, but in flight, delayed, or without a target
-    queue.
+    `ids` has the first 1,000 of the selected messages. `skipped` counts selected messages that are in flight, delayed,
+    or without a target queue.
     """
 
     task_id: str

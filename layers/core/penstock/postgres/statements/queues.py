@@ -7,8 +7,9 @@ from penstock.effects import Statement
 
 
 class CreatedQueueRow(NamedTuple):
-    """The queue, new or existing (`created` False); or an error, and in `detail` the attribute that differs, or the
-    seconds until the name of a deleted queue is free.
+    """The queue, either new or existing (`created` is False), or an error.
+
+    With an error, `detail` has the attribute that differs, or the seconds until the name of a deleted queue is free.
     """
 
     arn: str
@@ -23,9 +24,9 @@ CREATE_QUEUE = Statement(
 
 
 class QueueRow(NamedTuple):
-    """A queue. `attributes`, `tags`: JSON.
+    """A queue. `attributes` and `tags` are JSON.
 
-    Counts are None if the caller did not request them; ages also if the queue has no message.
+    Counts are None if the caller did not request them. Ages are also None if the queue has no message.
     """
 
     name: str
@@ -69,7 +70,7 @@ DROP_QUEUE = Statement("queue.drop_queue", ("text",), QueueErrorRow)
 
 
 class PurgedRow(NamedTuple):
-    """How many messages were deleted; or an error, with the queue's name in `detail`."""
+    """How many messages were deleted, or an error, with the queue's name in `detail`."""
 
     purged: int
     error: str | None
@@ -80,7 +81,7 @@ PURGE_MESSAGES = Statement("queue.purge_messages", ("text", "int4"), PurgedRow)
 
 
 class TaggedQueueRow(NamedTuple):
-    """None, or the error that prevented it. `detail`: the queue's name."""
+    """None, or the error that prevented the change. `detail` is the queue's name."""
 
     error: str | None
     detail: str | None
@@ -115,10 +116,10 @@ LIST_DEAD_LETTER_SOURCES = Statement(
 
 # --- pages of the console ---------------------------------------------------------------------------------------------
 class OverviewRow(NamedTuple):
-    """The last counts of a queue; without name: of all queues of an account together.
+    """The last counts of a queue. A row without name is for all queues of an account together.
 
-    `queues`, `measured`: only in that row, how many queues the account has, and how many were measured. `dead_letters`:
-    in that row the messages in dead-letter queues, else 1 for a dead-letter queue.
+    Only that row has `queues` and `measured`: how many queues the account has, and how many were measured.
+    `dead_letters` counts, in that row, the messages in dead-letter queues; otherwise it is 1 for a dead-letter queue.
     """
 
     name: str | None
@@ -138,7 +139,7 @@ READ_OVERVIEW = Statement("queue.read_overview", ("text", "text", "int4"), Overv
 
 
 class QueuePageRow(NamedTuple):
-    """A queue of a page, with its last measurement; None if it was never measured. `total`: of all pages."""
+    """A queue of a page, with its last measurement, or None if it was never measured. `total` counts all pages."""
 
     name: str
     arn: str
@@ -163,7 +164,7 @@ READ_QUEUE_PAGE = Statement(
 class ReceiverRow(NamedTuple):
     """A receiver, and how many messages it received since `first_at_ms`.
 
-    `last_at_ms`: its last receive, even if empty.
+    `last_at_ms` is the time of its last receive, even if empty.
     """
 
     caller: str

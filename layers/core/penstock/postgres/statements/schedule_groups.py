@@ -6,7 +6,7 @@ from penstock.effects import JsonObject, Statement
 
 
 class PutGroupRow(NamedTuple):
-    """The stored group, and whether it is new; or an error."""
+    """The stored group, and whether it is new, or an error."""
 
     schedule_group: JsonObject | None
     created: bool

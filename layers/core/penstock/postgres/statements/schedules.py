@@ -1,4 +1,4 @@
-"""Schedules: for the APIs."""
+"""Schedules, for the APIs."""
 
 from datetime import datetime
 from typing import NamedTuple, TypedDict
@@ -7,7 +7,7 @@ from penstock.effects import JsonObject, Statement
 
 
 class PutScheduleRow(NamedTuple):
-    """The stored schedule, and whether it is new; or an error."""
+    """The stored schedule, and whether it is new, or an error."""
 
     schedule: JsonObject
     created: bool
@@ -20,7 +20,7 @@ PUT_SCHEDULE = Statement(
 
 
 class FoundScheduleRow(NamedTuple):
-    """The database's time, and the schedule; None if it does not exist."""
+    """The database's time, and the schedule, or None if it does not exist."""
 
     now: datetime
     schedule: JsonObject | None
@@ -37,7 +37,7 @@ class ScheduleRow(NamedTuple):
 
 
 class DroppedScheduleRow(NamedTuple):
-    """Whether the schedule existed; for `drop_schedule_once` also whether this request deleted it before."""
+    """Whether the schedule existed. For `drop_schedule_once` also whether this request deleted it before."""
 
     dropped: bool
 
@@ -51,9 +51,9 @@ LIST_SCHEDULES = Statement(
 
 
 class SyncedScheduleRow(NamedTuple):
-    """Schedule `n` of the given ones as stored; None for a schedule that was removed because it was not given.
+    """Schedule `n` of the given ones as stored, or None for a schedule that was removed because it was not given.
 
-    `changed`: false if the stored schedule was the same.
+    `changed` is false if the stored schedule was the same.
     """
 
     n: int | None
@@ -75,7 +75,7 @@ class FiredMessage(TypedDict):
 
 
 class FiredScheduleRow(NamedTuple):
-    """An occurrence that was fired out of turn; or an error, if no message was sent."""
+    """An occurrence that was fired out of turn, or an error if no message was sent."""
 
     scheduled_for: datetime
     fired_at: datetime
@@ -88,7 +88,7 @@ RUN_SCHEDULE = Statement("queue.run_schedule", ("text", "text", "text", "text"),
 
 
 class ScheduleRunRow(NamedTuple):
-    """An occurrence. `fired_at`: None if it failed or was skipped; `error` says why.
+    """An occurrence. `fired_at` is None if it failed or was skipped; `error` gives the reason.
 
     A schedule without such an occurrence has one row, all of whose columns are empty.
     """
@@ -111,7 +111,7 @@ DROP_SCHEDULE_ONCE = Statement(
 
 
 class CalendarRow(NamedTuple):
-    """Active schedules that fire at the same times. `late`: how many have been due for more than a minute.
+    """Active schedules that fire at the same times. `late` counts those that have been due for more than a minute.
 
     `looked_at` and `expressions` are the same in each row: the schedules examined, and the rows without a limit.
     """

@@ -1,4 +1,4 @@
-"""Messages by their public ids: the REST API."""
+"""Messages by their public ids, for the REST API."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,9 @@ from penstock.effects import Statement
 
 
 class PeekedRow(NamedTuple):
-    """A message that was read but not received. `attributes`, `system`: JSON.
+    """A message that was read but not received. `attributes` and `system` are JSON.
 
-    `entered_at_ms`, `entered_by`: when and how it entered this queue: sent, dead_lettered, moved.
+    `entered_at_ms` and `entered_by` say when and how it entered this queue: sent, dead_lettered, moved.
     """
 
     public_id: int
@@ -39,7 +39,7 @@ DELETE_BY_ID = Statement("queue.delete_by_id", ("text", "int8[]"), DeletedIdRow)
 
 
 class NewVisibilityRow(NamedTuple):
-    """When the message becomes visible."""
+    """The time when the message becomes visible."""
 
     visible_at_ms: int
 
@@ -50,7 +50,7 @@ CHANGE_VISIBILITY_BY_ID = Statement(
 
 
 class ArchivedRow(NamedTuple):
-    """A deleted message of the archive. `attributes`, `system`: JSON."""
+    """A deleted message of the archive. `attributes` and `system` are JSON."""
 
     archive_id: int
     public_id: int
@@ -69,10 +69,11 @@ READ_ARCHIVE = Statement(
 
 
 class FoundRow(NamedTuple):
-    """A message that passes a filter. The last row is no message: all its columns but the last three are None.
+    """A message that passes a filter. The last row is not a message: all its columns but the last three are None.
 
-    `receive_count`: in this queue; `total_receive_count`: in all. `source_arn`: the queue that a dead letter came from.
-    `looked_at`, `messages`, `next`: how many of how many messages the search examined, and where it continues.
+    `receive_count` counts receives in this queue, `total_receive_count` those in all. `source_arn` is the queue that a
+    dead letter came from. `looked_at`, `messages` and `next` say how many of how many messages the search examined, and
+    where it continues.
     """
 
     public_id: int
@@ -102,8 +103,9 @@ SEARCH_MESSAGES = Statement(
 class FailureRow(NamedTuple):
     """A sample of a group of messages, with the common features of the group. The last row of an answer has no group.
 
-    `group_messages`, `oldest_ms`, `newest_ms`: how many there are, and when the first and the last entered the queue.
-    `body`: its first 16,384 characters; `body_length`: all its bytes. The others as in `FoundRow`.
+    `group_messages`, `oldest_ms` and `newest_ms` say how many there are, and when the first and the last entered the
+    queue. `body` has the first 16,384 characters; `body_length` counts all bytes. The other columns are as in
+    `FoundRow`.
     """
 
     group_number: int

@@ -21,7 +21,7 @@ CREATE_PLATFORM_ENDPOINT = Statement(
 
 
 class PlatformApplicationRow(NamedTuple):
-    """The attributes of an application, JSON."""
+    """The attributes of an application, as JSON."""
 
     attributes: str
 
@@ -43,7 +43,7 @@ SET_PLATFORM_APPLICATION = Statement(
 
 
 class DroppedRow(NamedTuple):
-    """Whether it existed."""
+    """Whether the object existed."""
 
     dropped: bool
 
@@ -53,7 +53,7 @@ DROP_PLATFORM_ENDPOINT = Statement("queue.drop_platform_endpoint", ("text",), Dr
 
 
 class ListedApplicationRow(NamedTuple):
-    """An application of a list. `attributes`: JSON."""
+    """An application of a list. `attributes` is JSON."""
 
     arn: str
     attributes: str
@@ -65,7 +65,7 @@ LIST_PLATFORM_APPLICATIONS = Statement(
 
 
 class PlatformEndpointRow(NamedTuple):
-    """An endpoint. `attributes`: JSON, without its token."""
+    """An endpoint. `attributes` is JSON, without its token."""
 
     token: str
     attributes: str

@@ -20,7 +20,7 @@ SEND_OUTGOING = Statement(
 
 
 class OutgoingRow(NamedTuple):
-    """An outgoing message. `attributes`: JSON. `error`: why a failed message cannot reach its destination."""
+    """An outgoing message. `attributes` is JSON. `error` says why a failed message cannot reach its destination."""
 
     outgoing_id: int
     created_at_ms: int

@@ -6,7 +6,7 @@ from penstock.effects import Statement
 
 
 class SmsAttributesRow(NamedTuple):
-    """The attributes that were set, JSON."""
+    """The attributes that were set, as JSON."""
 
     attributes: str
 
@@ -57,7 +57,7 @@ VERIFY_SANDBOX_NUMBER = Statement(
 
 
 class DroppedNumberRow(NamedTuple):
-    """Whether it existed."""
+    """Whether the phone number existed."""
 
     dropped: bool
 

@@ -74,9 +74,9 @@ LIST_SUBSCRIPTIONS = Statement(
 
 
 class SubscriptionRow(NamedTuple):
-    """A subscription. `attributes`: JSON. `topic_delivery_policy`: the topic's policy, if it has one.
+    """A subscription. `attributes` is JSON. `topic_delivery_policy` is the topic's policy, if it has one.
 
-    `principal`: the ARN of the subscribing user; unknown for subscriptions from before 0.1.0.
+    `principal` is the ARN of the subscribing user. It is unknown for subscriptions from before 0.1.0.
     """
 
     attributes: str
@@ -112,7 +112,7 @@ SUBSCRIPTIONS_OF_QUEUE = Statement("queue.subscriptions_of_queue", ("text",), Qu
 class ForeignSubscriptionRow(NamedTuple):
     """A subscription that delivers to another account's queue, with that queue's policy.
 
-    `is_dead_letter_queue`: its RedrivePolicy names the queue.
+    With `is_dead_letter_queue` its RedrivePolicy names the queue.
     """
 
     arn: str

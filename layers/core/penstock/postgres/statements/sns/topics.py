@@ -7,7 +7,10 @@ from penstock.effects import BatchStatement, Statement
 
 
 class CreatedTopicRow(NamedTuple):
-    """The topic, new or existing (`created` False). `detail`, with an error: the difference, Attributes or Tags."""
+    """The topic, either new or existing (`created` is False).
+
+    `detail` of an error is the difference, Attributes or Tags.
+    """
 
     arn: str
     created: bool
@@ -19,7 +22,7 @@ CREATE_TOPIC = Statement("queue.create_topic", ("text", "text", "text", "jsonb",
 
 
 class DroppedTopicRow(NamedTuple):
-    """Whether it existed."""
+    """Whether the topic existed."""
 
     dropped: bool
 
@@ -38,7 +41,7 @@ LIST_TOPICS = Statement("queue.list_topic_page", ("text", "text", "text", "int4"
 
 
 class TopicRow(NamedTuple):
-    """A topic. `attributes`, `tags`: JSON. `confirmed`, `pending`: its subscriptions."""
+    """A topic. `attributes` and `tags` are JSON. `confirmed` and `pending` count its subscriptions."""
 
     attributes: str
     tags: str
@@ -80,8 +83,8 @@ class PublishEntry(NamedTuple):
 class PublishedRow(NamedTuple):
     """Entry `n` (from 1) was published, or refused with an error.
 
-    `message_id` (None with an error), `sequence_number`: a duplicate has those of the original. `detail`: the expected
-    value with an error; without one, `none` if no subscription needs an envelope.
+    `message_id` is None with an error. A duplicate has the `message_id` and `sequence_number` of the original. `detail`
+    of an error is the expected value; otherwise it is `none` if no subscription needs an envelope.
     """
 
     n: int
@@ -101,7 +104,7 @@ PUBLISH_MESSAGES = BatchStatement(
 
 # --- pages of the console --------------------------------------------------------------------------------------------
 class TopicPageRow(NamedTuple):
-    """A topic of a page. `confirmed`, `pending`: its subscriptions. `total`: topics of all pages."""
+    """A topic of a page. `confirmed` and `pending` count its subscriptions. `total` counts topics of all pages."""
 
     name: str
     arn: str
@@ -118,7 +121,7 @@ READ_TOPIC_PAGE = Statement("queue.read_topic_page", ("text", "text", "text", "i
 class TopicSubscriptionRow(NamedTuple):
     """A subscription of a topic.
 
-    `matches`: whether it would get the message of the request; None if the request has no message.
+    `matches` says whether it would get the message of the request. It is None if the request has no message.
     """
 
     arn: str
