@@ -27,7 +27,7 @@ MESSAGES = """
 insert into queue.fifo_message
     (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body)
 select n, 1, now(), now(), gen_random_uuid(), 1, '', %s from generate_series(1, 400) n"""
-# A server that was built without lz4 has the other one.
+# A server that was built without lz4 uses the other compression.
 COMPRESSION = """
 select case when 'lz4' = any (enumvals) then 'lz4' else 'pglz' end
 from pg_settings where name = 'default_toast_compression'"""
@@ -92,7 +92,7 @@ def test_rows_that_an_old_snapshot_sees_stay(db: Connection, connect: Connect) -
     db.execute("insert into queue.hole select 1, 0, n from generate_series(1, 20000) n")
     with connect() as reader:
         reader.execute("begin isolation level repeatable read")
-        assert value(reader, "select 1") == 1  # its snapshot is from now
+        assert value(reader, "select 1") == 1  # its snapshot begins now
         db.execute("delete from queue.hole")
         db.execute("vacuum queue.hole")
         assert give_back(db) == 0
@@ -118,7 +118,7 @@ from generate_series(1, 20000) n"""
 
 
 def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> None:
-    """It is the newest row of all, and the only one that is left."""
+    """The cursor is the newest row of all, and the only remaining one."""
     arn = create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
     db.execute(LEASES, (queue_id(db, arn),))
@@ -169,7 +169,7 @@ def test_a_few_dead_rows_do_not_keep_the_file(db: Connection) -> None:
     """They are on fewer than a fiftieth of the pages, where vacuum leaves indexes unchanged if it may (VACUUM,
     INDEX_CLEANUP)."""
     db.execute("alter table queue.fifo_message set (autovacuum_enabled = off)")
-    db.execute(MESSAGES.encode(), (secrets.token_hex(850),))  # a few to a page
+    db.execute(MESSAGES.encode(), (secrets.token_hex(850),))  # a page holds a few
     for gone in ("id < 400", "true"):
         db.execute(f"delete from queue.fifo_message where {gone}".encode())
         vacuum(db, "queue.fifo_message")

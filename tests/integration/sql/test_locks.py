@@ -1,6 +1,6 @@
 """Tests concurrent calls: which call waits for which, and that no calls deadlock.
 
-Each deadlock here was a real one. PostgreSQL would find it after deadlock_timeout and fail one of the calls.
+Each deadlock here has really occurred. PostgreSQL would find it after deadlock_timeout and fail one of the calls.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def lock_group(connection: Connection, name: str) -> None:
 
 
 def two_groups(db: Connection, arn: str) -> None:
-    """Makes the empty groups a and b, in this order of their keys."""
+    """Creates the empty groups a and b, in this order of their keys."""
     send(db, arn, "first", group="a")
     send(db, arn, "first", group="b")
     assert delete(db, receive(db, arn)) == ["deleted", "deleted"]
@@ -115,7 +115,7 @@ def test_a_receive_that_holds_messages_waits_for_no_reader(db: Connection, conne
 
 
 def test_purge_and_delete_do_not_deadlock(db: Connection, connect: Connect) -> None:
-    """Both go through the shards from the highest to the lowest."""
+    """Both calls process the shards from the highest to the lowest."""
     arn = create(db, shards=2)
     send_to_both_shards(connect, arn)
     messages = receive(db, arn)
@@ -160,7 +160,7 @@ def test_delete_by_id_and_purge_read_the_shards_in_one_order(db: Connection, con
 
 
 def test_delete_by_id_finds_a_message_that_is_being_received(db: Connection, connect: Connect) -> None:
-    """It waits for the receive to commit and then deletes the message in flight."""
+    """The delete waits for the commit of the receive and then deletes the message in flight."""
     arn = create(db)
     (sent,) = send(db, arn, "m")
     receiver = connect()
@@ -200,7 +200,7 @@ def test_two_receives_in_one_transaction_do_not_deadlock(db: Connection, connect
 
 
 def test_fifo_queues_may_share_a_dead_letter_queue(db: Connection, connect: Connect) -> None:
-    """A receive takes a group of the dead-letter queue only when it is free; otherwise the group waits."""
+    """A receive takes a group of the dead-letter queue only if it is free; otherwise the group waits."""
     dead = create(db, "dead.fifo")
     two_groups(db, dead)
     arn = create(db, "q.fifo", RedrivePolicy=redrive(dead))
@@ -209,7 +209,7 @@ def test_fifo_queues_may_share_a_dead_letter_queue(db: Connection, connect: Conn
     receive(db, arn, visibility=0)
     with connect() as sender, sender.transaction():
         send(sender, dead, "s", group="a")
-        assert receive(db, arn) == []  # b moved; a neither moved nor was handed out beyond its maximum
+        assert receive(db, arn) == []  # b moved; a neither moved nor exceeded its maximum
         assert (sum(counts(db, arn)), sum(counts(db, dead))) == (1, 1)
     assert receive(db, arn) == []
     received = bodies(receive(db, dead))
@@ -270,7 +270,7 @@ def test_a_call_over_two_fifo_queues_leaves_other_groups_alone(db: Connection, c
 
 
 # --- concurrent use --------------------------------------------------------------------------------------------------
-# The storage under senders, receivers and maintenance that fail in every way they can (see concurrent_use.py).
+# Tests the storage with senders, receivers and maintenance that fail in every possible way (see concurrent_use.py).
 
 
 def check(outcome: Outcome, plan: Plan) -> None:

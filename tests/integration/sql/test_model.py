@@ -43,7 +43,7 @@ class Message:
     group: str
     hidden: bool = False
     receive_count: int = 0
-    handle: Delivery | None = None  # of the last receive
+    handle: Delivery | None = None  # the handle of the last receive
     outcome: str | None = None
 
     @property

@@ -108,9 +108,9 @@ def test_the_end_of_a_retention_period_reads_no_others(db: Connection) -> None:
 
 
 # --- costs -----------------------------------------------------------------------------------------------------------
-# What a call costs does not grow with what other queues hold, in any session.
+# The cost of a call does not grow with the contents of other queues, in any session.
 #
-# Costs are pages that a call looks at: the server counts them, and they are the same on every machine.
+# The cost is the number of pages that a call reads. The server counts them, and they are the same on every machine.
 
 
 FEW, MANY = 1_000, 20_000

@@ -1,6 +1,7 @@
 """Tests that queue.encoded_bytes and queue.answer_bytes measure the output of the encoders.
 
-The encoders decide the right number: `penstock/aws/codec` for the body, and the JSON of the Lambda runtime around it.
+The encoders define the right number: `penstock/aws/codec` writes the body, and the Lambda runtime writes JSON around
+it.
 """
 
 from __future__ import annotations
@@ -178,7 +179,7 @@ def test_no_accepted_message_grows_more_than_is_assumed_before_it_is_measured(
     attributes: dict[str, dict[str, str]],
     system: dict[str, str] | None,
 ) -> None:
-    """Of the characters below a space, SQS and the other interfaces accept these three (SendMessage, API reference)."""
+    """SQS and the other interfaces accept these three of the characters below a space (SendMessage, API reference)."""
     received = row(body, accepted(attributes) or None, system)
     measured = value(db, DELIVERY, body, received.attributes, received.system, kind)
     stored = value(db, STORED, body, received.attributes, received.system)

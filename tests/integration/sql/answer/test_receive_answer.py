@@ -41,7 +41,7 @@ from tests.support.sql.calls import (
 
 BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 LIMIT = 100_000
-LONG = '"' * 25_000  # four bytes each, as JSON in JSON
+LONG = '"' * 25_000  # each takes four bytes as JSON in JSON
 SHORT = "short"
 
 
@@ -212,7 +212,7 @@ def test_a_message_that_is_too_long_is_passed_over(
 
 
 def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
-    """The others of its lease, which is over, come again, and their handles still delete them."""
+    """The other messages of its expired lease come again, and their old handles still delete them."""
     arn = create(db)
     send_each(db, arn, SHORT, LONG, SHORT)
     old = receive(db, arn, 3, visibility=0)
@@ -220,12 +220,12 @@ def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
     assert [(row.body, row.receive_count) for row in taken] == [(SHORT, 2)] * 2
     assert answer(db, arn) == ("ResponseTooLarge", [])
     assert delete(db, [old[0], taken[1]]) == ["deleted"] * 2
-    assert delete(db, [old[1]]) == ["deleted"]  # whoever received it by another way may still acknowledge it
+    assert delete(db, [old[1]]) == ["deleted"]  # other interfaces may have received it
     assert counts(db, arn) == Counts(0, 0, 0)
 
 
 def test_a_message_of_a_noisy_tenant_is_passed_over(db: Connection) -> None:
-    """It has a lease that belongs to no consumer (fair queues)."""
+    """The message has a lease that belongs to no consumer (fair queues)."""
     arn = create(db)
     send(db, arn, *[SHORT] * 60, group="noisy")
     assert len([*receive(db, arn, 10), *receive(db, arn, 50)]) == 60
@@ -246,7 +246,7 @@ def test_it_is_measured_once(db: Connection) -> None:
     answer(db, arn)
     measured = value(db, "select answer_bytes from queue.side where queue_id = %s", queue_id(db, arn))
     assert measured == {"function-json": 4 * 25_000 + 1_500}
-    db.execute("update queue.side set answer_bytes = '{\"function-json\": 1}'")  # as if it were short
+    db.execute("update queue.side set answer_bytes = '{\"function-json\": 1}'")  # the size of a short message
     assert answer(db, arn) == ("ResponseTooLarge", [])
     assert value(db, "select answer_bytes from queue.side where queue_id = %s", queue_id(db, arn)) == measured
     assert bodies(answer(db, arn, limit=110_000)[1]) == [LONG]
@@ -269,7 +269,7 @@ def test_many_are_passed_over_at_once(db: Connection) -> None:
 
 
 def test_measuring_ends_long_before_the_calls_deadline(db: Connection, database: Database) -> None:
-    """A call that is cut off is undone, and the next one would measure all of them again."""
+    """PostgreSQL rolls back a call that exceeds its deadline, and the next call would measure all messages again."""
     arn = create(db, "q")
     send_each(db, arn, *[LONG] * 4)
     with psycopg.connect(database.dsn, autocommit=True) as superuser:

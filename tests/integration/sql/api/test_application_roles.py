@@ -215,7 +215,8 @@ def attempt(address: str, statement: str, *before: str) -> tuple[str | None, lis
             return error.sqlstate, [(str(error),)]
 
 
-# What an application may change in its own session, so that a function would take its own objects for those meant.
+# An application may change its session in these ways, so that a function would use the application's objects instead
+# of Penstock's.
 TRICKS = {
     "plainly": (),
     "shadowed": (

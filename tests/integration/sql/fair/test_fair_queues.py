@@ -1,6 +1,6 @@
 """Tests fair queues: tenants that keep the consumers busy are passed over while others wait, and lose nothing.
 
-The expected results are in the SQS Developer Guide, "How Amazon SQS fair queues work"
+The SQS Developer Guide defines the expected results: "How Amazon SQS fair queues work"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
 """
 
@@ -203,7 +203,7 @@ def test_messages_of_quiet_groups_are_leased_together(db: Connection) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) -> None:
-    """Each message is in one of the two views, once, whatever happens to its neighbours."""
+    """Each message is in one of the two views exactly once, whatever happens to its neighbours."""
     arn, dice, sent = create(db), random.Random(seed), 260
     crowd(db, arn, messages=sent)
     held: list[Delivery] = []
@@ -304,7 +304,7 @@ def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> No
     received_seconds_ago(db, 0)
     maintain(db, arn)
     assert rows_of(db, "side", arn) == 0
-    assert rows_of(db, "log", arn) <= 4_000 + 420  # no sweep begins for so few, and the noisy tenant's
+    assert rows_of(db, "log", arn) <= 4_000 + 420  # the noisy tenant's, and those too few for a sweep
 
 
 def test_a_move_task_takes_what_was_passed_over(db: Connection) -> None:
@@ -347,7 +347,7 @@ def test_a_receive_takes_no_message_twice(db: Connection) -> None:
     taken = receive(db, arn, 100, visibility=0)
     assert tenants(taken) == ["noisy"] * 20
     assert len({d.message_id for d in taken}) == 20
-    assert counts(db, dead).visible == 1  # the quiet one, which had been received before
+    assert counts(db, dead).visible == 1  # the quiet tenant's message, which had been received before
 
 
 def starved_first(db: Connection) -> None:

@@ -215,7 +215,7 @@ def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) 
 
 
 # --- old snapshot ----------------------------------------------------------------------------------------------------
-# FIFO queues while somebody's old snapshot keeps every dead row: a backup, a report, a forgotten transaction.
+# Tests FIFO queues while an old snapshot of a backup, a report or a forgotten transaction keeps every dead row.
 
 
 MESSAGES = 200

@@ -152,7 +152,7 @@ def test_everything_is_cleaned_across_the_gap(db: Connection) -> None:
     send(db, arn, *"12")
     jump(db)
     send(db, arn, *"34")
-    messages = receive(db, arn)  # a lease over the gap
+    messages = receive(db, arn)  # the lease spans the gap
     assert change(db, messages[1:2], 0) == ["changed"]
     assert delete(db, [messages[0], *messages[2:]]) == ["deleted"] * 3
     assert delete(db, receive(db, arn)) == ["deleted"]
@@ -219,7 +219,7 @@ def test_workers_begin_their_round(db: Connection, worker: str) -> None:
     options = (worker, 20, 10_000)
     assert call(db, NEXT_QUEUES, *options)
     assert not call(db, NEXT_QUEUES, *options)  # the end of the round
-    assert not call(db, NEXT_QUEUES, *options)  # its pause
+    assert not call(db, NEXT_QUEUES, *options)  # the pause after the round
     db.execute("update queue.worker_position set ran_at = ran_at + interval '1 hour'")
     assert call(db, NEXT_QUEUES, *options)
 

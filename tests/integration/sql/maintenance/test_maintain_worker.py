@@ -101,7 +101,7 @@ def test_old_windows_of_metrics_are_cleaned(db: Connection) -> None:
 def test_workers_side_by_side_clean_and_count_once(
     db: Connection, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintain, "LONGEST_RUN_SECONDS", 600.0)  # on any machine
+    monkeypatch.setattr(maintain, "LONGEST_RUN_SECONDS", 600.0)  # long enough for every machine
     arns = make_queues(db, 60)
     for arn in arns[:30]:
         send(db, arn, "n")
@@ -132,7 +132,7 @@ def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> No
     receive(db, taken)
     for arn in (done, old):
         delete(db, receive(db, arn))
-    purge(db, done_fifo)  # leaves its group; a delete takes it along
+    purge(db, done_fifo)  # the purge leaves the group; a delete removes it
     (old_id,) = ids(db, old)
     call(db, MAINTAIN_QUEUE, old_id)
     found = call(db, QUEUES_WITH_LEFTOVER_ROWS, ids(db, *arns))

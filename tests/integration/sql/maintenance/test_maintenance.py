@@ -141,7 +141,7 @@ def test_a_later_sweep_takes_what_was_open_at_the_first(db: Connection) -> None:
             held.append(first)
             delete(db, messages)
         maintain(db, arn)
-    assert rows_of(db, "log", arn) <= UNSWEPT + 10 * len(held)  # a lease keeps what it was made for
+    assert rows_of(db, "log", arn) <= UNSWEPT + 10 * len(held)  # a lease keeps its messages
     delete(db, held)
     send_many(db, arn, 20_000)
     while messages := receive(db, arn, 1000, lease_size=1000):
@@ -376,7 +376,7 @@ def test_deleted_queues_are_cleaned_a_piece_a_call(db: Connection) -> None:
 
 
 def changed(db: Connection, rows: int) -> None:
-    """Makes the statistics collector count `rows` changed rows since the table was analyzed."""
+    """Makes the statistics collector count `rows` changed rows since the last analysis of the table."""
     db.execute("insert into queue.hole select 1, 0, n from generate_series(1, %s) n", (rows,))
     db.execute("select pg_stat_force_next_flush()")
     db.execute("select 1")
@@ -400,7 +400,7 @@ def test_statistics_are_brought_up_to_date_once(db: Connection) -> None:
     changed_again = "insert into queue.hole select 2, 0, n from generate_series(1, 9000) n"
     db.execute(changed_again.encode())
     db.execute("select pg_stat_force_next_flush()")
-    assert refresh(db) == 0  # a minute ago at the earliest
+    assert refresh(db) == 0  # at most one minute old
 
 
 def test_statistics_of_small_changes_are_left_to_autovacuum(db: Connection) -> None:

@@ -60,7 +60,7 @@ def test_an_empty_database(db: Connection) -> None:
 
 
 def test_messages_that_come_again_keep_their_ids(db: Connection) -> None:
-    """They keep the numbers of their shard's log, which may be ahead of the sequence of `queue.side`."""
+    """The messages keep the numbers of their shard's log, which may be ahead of the sequence of `queue.side`."""
     arn = create(db, "retried")
     send(db, arn, *"abc")
     change(db, receive(db, arn, 3), 30)
@@ -155,9 +155,9 @@ def test_rights_that_are_missing(database: Database, damage: str, words: str | N
 
 
 # --- topic maintenance -----------------------------------------------------------------------------------------------
-# What maintenance removes of topics. Sources: the header of queue.maintain_topics; how long things last: "Message
-# deduplication for FIFO topics", "Deleting an Amazon SNS topic and subscription" (SNS Developer Guide), Subscribe
-# (API reference).
+# Tests what maintenance removes from topics. Sources: the header of queue.maintain_topics; for the periods "Message
+# deduplication for FIFO topics", "Deleting an Amazon SNS topic and subscription" (SNS Developer Guide), Subscribe (API
+# reference).
 
 
 TOPIC = "insert into queue.topic (account_id, region, name, attributes) values ('0', 'r', %s, '{}') returning topic_id"

@@ -114,7 +114,7 @@ def test_the_installation(db: Connection, connect: Connect) -> None:
     with connect().transaction() as _:
         measured(db)
     assert reading(db, "dead_rows").keys() == reading(db, "live_rows").keys()
-    assert "history" in reading(db, "live_rows")  # its days are not told apart
+    assert "history" in reading(db, "live_rows")  # the reading does not separate its days
     partitions = ("history_default", "history_p", "history_2")
     assert not [table for table in reading(db, "live_rows") if table.startswith(partitions)]
     for name in (

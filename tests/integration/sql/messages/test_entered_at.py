@@ -172,7 +172,7 @@ def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -
     _, one, two, three = sorted(receive(db, arn, 4, visibility=0), key=lambda message: message.public_id)
     assert delete(db, [one]) == ["deleted"]
     change(db, [two], 900)
-    assert receive(db, arn) == []  # the first and the last are dead letters once more
+    assert receive(db, arn) == []  # the first and the last are dead-lettered once more
     assert delete(db, [two]) == ["deleted"]
     maintain(db, arn)
     assert sorted(how(db, arn)) == [
@@ -239,7 +239,7 @@ def test_each_message_of_a_lease_has_its_own_redeliveries(db: Connection) -> Non
 
 
 def test_a_move_task_is_no_redelivery(db: Connection) -> None:
-    """It takes messages of the log as a receive does, but no consumer gets them."""
+    """A move task takes messages of the log as a receive does, but no consumer gets them."""
     dead, other = create(db, "dead"), create(db, "other")
     create(db, RedrivePolicy=redrive(dead, 1))
     send(db, dead, "1", "2")

@@ -87,7 +87,7 @@ def test_an_early_acknowledged_message_counts_as_received_once(
     arn = create(db)
     send(db, arn, *"12345")
     delete(db, receive(db, arn, 5, visibility=0)[:2])
-    (third,) = receive(db, arn, 1, visibility=0)  # splits what is left of the lease
+    (third,) = receive(db, arn, 1, visibility=0)  # splits the rest of the lease
     assert delete(db, [third]) == ["deleted"]
     assert seen(db, arn) == {finished("deleted", 1): 2, live("deleted", 2): 1, live("visible", 1): 2}
     delete(db, receive(db, arn, 5))
@@ -111,7 +111,7 @@ def test_the_slow_lane(db: Connection) -> None:
 
 
 def test_messages_received_together_keep_their_groups(db: Connection) -> None:
-    """They are one row of the history."""
+    """The messages are one row of the history."""
     arn = create(db)
     for group in ("a", "b", None):
         send(db, arn, "1", "2", group=group)
@@ -272,14 +272,14 @@ def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(
         delete(late, receive(late, one))
         delete(db, receive(db, other))
         assert value(db, "select count(*) from queue.finished_message") == 1
-        assert value(db, below) == 0  # not yet: another transaction may have recorded something before it
+        assert value(db, below) == 0  # another transaction may have recorded an earlier row
         late.execute("commit")
-    # Autovacuum may have a transaction too, in any database of the server.
+    # Autovacuum may also have a transaction, in any database of the server.
     wait_until(lambda: value(db, below) == 2)
 
 
 # --- message columns -------------------------------------------------------------------------------------------------
-# A column that a later release adds to messages goes with them, and handing out messages costs no call a row.
+# A column that a later release adds moves with the messages, and a receive needs no function call for each row.
 
 
 BOTH_KINDS = pytest.mark.parametrize("suffix", ["", ".fifo"])
@@ -360,7 +360,7 @@ def test_the_archive_keeps_it(extended_db: Connection, suffix: str, state: str) 
     ],
 )
 def test_the_planner_inlines_the_row_of_a_delivery(extended_db: Connection, constructed: str) -> None:
-    """Otherwise a receive would call a function for each message ("Function Scan")."""
+    """Without inlining, a receive would call a function for each message ("Function Scan")."""
     plan = [line for (line,) in extended_db.execute(f"explain (costs off) select d.* from {constructed} d")]
     assert len(plan) == 1, plan
     assert "Scan" in plan[0]

@@ -91,7 +91,7 @@ def test_a_destination_takes_messages_of_every_kind(db: Connection, suffix: str)
     send(db, dead, "fresh", group="n" if suffix else None)
     send(db, dead, "after it", group="f" if suffix else None)
     task = start(db, dead, other)
-    blocked = bool(suffix)  # nothing overtakes a message in flight in its group
+    blocked = bool(suffix)  # no message of the group precedes the one in flight
     assert run(db, task) == 4 - blocked
     assert tasks(db, dead)[0].status == "COMPLETED"
     assert counts(db, dead) == Counts(int(blocked), 1, 0)
@@ -148,7 +148,7 @@ def test_a_start_wakes_the_workers(db: Connection) -> None:
 def test_groups_keep_their_order_and_deduplication_is_not_applied(db: Connection) -> None:
     """AWS does not document the deduplication ids. They stay those of the dead-letter queue, the message ids."""
     dead, arn = dead_queue(db, ".fifo", "q")
-    poison(db, arn, dead, "a1", "a2", "a3", "b1")  # their deduplication ids are still remembered
+    poison(db, arn, dead, "a1", "a2", "a3", "b1")  # the queue still knows their deduplication ids
     old_ids = {row[0] for row in db.execute("select message_id::text from queue.fifo_message").fetchall()}
     assert run(db, start(db, dead), 2) == 4
     received = receive(db, arn)

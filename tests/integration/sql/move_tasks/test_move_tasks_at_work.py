@@ -66,7 +66,7 @@ def test_a_worker_that_is_killed_moves_nothing_and_another_goes_on(
     victim = connect()
     victim.execute("begin")
     assert step(victim, task, 1) == (1, "RUNNING")
-    assert step(db, task) is None  # it is the other worker's
+    assert step(db, task) is None  # the other worker runs it
     assert value(db, "select pg_terminate_backend(%s, 10000)", victim.info.backend_pid)
     assert run(db, task) == 2
     assert sorted(drain(db, arn)) == ["a1", "b1", "c1"]
@@ -93,7 +93,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
     assert set(delete(db, taken)) <= {"deleted"}
     moved = sum(worker.result() for worker in workers)
     assert (tasks(db, dead)[0].status, tasks(db, dead)[0].moved) == ("COMPLETED", moved)
-    moved += run(db, start(db, dead, other))  # messages that the consumer held for a moment
+    moved += run(db, start(db, dead, other))  # the consumer held these messages for a moment
     arrived = drain(db, other)
     assert len(arrived) == moved
     assert sorted([*arrived, *bodies(taken)]) == sent

@@ -252,7 +252,7 @@ def test_a_killed_worker_loses_nothing(db: Connection, connect: Connect, suffix:
     victim = connect()
     victim.execute("begin")
     assert step(victim, task) in {(3, "RUNNING"), (3, "COMPLETED")}
-    assert step(db, task) is None  # it is the other worker's
+    assert step(db, task) is None  # the other worker runs it
     assert counts(db, dead).visible + counts(db, other).visible == 4
     assert value(db, "select pg_terminate_backend(%s, 10000)", victim.info.backend_pid)
     assert counts(db, dead).visible + counts(db, other).visible == 4
@@ -279,7 +279,7 @@ def test_a_locked_message_is_tried_again(db: Connection, connect: Connect, suffi
 
 @BOTH
 def test_two_workers_and_a_consumer(db: Connection, connect: Connect, suffix: str) -> None:
-    """Each selected message is in one of the queues or was consumed, once."""
+    """Each selected message is in one of the queues or was consumed, exactly once."""
     source, other = create(db, "orders" + suffix, shards=2), create(db, "other" + suffix, shards=2)
     sent = [f"{number:04}" for number in range(1_000)]
     send_entries(db, source, [Entry(n, None, n[-1] if suffix else None, n) for n in sent])

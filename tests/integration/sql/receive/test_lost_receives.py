@@ -79,7 +79,7 @@ def test_they_acknowledge_what_was_received_before(db: Connection) -> None:
     arn = create(db)
     send(db, arn, *"1234")
     first = receive(db, arn, 4, visibility=0)
-    assert change(db, first[3:], 0) == ["changed"]  # goes to the slow path
+    assert change(db, first[3:], 0) == ["changed"]  # moves the rest to the slow path
     lost = lost_receive(db, arn)
     assert {message.receive_count for message in lost} == {2}
     assert sorted(bodies(lost)) == ["1", "2", "3", "4"]
@@ -94,7 +94,7 @@ def test_they_acknowledge_what_was_received_twice_since(db: Connection) -> None:
     lost = lost_receive(db, arn)
     receive(db, arn, 3, visibility=0)
     (first, *_) = again = receive(db, arn, 3, visibility=60)
-    assert change(db, [first], 60) == ["changed"]  # goes to the slow path
+    assert change(db, [first], 60) == ["changed"]  # moves it to the slow path
     assert delete(db, lost) == ["deleted"] * 3
     assert counts(db, arn) == Counts(0, 0, 0)
     assert delete(db, again) == ["gone"] * 3

@@ -268,7 +268,7 @@ def test_a_queue_deleted_between_receive_and_delete(db: Connection, name: str) -
 
 
 def test_shards_are_served_in_turn(db: Connection, connect: Connect) -> None:
-    """The shard whose first message waits longest comes first."""
+    """The shard whose first message has waited longest comes first."""
     arn = create(db, shards=2)
     with connect() as one, one.transaction():
         send(one, arn, "older")
@@ -279,9 +279,9 @@ def test_shards_are_served_in_turn(db: Connection, connect: Connect) -> None:
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
-# Receives that are repeated by their ReceiveRequestAttemptId: side by side, rolled back, and forgotten in the end.
+# Tests receives that are repeated by their ReceiveRequestAttemptId: concurrent, rolled back, and expired.
 #
-# What a retry gets is in tests/conformance/sqs/fifo/test_receive_attempts.py.
+# tests/conformance/sqs/fifo/test_receive_attempts.py tests the answer to a retry.
 
 
 def attempt(db: Connection, arn: str, attempt_id: str, count: int = 10) -> list[Delivery]:

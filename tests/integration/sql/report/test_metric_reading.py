@@ -82,7 +82,7 @@ def test_one_window_keeps_its_exact_percentiles(db: Connection) -> None:
 
 
 def test_zero_and_clock_skew(db: Connection) -> None:
-    """A duration of zero, or less, is in a separate bucket."""
+    """A duration of zero or less is in a separate bucket."""
     add_latency(db, 7, START, [0, -5, 0, 1000])
     add_latency(db, 7, START + MINUTE, [-1, 0, 0])
     (row,) = merged(db, 7)

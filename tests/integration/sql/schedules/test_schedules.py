@@ -81,7 +81,7 @@ def test_a_replacement_that_changes_nothing_is_not_written(db: Connection, hour:
     row, *_ = put(db, "s", hour(3), "replace", description="other")
     assert before is not None
     assert row["updated_at"] != before["updated_at"]
-    # UpdateSchedule of EventBridge Scheduler counts as a change in any case.
+    # UpdateSchedule of EventBridge Scheduler always counts as a change.
     before = read(db, "s")
     put(db, "s", hour(3), "update", description="other")
     assert read(db, "s") != before

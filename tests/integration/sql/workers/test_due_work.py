@@ -44,7 +44,7 @@ def test_nothing_is_due_in_a_new_installation_nor_before_its_time(db: Connection
 def test_a_delivery_is_due(db: Connection) -> None:
     publish(db, "http://127.0.0.1/")
     assert due(db) == ["deliveries"]
-    db.execute("update queue.outgoing_delivery set waiting = true")  # for its endpoint, which is paused
+    db.execute("update queue.outgoing_delivery set waiting = true")  # its endpoint is paused
     assert due(db) == []
     db.execute(
         "insert into queue.delivery_endpoint (endpoint_key, account_id, host, next_at) values ('a', '0', 'a', now())"
