@@ -1,4 +1,4 @@
-"""Which hosts requests may name. HTTP: RFC 9110, 7.2 (Host), 15.5.20 (421)."""
+"""Tests which hosts requests may name. HTTP: RFC 9110, 7.2 (Host), 15.5.20 (421)."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_the_settings_name_hosts(variables: dict[str, str], host: bytes, verdict
 
 
 def test_an_asterisk_names_nothing() -> None:
-    """A signed text needs a name that somebody has written down."""
+    """A signed text needs a name that the configuration lists."""
     assert not hosts(QUEUE_ALLOWED_HOSTS="*").names(b"evil.example")
 
 
@@ -144,8 +144,8 @@ def test_pages_of_its_own_and_of_hosts_that_are_named_may(
 
 
 # --- denial ----------------------------------------------------------------------------------------------------------
-# Texts of refusals. Source: "Troubleshoot access denied error messages" (IAM User Guide), and answers of the three
-# services that public issues quote (see the module).
+# Tests the texts of refusals. Source: "Troubleshoot access denied error messages" (IAM User Guide), and answers of the
+# three services that public issues quote (see the module).
 
 
 ANN = Principal("111122223333", "arn:aws:iam::111122223333:user/ann")
@@ -185,7 +185,7 @@ def test_a_deny(policies: Policies, shown: str) -> None:
         (Decision.ALLOWED, Decision.DENIED, False, (Policies.RESOURCE, True)),
         (Decision.ALLOWED, Decision.NO_MATCH, True, (Policies.RESOURCE, False)),
         (Decision.NO_MATCH, Decision.ALLOWED, True, (Policies.IDENTITY, False)),
-        # Whether the resource of another account has a policy, or exists at all, is not told.
+        # The text does not reveal whether another account's resource has a policy, or exists.
         (Decision.ALLOWED, Decision.DENIED, True, (Policies.RESOURCE, False)),
     ],
 )

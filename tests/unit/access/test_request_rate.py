@@ -1,8 +1,8 @@
-"""Requests a second of a caller, with a clock that the test moves.
+"""Tests the number of requests per second of a caller, with a clock that the test sets.
 
-Failures of callers, by address.
+Also tests the failures of callers by address.
 
-Addresses as limits count them. Source: RFC 6177 (a site has a /64 at least).
+Also tests how limits count addresses. Source: RFC 6177 (a site has at least a /64).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_a_seconds_worth_at_once_and_then_at_that_rate(move: Move, per_second: i
         move(1.0001)
         assert admitted(rate, "a", 2 * per_second) == per_second
     move(3600)
-    assert admitted(rate, "a", 2 * per_second) == per_second  # nothing is saved up
+    assert admitted(rate, "a", 2 * per_second) == per_second  # unused requests do not accumulate
 
 
 def test_at_an_even_pace_nobody_is_refused(move: Move) -> None:
@@ -76,7 +76,7 @@ def test_each_64_kib_of_a_request_is_one(move: Move, size: int, requests: int) -
 
 @pytest.mark.parametrize(("size", "requests"), [(0, 0), (1, 0), (65_536, 0), (65_537, 1), (1_048_576, 15)])
 def test_each_further_64_kib_of_an_answer_is_one(move: Move, size: int, requests: int) -> None:
-    """An answer without a body (204) gives nothing back."""
+    """An answer without a body (204) returns no requests to the caller."""
     rate = RequestRate(100)
     rate.check("a")
     rate.count_answer("a", size)
@@ -84,7 +84,7 @@ def test_each_further_64_kib_of_an_answer_is_one(move: Move, size: int, requests
 
 
 def test_a_long_request_is_let_through_and_paid_for_later(move: Move) -> None:
-    """At 5 a second, 1 MiB takes 3.2 s."""
+    """At 5 requests per second, 1 MiB takes 3.2 s."""
     rate = RequestRate(5)
     rate.check("a", 1_048_576)
     move(2.1)
@@ -94,7 +94,9 @@ def test_a_long_request_is_let_through_and_paid_for_later(move: Move) -> None:
 
 
 def test_bodies_of_requests_and_answers_count(move: Move) -> None:
-    """What AWS's protocols carry, with QUEUE_ACCESS=off: sixteen for the request, fifteen more for the answer."""
+    """With QUEUE_ACCESS=off, a long call of AWS's protocols costs sixteen for the request and fifteen more for the
+    answer.
+    """
     environment = Environment(Settings.read({"QUOTA_REQUESTS_PER_SECOND": "100"}), None)  # type: ignore[arg-type] # no request here has a receipt
     rate = environment.request_rate
     assert rate is not None
@@ -126,7 +128,7 @@ def test_it_remembers_a_bounded_number_of_callers(move: Move) -> None:
         rate.check(str(n))
     assert admitted(rate, "0", 1) == 0
     rate.check("one more")
-    assert admitted(rate, "0", 1) == 1  # known for longest, so forgotten
+    assert admitted(rate, "0", 1) == 1  # the oldest address, so the first to be forgotten
     assert admitted(rate, "2", 1) == 0
 
 
@@ -157,7 +159,7 @@ def test_addresses_are_forgotten() -> None:
 
 
 def test_a_network_of_ipv6_is_one_address() -> None:
-    """Each client has all of its /64 (RFC 6177), and so as many addresses as it likes."""
+    """Each client may have a whole /64 (RFC 6177), and so any number of addresses."""
     counter = FailureCounter()
     for number in range(MOST_FAILURES + 1):
         counter.add(f"2001:db8:0:1::{number:x}")

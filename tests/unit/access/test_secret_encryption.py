@@ -1,4 +1,4 @@
-"""Secrets at rest."""
+"""Tests how secrets are encrypted at rest."""
 
 from __future__ import annotations
 

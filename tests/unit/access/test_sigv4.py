@@ -1,6 +1,4 @@
-"""Signature Version 4. The reference is botocore's signer: what it signs is good, and nothing that was changed since
-is.
-"""
+"""Tests Signature Version 4 against botocore's signer: its requests are valid, and requests that were changed are not."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ JSON_HEADERS = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "A
 
 
 def request_of(signed: AWSRequest, method: str) -> HttpRequest:
-    """What a server reads of a request that botocore has prepared."""
+    """Returns the parts of a prepared botocore request that a server reads."""
     address = urlsplit(signed.url)
     headers = {name.lower().encode(): str(value).encode() for name, value in signed.headers.items()}
     headers.setdefault(b"host", HOST.encode())
@@ -56,7 +54,7 @@ def by_header(
     headers: Mapping[str, str] = JSON_HEADERS,
     credentials: Credentials = CREDENTIALS,
 ) -> HttpRequest:
-    """Signed in the Authorization header, now."""
+    """Returns a request that is signed in the Authorization header, now."""
     url = f"http://{HOST}{path}" + (f"?{query}" if query else "")
     unsigned = AWSRequest(method, url, headers=dict(headers), data=body)
     SigV4Auth(credentials, "sqs", "eu-west-1").add_auth(unsigned)
@@ -69,7 +67,7 @@ def presigned(
     expires: int = 60,
     credentials: Credentials = CREDENTIALS,
 ) -> HttpRequest:
-    """Signed in the query string, now."""
+    """Returns a request that is signed in the query string, now."""
     given = parameters or {"Action": "SendMessage", "MessageBody": "a b+c&ü"}
     query = "&".join(f"{quote(name, safe='~')}={quote(value, safe='~')}" for name, value in given.items())
     unsigned = AWSRequest("GET", f"http://{HOST}{path}?{query}")
@@ -82,15 +80,15 @@ def at(seconds: float = 0) -> float:
 
 
 def check(request: HttpRequest, seconds: float = 0, secret: str = SECRET, now: float | None = None) -> None:
-    """Raises what a request is refused with, so many seconds from now, or at the time `now`."""
+    """Verifies the request, `seconds` from now or at the time `now`. Raises the error that refuses it."""
     signed = parse(request)
-    if signed.access_key_id != KEY_ID:  # the id is no part of the signed text: it says whose secret it was
+    if signed.access_key_id != KEY_ID:  # the signature does not cover the id, which selects the secret
         raise InvalidClientTokenId
     verify(request, signed, secret, at(seconds) if now is None else now)
 
 
 def with_headers(request: HttpRequest, **changes: str | None) -> HttpRequest:
-    """Names with underscores for hyphens; None takes a header away."""
+    """Returns the request with other headers. Names have underscores for hyphens; None removes a header."""
     headers = dict(request.headers)
     for name, value in changes.items():
         key = name.replace("_", "-").encode()
@@ -113,7 +111,7 @@ names = st.from_regex(r"[A-Za-z][A-Za-z0-9.]{0,15}", fullmatch=True)
 def test_a_header_that_botocore_signed_is_accepted(
     path: list[str], parameters: dict[str, str], body: bytes
 ) -> None:
-    """The server gives the path decoded, the query string as it came."""
+    """The server has the path decoded and the query string as it arrived."""
     query = "&".join(
         f"{quote(name, safe='~')}={quote(value, safe='~')}" for name, value in parameters.items()
     )
@@ -141,11 +139,11 @@ def test_repeated_headers_are_signed_as_a_list() -> None:
 
 
 def test_a_date_header_will_do() -> None:
-    """The date is part of the signed text, wherever it stands."""
+    """Either date header is part of the signed text."""
     signed = by_header()
     assert "x-amz-date" in signed.headers[b"authorization"].decode()
     moved = with_headers(signed, date=signed.headers[b"x-amz-date"].decode(), x_amz_date=None)
-    with pytest.raises(SignatureDoesNotMatch):  # but signed headers must be there
+    with pytest.raises(SignatureDoesNotMatch):  # signed headers must be present
         check(moved)
 
 
@@ -215,7 +213,7 @@ def test_credentials_in_both_places() -> None:
 
 @pytest.mark.parametrize("name", ["authorization", "x-amz-date", "x-amz-content-sha256", "host"])
 def test_a_repeated_security_header(name: str) -> None:
-    """As the server joins it."""
+    """The server joins the values."""
     signed = by_header(headers={**JSON_HEADERS, "X-Amz-Content-Sha256": "0" * 64})
     signed = by_header() if name != "x-amz-content-sha256" else signed
     value = signed.headers[name.encode()].decode()
@@ -232,7 +230,7 @@ def test_a_repeated_parameter(number: int) -> None:
 
 
 def test_the_order_of_a_repeated_name_cannot_be_changed() -> None:
-    """Sorted they are the same, but the last one counts."""
+    """Both orders are equal when sorted, but the last value counts."""
     signed = by_header(query="Action=SendMessage&Action=DeleteQueue")
     with pytest.raises(SignatureDoesNotMatch, match="twice"):
         check(signed)
@@ -247,7 +245,7 @@ def test_a_session_token() -> None:
 
 @pytest.mark.parametrize("payload", ["UNSIGNED-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "0" * 64])
 def test_a_payload_that_is_not_hashed(payload: str) -> None:
-    """Unsigned payloads are for S3 alone; botocore signs whatever hash the header says."""
+    """Only S3 allows unsigned payloads. botocore signs any hash that the header contains."""
     with pytest.raises(SignatureDoesNotMatch, match="SHA-256 of the body"):
         check(by_header(headers={**JSON_HEADERS, "X-Amz-Content-SHA256": payload}))
 
@@ -287,12 +285,14 @@ HEADER_FORM = by_header(
     path="/000000000000/q", query="Action=SendMessage&MessageBody=a%20b", body=b"DelaySeconds=0"
 )
 QUERY_FORM = presigned(expires=3600)
-SIGNED_AT = at()  # the clock of the following tests stands still: nothing is refused for its age
+SIGNED_AT = at()  # the clock of the following tests stands still, so no request is too old
 ALPHABET = "".join(map(chr, range(0x21, 0x7F)))
 
 
 def meaning(request: HttpRequest) -> tuple[Any, ...]:
-    """What of a request is protected: everything but unsigned headers, encodings of the same text and folded space."""
+    """Returns the protected parts of a request: all but unsigned headers, other encodings of a text and folded
+    space.
+    """
     kept = {
         name: b" ".join(value.split())
         for name, value in request.headers.items()
@@ -305,7 +305,7 @@ def meaning(request: HttpRequest) -> tuple[Any, ...]:
 
 @st.composite
 def edits(draw: st.DrawFn, text: bytes) -> bytes:
-    """The text with one character changed, taken away or put in."""
+    """Draws the text with one character changed, removed or inserted."""
     where = draw(st.integers(0, len(text)))
     new = draw(st.sampled_from(ALPHABET)).encode()
     kind = draw(st.sampled_from(["change", "remove", "insert"]))
@@ -314,7 +314,7 @@ def edits(draw: st.DrawFn, text: bytes) -> bytes:
 
 @st.composite
 def altered(draw: st.DrawFn, request: HttpRequest) -> HttpRequest:
-    """The request with one alteration."""
+    """Draws the request with one alteration."""
     part = draw(st.sampled_from(["method", "path", "query", "body", "header", "removed header"]))
     if part == "method":
         return replace(request, method=draw(st.sampled_from(["GET", "POST", "PUT", "DELETE"])))
@@ -334,7 +334,7 @@ def altered(draw: st.DrawFn, request: HttpRequest) -> HttpRequest:
 
 
 def normal(path: str) -> bool:
-    """Empty and dot segments say nothing, to us as to AWS."""
+    """Returns the path without empty and dot segments, which neither Penstock nor AWS distinguishes."""
     return not {"", ".", ".."} & set(path.split("/")[1:])
 
 

@@ -1,4 +1,4 @@
-"""MessageIds against the standard library's UUID (RFC 9562)."""
+"""Compares MessageIds with the standard library's UUID (RFC 9562)."""
 
 from uuid import RFC_4122, UUID
 

@@ -1,4 +1,4 @@
-"""The books of the application mode find what is planted: a loss, a duplicate, a disorder, an unknown message."""
+"""The books of the application mode find a planted loss, duplicate, disorder and unknown message."""
 
 import asyncio
 import random
@@ -23,7 +23,7 @@ from benchmarks.studies.jobs import without_slowest
 
 
 def ledger_with(pushed: int) -> Ledger:
-    """One session with so many messages."""
+    """Returns the ledger of one session with `pushed` messages."""
     ledger = Ledger((ConsumerGroup(), ConsumerGroup()))
     for _ in range(pushed):
         ledger.number(7)
@@ -119,14 +119,14 @@ def test_a_transient_failure_happens_once() -> None:
     [(Fate.POISON, 0.001), (Fate.TRANSIENT, 0.01), (Fate.FORWARD, 0.05), (Fate.PLAIN, 0.939)],
 )
 def test_fates_have_their_shares(fate: Fate, part: float) -> None:
-    """0.1 % poison, 1 % transient failures, 5 % forwarded, of 200,000 messages."""
+    """Of 200,000 messages, 0.1 % are poison, 1 % fail once and 5 % are forwarded."""
     profile = Profile()
     found = sum(profile.fate(session, n) is fate for session in range(200) for n in range(1_000))
     assert found / 200_000 == pytest.approx(part, rel=0.2)
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
-# The arithmetic of the benchmarks: percentiles, open loop, Zipf, rows, and what the comparison of ids finds.
+# Tests the arithmetic of the benchmarks: percentiles, open loop, Zipf, rows, and the comparison of ids.
 
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -134,7 +134,7 @@ REQUEST = Request(Action.SEND, b"POST")
 
 
 class Written:
-    """A transport that only remembers."""
+    """A transport that only records."""
 
     def __init__(self) -> None:
         self.data: list[bytes] = []
@@ -178,7 +178,7 @@ def test_latency_is_in_milliseconds() -> None:
 
 
 async def test_latency_of_a_late_request_counts_from_when_it_was_due() -> None:
-    """Coordinated omission: the service stalled for 3 s, so a request that was due 2 s ago waited 2 s already."""
+    """Coordinated omission: the service stalled for 3 s, so a request that was due 2 s ago has already waited 2 s."""
     tally = Tally()
     connection, transport = started(tally, REQUEST, Due(REQUEST, perf_counter() - 2.0))
     connection.data_received(ANSWER)
@@ -295,7 +295,7 @@ def test_the_payload_of_queue_add_has_a_hundred_uuids() -> None:
 
 @pytest.mark.parametrize(("of_a_push", "verdict"), [(0.79, "4.44, reached"), (0.81, "4.44, MISSED")])
 def test_a_goal_in_cores_carries_over_as_a_multiple_of_a_peers_send(of_a_push: float, verdict: str) -> None:
-    """2,500 pushes a core are 0.4 CPU seconds for 1,000; there, pgmq needed 0.09 for its sends. Here, 0.18."""
+    """2,500 pushes for each core are 0.4 CPU seconds for 1,000. pgmq needed 0.09 for its sends there, and 0.18 here."""
     row = compare_with_peer(0.17, 0.19, of_a_push, 2_500)
     assert list(row.values()) == ["0.1700, 0.1900", round(of_a_push / 0.18, 2), verdict]
 

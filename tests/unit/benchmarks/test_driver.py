@@ -1,6 +1,6 @@
-"""What drives the libraries of other queues: it sends all that there is, and ends when all has come or nothing does.
+"""Tests the driver of other queues' libraries: it sends all messages, and ends when all or no more messages arrive.
 
-The few frames of AMQP 0-9-1 that the benchmark writes and reads, as the protocol's specification lays them out.
+Also tests the frames of AMQP 0-9-1 that the benchmark writes and reads, against the protocol's specification.
 """
 
 import asyncio
@@ -158,7 +158,7 @@ def test_a_peer_that_fails_is_a_line_that_is_not_valid() -> None:
 
 
 class Written:
-    """A transport that only remembers."""
+    """A transport that only records."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -225,7 +225,9 @@ async def test_a_published_message_is_read_as_it_was_written() -> None:
 
 
 def test_the_message_id_is_found_behind_other_properties() -> None:
-    """content-type, headers, delivery-mode, correlation-id, message-id: flags 15, 13, 12, 10 and 7."""
+    """The properties content-type, headers, delivery-mode, correlation-id, message-id have the flags 15, 13, 12, 10
+    and 7.
+    """
     flags = 1 << 15 | 1 << 13 | 1 << 12 | 1 << 10 | 1 << 7
     table = field_table({"x-delivery-count": "1"})
     properties = short("text/plain") + table + b"\x02" + short("c") + short("the-id")
@@ -242,7 +244,7 @@ def frames(data: bytes) -> list[bytes]:
 
 
 # --- signing ---------------------------------------------------------------------------------------------------------
-# Signatures of the load generator, beside those of botocore.
+# Compares signatures of the load generator with botocore's.
 
 
 KEY = Key("111122223333", "PSTKAAAAAAAAAAAAAAAA", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")

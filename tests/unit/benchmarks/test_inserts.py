@@ -1,4 +1,4 @@
-"""CPU as a multiple of a bare INSERT: the stored figures, the page, and its text without a measurement."""
+"""Tests CPU as a multiple of a bare INSERT: the stored figures, the page, and its text without a measurement."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def system(name: str = "penstock") -> Document:
 
 
 def bench() -> Bench:
-    """Of a machine that is not asked anything: no service is started."""
+    """Returns a bench that starts no service and asks the machine nothing."""
     options = argparse.Namespace(
         scale=1.0, busy="mark", rate=0.0, no_results=False, no_penstock=False, connections=[16], endpoint="",
         messages=1, repeat=1, body_bytes=1, samples=1, processes=1, jobs_scale=1, jobs_repeat=1,
@@ -45,7 +45,7 @@ def bench() -> Bench:
 
 
 def test_the_unit_is_the_median_of_what_was_measured() -> None:
-    """One figure of five is too large, as when a vacuum runs meanwhile."""
+    """One of five figures is too large, as during a vacuum."""
     (found,), unit = compared([system()], [0.049, 0.05, 0.051, 0.2, 0.05])
     assert unit == {"cpu_seconds_per_1000": 0.05, "measured": [0.049, 0.05, 0.051, 0.2, 0.05]}
     multiples = [found[kind]["server_cpu_inserts"] for kind in ("min", "median", "max")]  # type: ignore[index]
@@ -88,7 +88,7 @@ def test_the_line_names_the_unit_and_every_system() -> None:
 def written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, systems: list[Document], cpu: list[float]
 ) -> Any:
-    """The summary of a run of the scenario `send_1` in which so much CPU was measured."""
+    """Writes the summary of a run of the scenario `send_1` with this CPU time."""
     monkeypatch.setattr(run, "check_host_load", lambda _: HostLoad(0.0, 0.0))
     monkeypatch.setattr(runs, "RAW", tmp_path / "raw")
     monkeypatch.setattr(
@@ -100,7 +100,7 @@ def written(
         return Findings(systems, valid=True)
 
     given = bench()
-    given.insert_cpu_seconds += [9.0]  # of the study before
+    given.insert_cpu_seconds += [9.0]  # from an earlier study
     assert run.run_study(Study("send_1", "SendMessage", measure), given)
     return summary.read_summaries(tmp_path / "kept.json")["send_1"]
 
@@ -123,7 +123,7 @@ def test_a_run_without_the_unit_shows_an_empty_cell(tmp_path: Path, monkeypatch:
 
 
 def cells_of_the_page(results: Path, column: str) -> list[str]:
-    """The cells of a column of the table of goals."""
+    """Returns the cells of a column of the table of goals."""
     _, _, text = report_page.page(summary.read_summaries(results)).partition("## The table of goals")
     lines = text.splitlines()
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]

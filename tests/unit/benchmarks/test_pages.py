@@ -1,4 +1,4 @@
-"""Names, pictures and the page: the documents name exactly the ones that exist."""
+"""Tests names, pictures and the page: the documents name exactly the existing ones."""
 
 import json
 import platform
@@ -106,7 +106,7 @@ def test_scales_are_short(value: float, text: str) -> None:
     [(5.0, 60.0, 0.95, True), (5.1, 60.0, 0.95, False), (5.0, 60.1, 0.95, False), (5.0, 60.0, 0.94, False)],
 )
 def test_the_goals_of_the_million(service: float, database: float, ratio: float, met: bool) -> None:
-    """Service at most 5 MB more, database 60, receiving at 0.95 of the empty queue's rate or better."""
+    """The service may grow by 5 MB and the database by 60; receiving must reach 0.95 of the empty queue's rate."""
     empty = {"stage": "empty", "service MiB": 50.0, "postgresql MiB": 40.0, "disk MiB": None}
     filled = {"stage": "filled", "service MiB": 50 + service, "postgresql MiB": 40 + database, "disk MiB": 9}
     row = million.growth_of([empty, filled])
@@ -195,7 +195,7 @@ def test_the_recorded_machine_names_its_interpreter() -> None:
 @pytest.mark.parametrize(
     ("ours", "marks", "told"),
     [
-        (0.078, [], ["| pgmq | 0.65 | 0.67 | yes |"]),  # 0.060 s are to be reached, and pgmq had 0.090 there
+        (0.078, [], ["| pgmq | 0.65 | 0.67 | yes |"]),  # the goal is 0.060 s, and pgmq needed 0.090 there
         (0.09, [], ["| pgmq | 0.75 | 0.67 | no |"]),
         (0.078, ["INVALID: lost"], []),
     ],

@@ -1,8 +1,8 @@
-"""Summaries of runs: the parts of a raw file that are kept, and their small size.
+"""Tests summaries of runs: the parts of a raw file that they keep, and their small size.
 
-The table of a noisy neighbour: ratios of the same round, missing arrivals, and the order of the phases.
+Tests the table of a noisy neighbour: ratios of the same round, missing arrivals, and the order of the phases.
 
-What checks cost: the policy of the study, and the quotients of its table.
+Tests the costs of checks: the policy of the study, and the quotients of its table.
 """
 
 import json
@@ -130,7 +130,7 @@ CORES = {"server": 1.0, "probe": 0.1, "noises": 0.5, "others": 0.0}
 
 
 def phase(seconds: float, **missing: int) -> Phase:
-    """All calls took so long."""
+    """Returns a phase in which every call took `seconds`."""
     calls = [seconds] * 100
     return Phase(Sample(calls, calls, calls, missing), {"polls": Done(1000, 3, 1.0)}, CORES)
 
@@ -163,7 +163,7 @@ def test_clients_have_addresses_of_their_own() -> None:
 
 
 def test_the_last_statement_lets_the_caller_in() -> None:
-    """As long as AWS allows: 20 statements and 8,192 bytes ("Amazon SQS policy quotas")."""
+    """AWS allows 20 statements and 8,192 bytes ("Amazon SQS policy quotas"); the policy is that long."""
     text = policy_for("111122223333")
     statements = json.loads(text)["Statement"]
     assert len(statements) == STATEMENTS == 20
@@ -181,9 +181,9 @@ def test_quotients_are_of_the_same_round() -> None:
 
 
 # --- revisions -------------------------------------------------------------------------------------------------------
-# Commits beside each other: alternating order, a first round that does not count, and the quotients' medians.
+# Tests the comparison of commits: alternating order, a first round that does not count, and the quotients' medians.
 #
-# The host-load host: figures of a busy machine are marked, waited for, or not taken.
+# Tests the host load: the benchmark marks figures of a busy machine, waits, or refuses to measure.
 
 
 PLAN = Plan(16, 1000, 100)
@@ -191,7 +191,7 @@ SEND = SCENARIOS["send_1"]
 
 
 class Service:
-    """Each run costs what the next of `costs` says, in seconds of CPU."""
+    """A service whose runs each use the next of `costs`, in seconds of CPU."""
 
     def __init__(self, name: str, order: list[str], *costs: float, bad_answers: int = 0) -> None:
         self.name, self.order, self.costs, self.bad_answers = name, order, list(costs), bad_answers
@@ -288,7 +288,7 @@ BUSY, QUIET_HOST = HostLoad(0.5, 3.0), HostLoad(0.02, 0.1)
 
 
 def loads(monkeypatch: pytest.MonkeyPatch, *found: HostLoad) -> list[float]:
-    """The loads that are seen one after the other; the pauses between them."""
+    """Sets the loads that the benchmark reads one after the other, and returns the pauses between them."""
     seen, pauses = iter(found), list[float]()
     monkeypatch.setattr(host, "host_load", lambda: next(seen))
     monkeypatch.setattr("benchmarks.measure.host.time.sleep", pauses.append)

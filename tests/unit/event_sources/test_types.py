@@ -1,6 +1,6 @@
-"""botocore's model of Lambda is the reference for the members of event source mappings, their routes and statuses.
+"""Compares the members, routes and statuses of event source mappings with botocore's model of Lambda.
 
-Names of functions. Source: FunctionName of "CreateEventSourceMapping" (AWS Lambda API reference).
+Also tests names of functions. Source: FunctionName of "CreateEventSourceMapping" (AWS Lambda API reference).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def same_scalar(kind: type, limits: Limits, theirs: Any) -> None:
 def same(ours: Shape, theirs: Any) -> None:
     match ours:
         case Scalar(kind, limits):
-            if kind is not object:  # that is refused, whatever it is
+            if kind is not object:  # the service refuses this member with every value
                 same_scalar(kind, limits, theirs)
         case List(item):
             same(item, theirs.member)
@@ -71,7 +71,7 @@ def test_routes_and_statuses(action: AnyAction) -> None:
 
 @pytest.mark.parametrize("action", ROWS)
 def test_requests(action: AnyAction) -> None:
-    """They have all members: none is ignored that a client gives."""
+    """The requests have all members of the model, so the service ignores none that a client sends."""
     theirs = model().operation_model(action.name).input_shape
     ours = read_structure(action.request)
     assert {member.name for member in ours.members} == set(theirs.members)
@@ -140,7 +140,7 @@ def test_other_texts(text: str) -> None:
     ],
 )
 def test_which_functions_may_be_invoked(access: str, listed: str, allowed: bool) -> None:
-    """No function is allowed by default where access is checked."""
+    """If access is checked, no function is allowed by default."""
     settings = Settings.read(
         {
             "QUEUE_ACCESS": access,
@@ -156,14 +156,15 @@ def test_which_functions_may_be_invoked(access: str, listed: str, allowed: bool)
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
-# What the event loop does itself of a batch, and what a thread does.
+# Tests which part of a batch the event loop handles, and which part a thread handles.
 #
-# What an answer reports. Source: "Handling errors for an SQS event source in Lambda" (AWS Lambda Developer Guide).
+# Tests the report in an answer. Source: "Handling errors for an SQS event source in Lambda" (AWS Lambda Developer
+# Guide).
 
 
 @pytest.mark.parametrize(("length", "first"), [(10, Call), (100_000, Compute)])
 def test_a_filter_reads_long_bodies_in_a_thread(length: int, first: type) -> None:
-    """Ten messages of a MiB of tiny values take seconds."""
+    """Ten messages with a MiB of tiny values each take seconds."""
     mapping = StoredMapping(
         mapping_id=UUID(int=1), account_id="000000000000", region="us-east-1", user_name=None, options=Options(),
         queue_arn="arn:aws:sqs:us-east-1:000000000000:orders", function_arn="http://127.0.0.1:1/",
@@ -211,7 +212,7 @@ def test_a_fifo_queue_keeps_what_stands_behind_a_failure_of_the_group() -> None:
 
 
 def test_events_have_6_mb_at_most() -> None:
-    """A message of any size is alone rather than not sent at all."""
+    """A message of any size is sent alone, because otherwise it would never be sent."""
     sizes = [MOST_BYTES // 2, MOST_BYTES // 2, 10, MOST_BYTES + 1, 10]
     records = [Record(row(str(n), "x"), b'"' + b"x" * (size - 2) + b'"') for n, size in enumerate(sizes)]
     parts = list(split_events(records))

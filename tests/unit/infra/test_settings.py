@@ -1,8 +1,8 @@
-"""Every setting can be set by a variable, by compose and by the secret of functions, which refuse the same values.
+"""A variable, compose and the secret of functions can set every setting, and all refuse the same values.
 
-Terraform and Helm: tests/system/terraform, tests/system/helm.
+tests/system/terraform and tests/system/helm test Terraform and Helm.
 
-infra.generate.gradual changes template.yaml where it means to, or not at all.
+infra.generate.gradual changes only the intended parts of template.yaml, or nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MINE.__set_name__(Settings, "queue_mine")
 
 
 def read_values(settings: Settings) -> dict[str, object]:
-    """By name. QUEUE_DATABASE_AUTH adds a password to the addresses."""
+    """Returns the values by name. QUEUE_DATABASE_AUTH adds a password to the addresses."""
     found = {setting.name: getattr(settings, setting.attribute) for setting in SETTINGS}
     assert found["QUEUE_DATABASE_AUTH"] == "iam"
     return {
@@ -44,7 +44,7 @@ def read_values(settings: Settings) -> dict[str, object]:
 
 
 def interpolate(text: str, variables: dict[str, str]) -> str:
-    """As compose does: https://docs.docker.com/reference/compose-file/interpolation/."""
+    """Replaces variables as compose does: https://docs.docker.com/reference/compose-file/interpolation/."""
     return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: variables.get(found[1]) or found[2], text)
 
 
@@ -78,7 +78,7 @@ def test_compose_asks_for_signatures_and_else_has_the_defaults() -> None:
 
 
 def test_the_secret_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It wins over the variables that template.yaml sets."""
+    """The secret takes precedence over the variables that template.yaml sets."""
     monkeypatch.setattr(Secret, "read", lambda secret: check_members(ACCEPTED))
     monkeypatch.setattr(environment_module, "make_lambda_logger", lambda level: level)
     variables = {setting.name: setting.write() for setting in SETTINGS if setting.name != "QUEUE_SECRET"}
@@ -98,7 +98,7 @@ def test_a_secret_with_a_value_that_no_way_takes(
 
 
 def test_a_setting_is_written_in_one_place() -> None:
-    """`make generate` writes a new one everywhere."""
+    """`make generate` writes a new setting to all files."""
     assert (
         '    QUEUE_MINE = { type = "integer", default = "5", minimum = 1, maximum = 9 }'
         in render_terraform([MINE])
@@ -146,7 +146,7 @@ def test_behind_the_load_balancer_every_function_may_be_an_alias() -> None:
         if resource["Type"] == "AWS::ElasticLoadBalancingV2::TargetGroup":
             (target,) = properties["Targets"]
             assert target["Id"]["Fn::Sub"].endswith("${Qualifier}")
-    assert read_balancer(ROOT / "infra/alb/template.yaml")[1] == "Gateway"  # without one
+    assert read_balancer(ROOT / "infra/alb/template.yaml")[1] == "Gateway"  # the template without one
 
 
 def test_the_load_balancer_writes_access_logs_where_a_bucket_is_named() -> None:

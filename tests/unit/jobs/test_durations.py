@@ -1,4 +1,4 @@
-"""Summaries of durations in windows, without Spark: exact percentiles, sketches, days from pieces."""
+"""Tests summaries of durations in windows, without Spark: exact percentiles, sketches, days from pieces."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def summaries(rows: Iterable[Measured], few: int = 100) -> list[pa.RecordBatch]:
 
 
 def windows(found: Iterable[pa.RecordBatch], seconds: int) -> list[Row]:
-    """In the order of queue, group, measure and time."""
+    """Returns the windows in the order of queue, group, measure and time."""
     rows = [row for batch in found for row in batch.to_pylist() if row["window_seconds"] == seconds]
     return sorted(rows, key=lambda row: (row["queue_id"], row["group_id"], row["measure"], row["starts_us"]))
 
 
 def nearest_rank(values: Sequence[int], percent: int) -> int:
-    """percentile_disc: the first value whose place is at least this part of all."""
+    """Returns percentile_disc: the first value whose rank is at least this share of all."""
     return sorted(values)[math.ceil(percent * len(values) / 100) - 1]
 
 
 def check(row: Row, values: Sequence[int]) -> None:
-    """All that a row says of these durations."""
+    """Checks every column of a row about these durations."""
     total = row["seconds"] * 1_000_000 + row["rest_us"]
     assert (row["count"], total, row["max_us"]) == (len(values), sum(values), max(values))
     ranks = [nearest_rank(values, percent) for percent in PERCENTILES]
@@ -61,7 +61,7 @@ def check(row: Row, values: Sequence[int]) -> None:
 
 
 def check_sketch(row: Row, values: Sequence[int]) -> None:
-    """The definition of DDSketch, value by value: gamma^(i-1) < value <= gamma^i."""
+    """Checks the definition of DDSketch for each value: gamma^(i-1) < value <= gamma^i."""
     assert row["sketch_buckets"] == sorted(set(row["sketch_buckets"]))
     assert sum(row["sketch_counts"]) == len(values)
     for bucket, count in zip(row["sketch_buckets"], row["sketch_counts"], strict=True):
@@ -70,7 +70,7 @@ def check_sketch(row: Row, values: Sequence[int]) -> None:
 
 
 def test_a_bucket_is_within_two_percent() -> None:
-    """The value 2 g^i / (g + 1) of bucket i is at most 2 % off anything in it."""
+    """The value 2 g^i / (g + 1) of bucket i differs by at most 2 % from every value in it."""
     values = np.unique(np.round(1.07 ** np.arange(400)).astype(np.int64))
     middles = 2 * GAMMA ** find_bucket(values).astype(np.float64) / (GAMMA + 1)
     assert np.all(np.abs(middles - values) <= 0.02 * values * (1 + 1e-9))
@@ -93,7 +93,7 @@ CHANCE = random.Random(11)
     ids=["one", "equal", "two", "near", "wide", "narrow", "zero"],
 )
 def test_windows_of_every_length(values: list[int]) -> None:
-    """A minute with all of them; the hour and the day around it."""
+    """The values lie in one minute, and in the hour and the day around it."""
     found = summaries([(1, "", 0, at(61), us) for us in values], few=len(values))
     for seconds, starts, ends in ((60, at(61), at(62)), (3600, at(60), at(120)), (86400, BASE, BASE + DAY)):
         (row,) = windows(found, seconds)
@@ -117,7 +117,7 @@ def test_queues_groups_measures_and_minutes_are_kept_apart() -> None:
 
 
 def matches(row: Row, queue: int, group: str, measure: int, at_us: int) -> bool:
-    """Whether a duration belongs to a row of its group, or of the whole queue."""
+    """Returns whether a duration belongs to a row of its group, or of the whole queue."""
     same = (row["queue_id"], row["measure"]) == (queue, measure)
     return same and row["group_id"] in ("", group) and row["starts_us"] <= at_us < row["ends_us"]
 
@@ -153,7 +153,9 @@ def test_nothing_at_all() -> None:
 
 @pytest.mark.parametrize("few", [1000, 40, 0], ids=["few", "some", "many"])
 def test_days_from_their_pieces(few: int) -> None:
-    """Two days of two groups, each day in three pieces. Where many are, the rank is at its place in its bucket."""
+    """The test has two days of two groups, each day in three pieces. With many values, the rank keeps its place in its
+    bucket.
+    """
     rows = random_rows(400)
     found = [batch for part in range(3) for batch in summaries(rows[part::3], few)]
     pieces = (batch for batch in found if batch["window_seconds"][0].as_py() == 86400)
@@ -169,7 +171,9 @@ def test_days_from_their_pieces(few: int) -> None:
 @pytest.mark.parametrize("few", [1000, 0], ids=["few", "many"])
 @pytest.mark.parametrize("by", ["parts", "chunks"])
 def test_hours_that_no_process_holds(few: int, by: str) -> None:
-    """Spread over three partitions, or read in chunks of 50 by one: minutes and hours come in pieces like days."""
+    """Three partitions, or one that reads chunks of 50, provide the values: minutes and hours come in pieces like
+    days.
+    """
     rows = random_rows(400, HOUR)
     if by == "parts":
         spread = [make_summarizer(SPAN, few)(batches(rows[n::3], n + 1)) for n in range(3)]
@@ -197,7 +201,7 @@ def random_rows(number: int, within: int = 2 * DAY) -> list[Measured]:
 
 
 def check_merged(row: Row, rows: list[Measured]) -> None:
-    """All that a window says of its durations, once the percentiles are looked up that its pieces did not tell."""
+    """Checks every column of a window after the percentiles that its pieces lacked were computed."""
     inside = [measured for measured in rows if matches(row, *measured[:4])]
     looked_up(row, rows)
     assert row["negative_count"] == sum(us < 0 for *_, us in inside)
@@ -205,7 +209,7 @@ def check_merged(row: Row, rows: list[Measured]) -> None:
 
 
 def looked_up(row: Row, rows: list[Measured]) -> None:
-    """Puts the percentiles into a row that has too many durations, from those in the wanted buckets."""
+    """Puts the percentiles of the wanted buckets into a row that has too many durations."""
     if row["rank_buckets"] is None:
         return
     key = tuple(row[name] for name in WANTED.names[:-1])
@@ -225,9 +229,9 @@ def wanted_table(rows: Iterable[tuple[Any, ...]]) -> pa.Table:
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
-# Which errors of a run lead to another attempt, and how many there are.
+# Tests which errors of a run lead to another attempt, and the number of attempts.
 #
-# A run again each interval.
+# Also tests a run that is repeated in each interval.
 
 
 LOST = psycopg.errors.IdleInTransactionSessionTimeout(
@@ -236,7 +240,7 @@ LOST = psycopg.errors.IdleInTransactionSessionTimeout(
 
 
 def failing(*errors: Exception) -> Callable[[], str]:
-    """A run that ends with these errors, one after the other, and then succeeds."""
+    """Returns a run that ends with each of these errors in turn, and then succeeds."""
     left = list(errors)
 
     def run() -> str:

@@ -1,4 +1,4 @@
-"""Names of exported files, and which days an export writes."""
+"""Tests the names of exported files, and which days an export writes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_days_of_runs_are_days_of_utc() -> None:
 
 
 def test_old_days_are_written_once() -> None:
-    """Minutes of a day are kept for 30, hours for 360 days; days for ever."""
+    """Penstock keeps the minutes of a day for 30 days, hours for 360 and days for ever."""
     days, kept = [date(2025, 3, 1), date(2026, 2, 1), TODAY], Kept(30, 7)
     there = {Slot(WINDOWS.name, day, part) for day in days for part in WINDOWS.parts}
     write_, leave = replaceable(WINDOWS, days, kept, TODAY, there)
@@ -54,7 +54,7 @@ def test_old_days_are_written_once() -> None:
 
 
 def batches(groups: list[str], queue: str = "orders", size: int = 3) -> list[pa.RecordBatch]:
-    """Messages of one day, each a group."""
+    """Returns messages of one day, each in a different group."""
     rows = [dict.fromkeys(MESSAGES.schema.names) | {"group_id": group} for group in groups]
     table = pa.Table.from_pylist(rows, MESSAGES.schema)
     keys = pa.array([make_key("2026-03-29", queue, 0)] * len(groups))
@@ -63,7 +63,7 @@ def batches(groups: list[str], queue: str = "orders", size: int = 3) -> list[pa.
 
 
 def test_large_days_are_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 4 rows here, whatever the batches; replaced files are removed, except those of other programs."""
+    """A file has 4 rows here, whatever the batches. The export removes replaced files, but none of other programs."""
     monkeypatch.setattr(write, "ROWS", 4)
     place = Place.of(str(tmp_path))
     job = WriteTask(
@@ -114,13 +114,13 @@ def test_no_column_has_a_body() -> None:
     ],
 )
 def test_bad_options(options: list[str], error: type[Exception], text: str) -> None:
-    """They end the job before it computes anything."""
+    """The options end the job before it computes anything."""
     with pytest.raises(error, match=text):
         exporter(parser().parse_args(options), Settings.read({}))
 
 
 # --- scope -----------------------------------------------------------------------------------------------------------
-# From when on the windows of each queue are computed.
+# Tests from which time on the windows of each queue are computed.
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -136,7 +136,7 @@ def scope(first: dict[int, int], kept: dict[int, int], zone: ZoneInfo = BERLIN) 
 
 
 def test_all_windows_around_the_first_change() -> None:
-    """Its day, which is the longest; the span is that of the queue whose change is first."""
+    """The longest window is the day of the change. The span is that of the queue with the first change."""
     found = scope({1: us("2026-03-29T15:20Z"), 2: us("2026-03-30T11:59Z")}, {1: 0, 2: 0})
     assert found.since_us == {1: us("2026-03-29T00:00+01:00"), 2: us("2026-03-30T00:00+02:00")}
     assert found.start_us == found.span.start_us == us("2026-03-29T00:00+01:00")
@@ -169,7 +169,7 @@ def test_nothing_to_compute() -> None:
 
 
 # --- span ------------------------------------------------------------------------------------------------------------
-# Days of zones and the windows in them.
+# Tests days of time zones and the windows in them.
 
 
 NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)

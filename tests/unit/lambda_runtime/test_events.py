@@ -1,4 +1,4 @@
-"""Events to requests and answers to events, without a database."""
+"""Tests how events become requests and answers become events, without a database."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from penstock.settings import Settings
 from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, event_of, response_of
 
 every_form = pytest.mark.parametrize("form", EVENT_FORMS)
-PEERS = dict.fromkeys(("http_api", "function_url"), "192.0.2.1")  # the other forms of event_of name none
-# "Lambda quotas": 6 MB; "Lambda functions as targets": 1 MB. An unknown runtime is taken for one that writes ASCII.
+PEERS = dict.fromkeys(("http_api", "function_url"), "192.0.2.1")  # the other forms of event_of have no peer
+# "Lambda quotas": 6 MB; "Lambda functions as targets": 1 MB. The code assumes that an unknown runtime writes ASCII.
 FUNCTION = ResponseLimit("a Lambda function (6 MB)", 6_000_000, is_ascii=True)
 LOAD_BALANCER = ResponseLimit("an Application Load Balancer (1 MB)", 1_000_000, is_ascii=True)
 LIMITS = {form: LOAD_BALANCER if form.startswith("alb") else FUNCTION for form in EVENT_FORMS}
@@ -115,7 +115,7 @@ def test_the_path_may_begin_like_the_stage() -> None:
 def test_api_gateway_vouches_for_its_own_name(
     form: EventForm, domain: str | None, hosts: tuple[str, ...], checked: bool
 ) -> None:
-    """`requestContext.domainName`; a load balancer has none."""
+    """API Gateway sends `requestContext.domainName`; a load balancer does not."""
     event = event_of(form, Request(headers=tuple(("Host", host) for host in hosts)))
     event["requestContext"] |= {} if domain is None else {"domainName": domain}
     assert read(event).host_checked is checked
@@ -148,7 +148,7 @@ def test_answer(form: EventForm) -> None:
     ],
 )
 def test_runtimes_write_ascii_or_utf_8(runtime: str, is_ascii: bool) -> None:
-    """awslambdaric: UTF-8 from Python 3.12 on, else escapes (lambda_runtime_marshaller)."""
+    """awslambdaric writes UTF-8 from Python 3.12 on, and escapes before (lambda_runtime_marshaller)."""
     assert is_ascii_written(runtime) is is_ascii
 
 
@@ -168,7 +168,7 @@ def test_runtimes_write_ascii_or_utf_8(runtime: str, is_ascii: bool) -> None:
     ],
 )
 def test_the_longest_body_of_a_result(body: str, is_ascii: bool, longest: int) -> None:
-    """The result is JSON (RFC 8259, 7), and all of it counts: the frame has a hundred bytes here."""
+    """The result is JSON (RFC 8259, 7), and all of it counts. The frame has a hundred bytes here."""
     limit = ResponseLimit("somewhere", 1_000_000, is_ascii)
     frame = {"statusCode": 200, "isBase64Encoded": False, "headers": {"content-type": "application/json"}}
     assert is_within_limit({**frame, "body": body * (longest - 110)}, limit)
@@ -176,11 +176,11 @@ def test_the_longest_body_of_a_result(body: str, is_ascii: bool, longest: int) -
 
 
 # --- waits -----------------------------------------------------------------------------------------------------------
-# How long a request to the gateway may wait, and for whom there is a slot.
+# Tests how long a request to the gateway may wait, and which requests get a slot.
 
 
 class Slots:
-    """A database that has free slots or not; `calls`: the statements that were called, and with what."""
+    """A database with or without free slots. `calls` has the called statements with their arguments."""
 
     def __init__(self, free: int = 1, *, is_lost_later: bool = False) -> None:
         self.free = free
@@ -203,7 +203,7 @@ def settings(concurrency: int, wait_seconds: int = 2) -> Settings:
 
 
 def granted(database: Slots, settings: Settings, *wanted: float) -> list[float]:
-    """What a request that wants to wait so long, again and again, is granted."""
+    """Returns the waits that requests with these wishes are granted in turn."""
     with bound_waits(settings, "penstock-Gateway", database) as waits:
         return [waits.grant(seconds) for seconds in wanted]
 
@@ -221,7 +221,7 @@ def granted(database: Slots, settings: Settings, *wanted: float) -> list[float]:
 def test_all_waits_of_a_request_together(wanted: tuple[float, ...], expected: list[float]) -> None:
     database = Slots()
     assert granted(database, settings(0), *wanted) == expected
-    assert database.calls == []  # there is no limit of slots
+    assert database.calls == []  # slots have no limit
 
 
 def test_a_request_takes_one_slot_and_gives_it_back() -> None:
@@ -231,7 +231,7 @@ def test_a_request_takes_one_slot_and_gives_it_back() -> None:
     (_, taken), (_, released) = database.calls
     name, holder, slots, seconds = taken
     assert (name, slots) == ("penstock-Gateway", 2)  # a quarter of nine
-    assert float(str(seconds)) > 2  # it does not end before the wait
+    assert float(str(seconds)) > 2  # the slot does not end before the wait
     assert list(released) == [name, holder]
 
 
@@ -245,7 +245,7 @@ def test_a_receive_that_does_not_wait_takes_no_place() -> None:
 def test_without_a_free_slot_nobody_waits() -> None:
     database = Slots(free=0)
     assert granted(database, settings(4), 20.0, 1.0) == [0.0, 0.0]
-    assert database.statements == [TAKE_POLL_SLOT]  # asked once, and nothing to give back
+    assert database.statements == [TAKE_POLL_SLOT]  # one request, and no slot to release
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])

@@ -1,7 +1,7 @@
-"""Templates as CloudFormation reads them, and the routes and rules in them.
+"""Tests templates as CloudFormation reads them, and their routes and rules.
 
 Sources: CloudFormation User Guide, "Intrinsic function reference"; "Create routes for HTTP APIs" (API Gateway): the
-most specific route wins; "Listener rules" (Application Load Balancers): the lowest number wins.
+most specific route has precedence; "Listener rules" (Application Load Balancers): the lowest number has precedence.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def test_the_benchmark_has_a_call_of_every_function() -> None:
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------
-# AWS's limits of front services and of deployments: just allowed, and just not.
+# Tests AWS's limits of front services and of deployments, at the limit and one beyond.
 #
 # "Quotas for configuring and running an HTTP API in API Gateway",
 # https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html payload size 10 MB; maximum
@@ -240,12 +240,12 @@ Resources:
 
 
 def result(body: str) -> bytes:
-    """What a function answers, as the JSON text that the runtime makes of it."""
+    """Returns the JSON text that the runtime writes for a function's answer."""
     return json.dumps({"statusCode": 200, "body": body, "isBase64Encoded": False}).encode()
 
 
 class Invoked:
-    """A function that takes so many seconds and then has this result, or fails."""
+    """A function that takes `seconds` and then returns this result, or fails."""
 
     def __init__(self, outcome: bytes | InvocationError = b"", seconds: float = 0) -> None:
         self._outcome = outcome or result("")
@@ -263,7 +263,7 @@ class Invoked:
 
 
 async def status_of(kind: FrontKind, invoked: Invoked, body: bytes = b"") -> int:
-    """The status for a request with this body."""
+    """Returns the status for a request with this body."""
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -292,7 +292,7 @@ async def status_of(kind: FrontKind, invoked: Invoked, body: bytes = b"") -> int
     ],
 )
 async def test_bodies_of_requests(kind: str, size: int, status: int) -> None:
-    """Of the client's bytes, however they are written into the event."""
+    """The limit counts the bytes that the client sends, whatever their form in the event is."""
     invoked = Invoked()
     assert await status_of(KINDS[kind], invoked, bytes(size)) == status
     assert len(invoked.events) == (status == 200)
@@ -307,7 +307,7 @@ async def test_bodies_of_requests(kind: str, size: int, status: int) -> None:
     ],
 )
 async def test_results(kind: str, size: int, status: int) -> None:
-    """That a result of more than 6 MB is an error of the invocation is in system/local_lambda."""
+    """tests/system/local_lambda tests that a result of more than 6 MB is an error of the invocation."""
     outcome = result("x" * (size - len(result(""))))
     assert len(outcome) == size
     assert await status_of(KINDS[kind], Invoked(outcome)) == status
@@ -333,7 +333,7 @@ async def test_invocations_without_a_result(kind: str, outcome: InvocationError,
 )
 @pytest.mark.virtual_time
 async def test_how_long_a_front_waits(kind: str, seconds: float, status: int) -> None:
-    """The function goes on, as it does on Lambda."""
+    """The function continues, as on Lambda."""
     invoked = Invoked(seconds=seconds)
 
     answer = await status_of(KINDS[kind], invoked)
@@ -370,7 +370,9 @@ def test_code_and_layers_together(tmp_path: Path, more: int, is_allowed: bool) -
 def test_the_format_of_logs_is_that_of_the_template(
     tmp_path: Path, logging: str, form: str, level: str | None
 ) -> None:
-    """CloudFormation, "AWS::Lambda::Function LoggingConfig": Text unless the template says JSON. Functions are told."""
+    """CloudFormation, "AWS::Lambda::Function LoggingConfig": the format is Text unless the template says JSON.
+    Functions read it from a variable.
+    """
     (tmp_path / "template.yaml").write_text(LIMITED.replace("LOGGING", logging))
     variables = process_variables(read_stack(tmp_path, {}, {}).functions["Send"], "127.0.0.1:1/1")
     assert variables["AWS_LAMBDA_LOG_FORMAT"] == form

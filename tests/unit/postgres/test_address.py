@@ -1,8 +1,8 @@
-"""Addresses for pg8000, against what libpq reads in them.
+"""Compares addresses for pg8000 with libpq's interpretation of them.
 
-Which servers are too old: PostgreSQL's numbers of versions are those of libpq, PQserverVersion.
+Also tests which servers are too old. PostgreSQL's version numbers are those of libpq, PQserverVersion.
 
-layers/core/penstock/postgres/rds.pem: authorities of Amazon RDS, and where images and pages say that they are.
+Also tests layers/core/penstock/postgres/rds.pem, the authorities of Amazon RDS, and the images and pages that name it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def test_the_source_is_the_one_of_the_script() -> None:
 
 
 def test_the_page_names_the_regions() -> None:
-    """Those that are not there need another file."""
+    """Other regions need another file."""
     page = (
         (ROOT / "docs/deployment.md").read_text().partition("## TLS to the database")[2].partition("\n## ")[0]
     )
@@ -147,10 +147,10 @@ def test_images_have_them_where_terraform_looks(image: str) -> None:
 
 
 # --- sqlstates -------------------------------------------------------------------------------------------------------
-# What SQLSTATEs mean, beside PostgreSQL's own names for them, psycopg's classes and what our SQL functions raise.
+# Compares SQLSTATEs with PostgreSQL's names, psycopg's classes and the states that our SQL functions raise.
 
 
-# Every SQLSTATE that psycopg knows, from PostgreSQL's errcodes.txt.
+# The table has every SQLSTATE that psycopg knows, from PostgreSQL's errcodes.txt.
 KNOWN: dict[str, type[psycopg.Error]] = {
     kind.sqlstate: kind
     for kind in vars(errors).values()

@@ -1,6 +1,6 @@
-"""The operators of conditions ("IAM JSON policy elements: Condition operators", IAM User Guide).
+"""Tests the operators of conditions ("IAM JSON policy elements: Condition operators", IAM User Guide).
 
-Patterns of policies ("IAM JSON policy elements: Resource", IAM User Guide).
+Also tests the patterns of policies ("IAM JSON policy elements: Resource", IAM User Guide).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def holds(condition: Any, **keys: str) -> bool:
     return all(one.holds({f"aws:{name}": value for name, value in keys.items()}) for one in conditions)
 
 
-# Operator, wanted value, a value that it holds for, one that it does not hold for.
+# Each row has an operator, a wanted value, a value that satisfies the condition, and one that does not.
 OPERATORS = [
     ("StringEquals", "sourceaccount", ["1", "2"], "2", "3"),
     ("StringNotEquals", "sourceaccount", ["1", "2"], "3", "2"),
@@ -44,7 +44,13 @@ OPERATORS = [
         "arn:aws:sns:eu-west-1:111122223333:news",
     ),
     ("ArnLike", "sourcearn", "arn:aws:s3:*:*:bucket", "arn:aws:s3:::bucket", "arn:aws:s3:::bucket2"),
-    ("ArnLike", "sourcearn", "arn:*:news:x:y:z", "arn:aws:news:x:y:z", TOPIC),  # a star stays within its part
+    (
+        "ArnLike",
+        "sourcearn",
+        "arn:*:news:x:y:z",
+        "arn:aws:news:x:y:z",
+        TOPIC,
+    ),  # a star matches only within its part
     ("ArnNotEquals", "sourcearn", TOPIC, TOPIC + "s", TOPIC),
     ("ArnNotLike", "sourcearn", "arn:aws:sns:*:*:news", TOPIC + "s", TOPIC),
     ("IpAddress", "sourceip", ["192.0.2.0/24", "2001:db8::/32"], "192.0.2.77", "198.51.100.1"),
@@ -71,7 +77,7 @@ def test_operators(operator: str, key: str, wanted: object, matching: str, other
 
 
 def test_null() -> None:
-    """Whether the request has the key."""
+    """The operator tests whether the request has the key."""
     assert holds({"Null": {"aws:SourceArn": "true"}})
     assert not holds({"Null": {"aws:SourceArn": "true"}}, sourcearn=TOPIC)
     assert holds({"Null": {"aws:SourceArn": False}}, sourcearn=TOPIC)
@@ -96,7 +102,7 @@ def test_wildcards_are_those_of_a_shell(pattern: str, text: str) -> None:
 
 
 def lines_run(pattern: str, text: str) -> int:
-    """How many lines of Python compiling and matching take."""
+    """Returns how many lines of Python run to compile and match the pattern."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:
@@ -115,7 +121,7 @@ def lines_run(pattern: str, text: str) -> int:
 
 @pytest.mark.parametrize("part", ["*a", "?*", "*?a", "a*?"])
 def test_work_is_in_proportion_to_the_input(part: str) -> None:
-    """Patterns that take another matcher the product of both lengths, or forever."""
+    """For these patterns, a simple matcher needs the product of both lengths, or never ends."""
     for size in (100, 1_000):
         pattern, text = part * size + "b", "a" * 10 * size
         assert lines_run(pattern, text) <= 10 * (len(pattern) + len(text)) + 20

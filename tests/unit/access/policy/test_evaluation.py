@@ -1,4 +1,4 @@
-"""Access policies. Sources: IAM User Guide, "Policy evaluation logic" and "IAM JSON policy element reference"."""
+"""Tests access policies. Sources: IAM User Guide, "Policy evaluation logic" and "IAM JSON policy element reference"."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_these_statements_do_not_match(change: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("element", ["Principal", "Action", "Resource"])
 def test_an_element_that_is_missing(element: str) -> None:
-    """It allows nothing; where it denies, it is taken to hold."""
+    """A statement without the element allows nothing. A Deny without it applies."""
     rest = {name: value for name, value in GRANT.items() if name != element}
     assert verdict(rest) is Decision.NO_MATCH
     assert verdict({**rest, "Effect": "Deny"}) is Decision.DENIED
@@ -87,7 +87,7 @@ def test_an_element_that_is_missing(element: str) -> None:
     ],
 )
 def test_an_element_that_is_turned_round(element: str, named: object, other: object) -> None:
-    """NotPrincipal with Allow would let in everybody else, services too: it allows nothing (our choice)."""
+    """NotPrincipal with Allow would admit everybody else, also services, so it allows nothing (our choice)."""
     rest = {name: value for name, value in GRANT.items() if name != element}
     turned = {**rest, f"Not{element}": named}
     assert verdict(turned) is Decision.NO_MATCH
@@ -119,7 +119,7 @@ def test_a_deny_wins_wherever_it_stands() -> None:
     ],
 )
 def test_a_condition_that_is_not_understood(condition: object) -> None:
-    """It never allows; in a Deny it is taken to hold."""
+    """Such a condition never allows a request. In a Deny it counts as satisfied."""
     assert verdict({**GRANT, "Condition": condition}) is Decision.NO_MATCH
     assert verdict(GRANT, {**GRANT, "Effect": "Deny", "Condition": condition}) is Decision.DENIED
 
@@ -201,7 +201,7 @@ def test_policies_of_a_user() -> None:
     assert evaluate_user((policy(send),), request(USER, action="ReceiveMessage")) is Decision.NO_MATCH
     assert evaluate_user((policy(send), policy(deny)), request(USER)) is Decision.ALLOWED
     assert evaluate_user((policy(send), policy(deny)), request(USER, arn=ARN + "s")) is Decision.DENIED
-    assert evaluate_user((policy(GRANT),), request(USER)) is Decision.NO_MATCH  # a Principal is for resources
+    assert evaluate_user((policy(GRANT),), request(USER)) is Decision.NO_MATCH  # it has a Principal
 
 
 @pytest.mark.parametrize(

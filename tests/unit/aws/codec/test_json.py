@@ -1,4 +1,4 @@
-"""AWS JSON: botocore's own serializer writes the request, our decoder must read the same values."""
+"""Tests AWS JSON: botocore's serializer writes the request, and our decoder must read the same values."""
 
 from json import dumps
 from typing import Any
@@ -35,7 +35,7 @@ decode_send = json.make_decoder(sqs.SendMessageRequest)
 
 
 def sample(shape: Any) -> Any:
-    """A value that has every member of the shape."""
+    """Returns a value that has every member of the shape."""
     match shape.type_name:
         case "structure":
             return {name: sample(member) for name, member in shape.members.items()}
@@ -48,7 +48,7 @@ def sample(shape: Any) -> Any:
 
 
 def wire_form(value: Any) -> Any:
-    """The sample as JSON carries it: bytes in base64."""
+    """Returns the sample as JSON represents it, with bytes in base64."""
     match value:
         case bytes():
             return msgspec.to_builtins(value)
@@ -157,7 +157,7 @@ def test_an_unreadable_body_is_a_serialization_exception(body: bytes, text: str)
 
 
 def test_a_long_text_may_hold_whatever_it_likes() -> None:
-    """Quotes, braces and commas inside a message are no structure of the request."""
+    """Quotes, braces and commas inside a message are not structure of the request."""
     for text in ('{"a":[1,2,"\\\\"]},' * 60_000, '"' * 1_000_000, "\\" * 1_000_000, ",[{" * 300_000):
         body = msgspec.json.encode({"QueueUrl": "u", "MessageBody": text})
         assert decode_send(body).message_body == text
@@ -172,7 +172,7 @@ def test_a_long_text_may_hold_whatever_it_likes() -> None:
     "text", ["\\u0041" * 1_048_576, "\\n" * 1_048_576, "A" * 1_398_104], ids=["u", "n", "base64"]
 )
 def test_a_mib_may_be_written_with_escapes_or_as_base64(text: str) -> None:
-    """The longest body of a message in each of its forms, and the longest binary attribute."""
+    """The text is the longest body of a message in each of its forms, or the longest binary attribute."""
     assert len(decode_send(f'{{"QueueUrl":"u","MessageBody":"{text}"}}'.encode()).message_body) >= 1_048_576
 
 
@@ -250,7 +250,8 @@ def test_an_error_names_its_type_and_says_what_happened() -> None:
 
 
 # --- rest json -------------------------------------------------------------------------------------------------------
-# Long bodies of REST-JSON: its decoder makes objects of all values, so these are counted first.
+# Tests long bodies of REST-JSON. The service counts their values first, because its decoder creates objects of all
+# values.
 
 
 decode = rest_json.make_decoder(CreateScheduleRequest)
@@ -263,7 +264,7 @@ def body(**more: Any) -> bytes:
 
 
 def test_a_long_input_may_hold_whatever_it_likes() -> None:
-    """Brackets and commas in a text are none of the request's."""
+    """Brackets and commas in a text are not structure of the request."""
     for text in ('[{"a":[1,"\\\\"]},' * 50_000, '"' * 1_000_000, "\\" * 1_000_000, ",[{" * 300_000):
         assert decode("s", b"", body(Input=text)).target.input == text
 

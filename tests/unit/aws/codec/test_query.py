@@ -1,4 +1,4 @@
-"""The Query protocol: requests as the SQS API reference shows them, and requests that no client should send."""
+"""Tests the Query protocol with requests from the SQS API reference and with requests that no client should send."""
 
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
@@ -32,7 +32,7 @@ def string(value: str) -> sqs.MessageAttributeValue:
 
 
 EXAMPLES = [
-    # Expected values are those of the examples in the SQS API reference, action by action.
+    # The expected values are those of the examples in the SQS API reference, for each action.
     (
         "CreateQueue",
         (
@@ -199,7 +199,7 @@ def test_the_body_replaces_the_query_string() -> None:
 
 
 class Publish(msgspec.Struct, rename="pascal"):
-    """Members without a flat name, as SNS has them."""
+    """An input with members that have no flat name, as in SNS."""
 
     attributes: dict[str, str] | None = None
     message_attributes: Annotated[dict[str, str] | None, name_map_entries("Name", "Value")] = None
@@ -287,7 +287,7 @@ RAW = st.text("aZ09-_.~!*'(),;:@/?= \t\0ü", max_size=20).map(str.encode)
 
 @given(st.lists(ESCAPED | RAW, max_size=5).map(b"".join))
 def test_many_escapes_are_read_as_few(text: bytes) -> None:
-    """The reference is Python's own function, which takes 0.6 s for 6 MiB of escapes."""
+    """The reference is Python's function, which takes 0.6 s for 6 MiB of escapes."""
     many = text + b"%41%3d%25%2B%0A" * (query.FEW_ESCAPES // 5 + 1)
     assert query.unquote(many) == unquote_to_bytes(many)
     assert query.unquote(text) == unquote_to_bytes(text)
@@ -297,7 +297,7 @@ def test_many_escapes_are_read_as_few(text: bytes) -> None:
     "bad", [b"%", b"%4", b"%zz", b"%%", b"%\n1", b"%\r\n", b"%\n", b"%=", b"%4=", b"% 1"]
 )
 def test_a_percent_sign_that_begins_no_escape(bad: bytes) -> None:
-    """Few are kept as they are; among more than anybody writes by hand they are refused."""
+    """A few such signs stay as they are. The decoder refuses more than a person would write."""
     assert query.unquote(b"100" + bad) == b"100" + bad
     many = b"%41" * (query.FEW_ESCAPES + 1)
     for text in (many + bad, bad + many, many + bad + many, many + bad + b"zz"):
@@ -311,7 +311,9 @@ def test_line_breaks_between_escapes_stay() -> None:
 
 
 def test_escapes_do_not_count_for_the_size() -> None:
-    """1 MiB that is escaped throughout is 3 MiB on the wire; longer than any valid request is refused unread."""
+    """A fully escaped MiB is 3 MiB on the wire. The decoder refuses a longer body than any valid one before it reads
+    it.
+    """
     mebibyte = b"Action=SendMessage&MessageBody=" + b"%41" * 1_048_576
     assert query.parse(mebibyte)["MessageBody"] == "A" * 1_048_576
     for text in (b"a=" + b"x" * query.MAXIMUM_DECODED_BYTES, b"a=" + b"%41" * query.MAXIMUM_DECODED_BYTES):

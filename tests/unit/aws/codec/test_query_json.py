@@ -1,7 +1,7 @@
-"""The JSON of the Query protocol: which clients get it, and its form.
+"""Tests the JSON of the Query protocol: which clients get it, and its form.
 
-Expected are outputs that AWS's own samples publish (github.com/aws-samples/serverless-patterns, API Gateway in front of
-SQS), a ListQueues recorded from AWS, and RFC 9110 for Accept.
+Sources of the expected outputs: AWS's published samples (github.com/aws-samples/serverless-patterns, API Gateway in
+front of SQS), a ListQueues recorded from AWS, and RFC 9110 for Accept.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def test_an_empty_receive() -> None:
 
 
 def test_list_queues() -> None:
-    """Of the recorded answer; its NextExclusiveStartQueueName is in no model."""
+    """The test uses the recorded answer. No model has its member NextExclusiveStartQueueName."""
     shown = answer("ListQueues", sqs.ListQueuesResult())
     assert shown["ListQueuesResponse"]["ListQueuesResult"] == {"NextToken": None, "queueUrls": None}
     shown = answer("ListQueues", sqs.ListQueuesResult(queue_urls=["http://h/1/q"], next_token="t"))
@@ -182,7 +182,9 @@ def transcribed(*messages: sqs.Message) -> Any:
 
 
 def test_repeated_elements_are_a_list_and_empty_ones_null() -> None:
-    """LocalStack's page on SQS shows two messages as a list; its users' read-me files show one as an object."""
+    """LocalStack's page on SQS shows two messages as a list; read-me files of its users show one message as an
+    object.
+    """
     one = sqs.Message(message_id="1", body="<a>", attributes={"SenderId": "0", "SentTimestamp": "1"})
     shown = {
         "MessageId": "1",

@@ -1,4 +1,4 @@
-"""The XML of the Query protocol, read back with the standard library's parser."""
+"""Tests the XML of the Query protocol by reading it with the standard library's parser."""
 
 from xml.etree import ElementTree as ET
 
@@ -18,7 +18,7 @@ Plain = tuple[str, "str | list[Plain]"]
 
 
 def plain(element: ET.Element) -> Plain:
-    """Tag without namespace, and text or children."""
+    """Returns the tag without namespace, and the text or the children."""
     tag = element.tag.removeprefix(f"{{{NAMESPACE}}}")
     return (tag, [plain(child) for child in element] if len(element) else element.text or "")
 
@@ -35,7 +35,7 @@ def wrapped(action: str, children: "list[Plain]") -> Plain:
 
 
 def test_send_message() -> None:
-    # The example of SendMessage in the SQS API reference, with its digests and ids.
+    # This is the example of SendMessage in the SQS API reference, with its digests and ids.
     result = sqs.SendMessageResult(
         md5_of_message_body="fafb00f5732ab283681e124bf8747ed1",
         md5_of_message_attributes="c48838208d2b4e14e3ca0093a8443f09",
@@ -125,7 +125,7 @@ def test_queue_urls_and_attributes() -> None:
 
 
 class Listing(msgspec.Struct, rename="pascal"):
-    """Members without a flat name, as SNS has them."""
+    """An output with members that have no flat name, as in SNS."""
 
     topics: list[sqs.DeleteMessageBatchResultEntry]
     attributes: dict[str, str]

@@ -1,4 +1,4 @@
-"""Delivery policies against AWS's page "Amazon SNS message delivery retries" and recorded error texts."""
+"""Compares delivery policies with AWS's page "Amazon SNS message delivery retries" and recorded error texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXAMPLE = {
 
 
 def graph(curve: str) -> list[float]:
-    """The policy of the page's graph: 10 retries from 5 to 260 seconds."""
+    """Returns the policy of the page's graph: 10 retries from 5 to 260 seconds."""
     return retry_delays(
         {"minDelayTarget": 5, "maxDelayTarget": 260, "numRetries": 10, "backoffFunction": curve}
     )
@@ -115,7 +115,7 @@ def test_a_topic_without_a_policy_has_the_default() -> None:
 @pytest.mark.parametrize(
     ("policy", "topic", "text"),
     [
-        # Texts that users of AWS have reported.
+        # Users of AWS have reported these texts.
         (
             {"healthyRetryPolicy": {"minDelayTarget": 0}},
             False,
@@ -172,12 +172,12 @@ def test_allowed(text: str) -> None:
 
 
 # --- outcome ---------------------------------------------------------------------------------------------------------
-# The step after an attempt that failed. Source of the numbers: "Amazon SNS message delivery retries" (SNS Developer
+# Tests the step after a failed attempt. Source of the numbers: "Amazon SNS message delivery retries" (SNS Developer
 # Guide), customer managed endpoints.
 
 
 def delivery(attempts: int) -> Delivery:
-    """A text message after so many attempts."""
+    """Returns a text message after `attempts` attempts."""
     return Delivery(
         1,
         "000000000000",
@@ -195,7 +195,9 @@ def delivery(attempts: int) -> Delivery:
 
 
 def test_a_gateway_is_tried_50_times_over_six_hours() -> None:
-    """2 times, 10 seconds apart; 10 times with exponential backoff from 10 to 600; 38 times, 600 seconds apart."""
+    """The retries are 2 times 10 seconds apart, 10 times with exponential backoff from 10 to 600, and 38 times 600
+    seconds apart.
+    """
     delays = [judge_answer(delivery(attempts), 503).delay_ms for attempts in range(51)]
     assert delays.pop() is None
     seconds = [milliseconds / 1_000 for milliseconds in delays if milliseconds is not None]

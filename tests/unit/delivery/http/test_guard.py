@@ -1,6 +1,6 @@
-"""No connection goes to an address that is not public, whatever a URL looks like and whatever a resolver answers.
+"""The client connects to no address that is not public, for every form of URL and every answer of a resolver.
 
-Every dial is counted where sockets connect: at the event loop's `sock_connect`. Nothing is really connected to.
+The tests count every dial at the event loop's `sock_connect`. They open no real connection.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from penstock.delivery.outcome import NOT_ATTEMPTED
 from tests.support.delivery.forbidden_urls import ALLOWED_4, ALLOWED_6, LOOPBACK, METADATA, PUBLIC, forbidden
 
 CORPUS = forbidden()
-# A refused name that is also a public address: if a resolver has both, the client does not dial the public one.
+# A refused name also has a public address. The client does not dial it if the resolver returns both.
 MIXED = [
     [PUBLIC, METADATA], [METADATA, PUBLIC], [PUBLIC, "1.1.1.1", "2606:4700::1111", LOOPBACK], [PUBLIC, "::1"],
     ["::1", PUBLIC], [PUBLIC, "::ffff:127.0.0.1"], [PUBLIC, "64:ff9b::a9fe:a9fe"], [PUBLIC, "fe80::1"],
@@ -39,7 +39,7 @@ MIXED = [
 
 
 class Dialled(list[str]):
-    """The addresses that sockets were to connect to; each connection fails."""
+    """The addresses to which sockets should connect; each connection fails."""
 
 
 @pytest.fixture
@@ -55,12 +55,12 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> Dialled:
 
 
 async def poisoned(host: str, account_id: str) -> list[Address]:
-    """Every name has a public address and a forbidden one."""
+    """Returns a public and a forbidden address for every name."""
     return [ip_address(PUBLIC), ip_address(METADATA)]
 
 
 async def post(url: str, resolver: Any = poisoned, allowed: str = "") -> str:
-    """How it ended."""
+    """Sends a request and returns its outcome."""
     sender = Sender(AddressGuard(read_networks(allowed)), resolver)
     try:
         endpoint = parse_endpoint(url)
@@ -202,7 +202,7 @@ def test_every_allowed_network_permits_only_itself() -> None:
 
 
 # --- resolver --------------------------------------------------------------------------------------------------------
-# Looking up names: slow name servers of one owner do not hold up others.
+# Tests name resolution: slow name servers of one owner do not delay others.
 
 
 ONE, OTHER = "111111111111", "222222222222"
@@ -235,7 +235,7 @@ async def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPa
     assert (outcome.status, outcome.delay_ms, outcome.health) == (NOT_ATTEMPTED, 1_000, 0)
     answer.set()
     await asyncio.gather(*slow)
-    for n in range(MOST_OF_A_DOMAIN + 1):  # the places are free again
+    for n in range(MOST_OF_A_DOMAIN + 1):  # the slots are free again
         await resolve(f"{n}.tarpit.example", ONE)
 
 
@@ -254,7 +254,7 @@ async def test_an_account_with_many_slow_domains_leaves_look_ups_to_others(
     slow = [asyncio.ensure_future(resolve(f"tarpit{n}.example", ONE)) for n in range(MOST_LOOKUPS)]
     await asyncio.sleep(0)
     refused = [look_up for look_up in slow if look_up.done()]
-    assert len(refused) == MOST_LOOKUPS // 2  # it has as many as are free
+    assert len(refused) == MOST_LOOKUPS // 2  # it gets the slots that are free
     assert all(isinstance(look_up.exception(), ResolverBusyError) for look_up in refused)
     for n in range(MOST_LOOKUPS):
         assert await resolve(f"good{n}.example", OTHER)

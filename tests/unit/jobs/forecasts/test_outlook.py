@@ -1,4 +1,4 @@
-"""Rates, the time to drain and the warnings of a queue, by their definitions."""
+"""Tests the rates, the time to drain and the warnings of a queue, by their definitions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_time_to_drain(backlog: int, arrivals: float, drained: float, seconds: f
 
 
 def test_rates_of_a_young_queue_are_those_of_its_life() -> None:
-    """720 messages in six minutes are two a second, though a quarter of an hour is looked at."""
+    """720 messages in six minutes are two a second, although the rate covers a quarter of an hour."""
     assert rates(720, 360, LAST, LAST - 6 * MINUTE) == MeanRates(2.0, 1.0)
     assert rates(720, 360, LAST, LAST - 90 * MINUTE) == MeanRates(0.8, 0.4)
     assert rates(0, 0, LAST, LAST + 30_000_000) == MeanRates(0, 0)
@@ -54,7 +54,7 @@ def test_a_burst_does_not_bend_the_trend() -> None:
 
 
 def ages(now: float, slope: float) -> Ages:
-    """The oldest message's age in seconds, and by how much it grows in a second."""
+    """Returns the oldest message's age in seconds, and its growth in a second."""
     steps, hours = (np.arange(number, -1, -1, dtype=np.float64) for number in (12, 23))
     return Ages(now - slope * 300 * steps, now - slope * 3600 * hours)
 
@@ -62,22 +62,22 @@ def ages(now: float, slope: float) -> Ages:
 @pytest.mark.parametrize(
     ("now", "slope", "until"),
     [
-        (3 * DAY_SECONDS, 1.0, DAY_SECONDS),  # no consumer receives: it grows as time passes
-        (3.5 * DAY_SECONDS, 0.25, 2 * DAY_SECONDS),  # consumers are too slow
-        (DAY_SECONDS, 0.25, None),  # in twelve days
+        (3 * DAY_SECONDS, 1.0, DAY_SECONDS),  # no consumer receives, so the age grows as time passes
+        (3.5 * DAY_SECONDS, 0.25, 2 * DAY_SECONDS),  # the consumers are too slow
+        (DAY_SECONDS, 0.25, None),  # the limit is twelve days away
         (3 * DAY_SECONDS, 0.001, None),
         (3 * DAY_SECONDS, -0.5, None),
         (4.5 * DAY_SECONDS, 1.0, 0.0),
     ],
 )
 def test_when_retention_is_reached(now: float, slope: float, until: float | None) -> None:
-    """Of four days; it is told from three days before on."""
+    """The retention is four days. The warning appears three days before."""
     told = warnings(10, ages(now, slope), NEVER, 4 * DAY_SECONDS)
     assert told.retention_seconds == (None if until is None else pytest.approx(until))
 
 
 def test_consumers_that_never_catch_up() -> None:
-    """In their best hour they drain 0.5 a second; 1 a second arrives."""
+    """In their best hour the consumers drain 0.5 a second, while 1 a second arrives."""
     arrivals, drained = np.full(24, 3600.0), np.linspace(900.0, 1800.0, 24)
     quiet = ages(0, 0)
     assert warnings(10, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings(None, 0.5, 1.0)
@@ -88,7 +88,7 @@ def test_consumers_that_never_catch_up() -> None:
 
 
 def windows(rows: list[tuple[int, int, int, int, int, int]]) -> pa.Table:
-    """(window_seconds, ends_us, arrivals, drained, depth, oldest_age_us) of queue 7."""
+    """Returns (window_seconds, ends_us, arrivals, drained, depth, oldest_age_us) of queue 7."""
     columns = zip(*((7, *row) for row in rows), strict=True)
     return pa.table([pa.array(column) for column in columns], names=WINDOWS.names).cast(WINDOWS)
 
@@ -99,7 +99,7 @@ def told(rows: list[tuple[int, int, int, int, int, int]], facts: QueueFacts) -> 
 
 
 def test_the_row_of_a_queue_of_six_minutes() -> None:
-    """Two a second arrive; it has no forecast, and the reason is said."""
+    """Two messages a second arrive. The row has no forecast, and states the reason."""
     minutes = [(60, LAST - ago * MINUTE, 120, 0, 120 * (6 - ago), 60_000_000) for ago in range(6)]
     row = told(minutes, QueueFacts(LAST - 6 * MINUTE, 345_600, 730))
     assert (row["queue_id"], row["backlog"], row["arrival_rate"], row["drain_rate"]) == (7, 730, 2.0, 0.0)
@@ -108,7 +108,7 @@ def test_the_row_of_a_queue_of_six_minutes() -> None:
 
 
 def test_the_row_of_a_queue_that_drains() -> None:
-    """For two days it loses 10 messages a minute, and will lose 600 in the hour to come."""
+    """For two days the queue has lost 10 messages a minute; it will lose 600 in the next hour."""
     minutes = [(60, LAST - ago * MINUTE, 0, 10, 100_000 + 10 * ago, 0) for ago in range(50 * 60)]
     hour = LAST // HOUR * HOUR
     hours = [(3600, hour - ago * HOUR, 0, 600, 100_070 + 600 * ago, 0) for ago in range(50)]
@@ -125,17 +125,17 @@ def test_the_row_of_a_queue_that_drains() -> None:
 
 
 # --- gate ------------------------------------------------------------------------------------------------------------
-# A forecast is told only where it beats "it stays as it is", and its intervals hold: made-up queues with fixed
-# seeds.
+# A queue gets a forecast only if the forecast is better than "it stays as it is", and its intervals hold. The tests
+# use generated queues with fixed seeds.
 #
-# 80 % intervals are to hold 80 % of the time, give or take 5; no queue may be told much worse than no change. The
-# queues live 23 days, so that all methods have their past; a queue of the same kind but another seed gives the same
-# table (`benchmarks.costs.forecasts` of commit 82fb1cae).
+# The 80 % intervals must hold 80 % of the time, plus or minus 5. No forecast may be much worse than no change. The
+# queues exist for 23 days, so that all methods have enough history. Another seed gives the same table
+# (`benchmarks.costs.forecasts` of commit 82fb1cae).
 
 
 LIFE = 23 * DAY
 TOLERANCE = 1.05
-# The depth of these processes moves by itself in ways that the past tells.
+# The depth of these processes changes in ways that the history predicts.
 PREDICTABLE = ("growing", "draining", "diurnal", "weekly", "hourly_batch", "nightly_batch", "changing")
 SILENT = ("keeping_up", "idle", "outages")
 
@@ -147,7 +147,7 @@ def made(name: str, seed: int = 5) -> Made:
 
 @cache
 def score(name: str) -> Score:
-    """30 forecasts of the last two days, at all twelfths of an hour."""
+    """Returns the score of 30 forecasts of the last two days, at all twelfths of an hour."""
     return judge(made(name), Score(), LIFE - 2 * DAY, 95)
 
 
@@ -168,7 +168,7 @@ def test_nothing_is_told_where_nothing_can_be(name: str) -> None:
 
 
 def test_the_intervals_hold_as_often_as_they_say() -> None:
-    """All forecasts of all queues together; a queue by itself has too few of them here."""
+    """The test counts the forecasts of all queues together, because one queue has too few."""
     held = np.concatenate([score(name).held for name in PROCESSES])
     assert len(held) > 200
     assert 0.75 <= held.mean() <= 0.85
@@ -186,7 +186,7 @@ def test_the_intervals_of_each_queue_hold_as_often_as_they_say(name: str) -> Non
 
 
 def test_a_young_queue_is_told_nothing() -> None:
-    """It has a forecast when a whole day of it is known."""
+    """The queue gets a forecast after a whole day."""
     growing = made("growing")
     assert choose_forecast(series_at(growing, DAY - 10)) == TOO_LITTLE_PAST
     assert not isinstance(choose_forecast(series_at(growing, DAY + 10)), str)
@@ -198,7 +198,7 @@ def test_a_queue_that_never_moves_is_told_nothing() -> None:
 
 
 def test_the_future_is_not_looked_at() -> None:
-    """What a method says of an origin in the past is what it says when only that past is there."""
+    """The forecast for a past moment equals the one made with only the data before that moment."""
     past, whole = (series_at(made("diurnal"), LIFE - back) for back in (125, 0))
     origin, now = np.asarray([25]), np.asarray([0])
     told: Mapping[str, tuple[np.ndarray, np.ndarray]] = {
