@@ -1,4 +1,4 @@
-"""Addresses of queues: name, URL and ARN, for this caller."""
+"""Tests the addresses of queues for a caller: name, URL and ARN."""
 
 from base64 import b64encode
 
@@ -149,7 +149,7 @@ def test_any_host_is_accepted(url: str, queue: str) -> None:
 
 
 def test_regions_with_names_of_their_own() -> None:
-    """They are known from the request and from QUEUE_REGIONS."""
+    """The request and QUEUE_REGIONS make them known."""
     here = context(QUEUE_REGIONS="eu-west-1, cellar")
     assert here.queue_arn("http://h/cellar/999999999999/q") == "arn:aws:sqs:cellar:999999999999:q"
     assert context().queue_arn("http://h/cellar/999999999999/q") == "arn:aws:sqs:eu-west-1:999999999999:q"
@@ -235,7 +235,7 @@ def test_a_longer_text_than_a_name_is_not_cached() -> None:
 
 
 # --- effects ---------------------------------------------------------------------------------------------------------
-# What effects and statements must agree on.
+# Checks that effects and statements agree.
 
 
 def test_a_transaction_begins_with_the_columns_of_its_handles_and_messages() -> None:
@@ -270,7 +270,9 @@ def test_an_effect_yields_itself_and_returns_what_it_is_sent() -> None:
 
 
 def test_the_last_parameters_may_be_named() -> None:
-    """So the next release may put a parameter with a default before them, while this one still calls."""
+    """The next release may then insert a parameter with a default before them, while this release still calls the
+    function.
+    """
     statement = Statement("queue.f", ("text[]", "int4", "bool"), DeletedRow, named=("p_b", "p_c"))
     assert (
         statement.text == 'select "n", "outcome" from queue.f($1::text[], p_b => $2::int4, p_c => $3::bool)'

@@ -1,4 +1,4 @@
-"""The table of errors: every row that AWS documents, and nothing that two errors share by mistake."""
+"""Tests the table of errors: it has every row that AWS documents, and two errors share no value by mistake."""
 
 import ast
 from pathlib import Path
@@ -15,8 +15,9 @@ from penstock.sns import errors as sns_errors
 
 LEGACY = "AWS.SimpleQueueService."
 
-# Query code, `__type`, status. Source: the table of the behaviour page, which is AWS's documentation and recorded
-# answers; codes and statuses of the model's errors agree with botocore 1.31.80, the last model that had them.
+# The rows have the Query code, `__type` and status. Source: the table of docs/errors.md, which has AWS's documentation
+# and recorded answers. Codes and statuses of the model's errors agree with botocore 1.31.80, the last model that had
+# them.
 TABLE = [
     ("InvalidParameterValue", "InvalidParameterValueException", 400),
     ("MissingParameter", "MissingRequiredParameterException", 400),
@@ -48,8 +49,8 @@ TABLE = [
 ]
 NOT_OURS = {"KmsAccessDenied", "KmsDisabled", "KmsInvalidKeyUsage", "KmsInvalidState", "KmsNotFound",
             "KmsOptInRequired", "KmsThrottled",
-            "InvalidIdFormat", "InvalidSecurity",  # AWS documents when neither of them comes
-            "MessageNotInflight",  # AWS has not answered it in years: an InvalidParameterValue (moto pull request 4655)
+            "InvalidIdFormat", "InvalidSecurity",  # AWS does not document when they occur
+            "MessageNotInflight",  # AWS now answers InvalidParameterValue (moto pull request 4655)
             "InvalidAddress"}  # fmt: skip # AWS says NonExistentQueue (recorded there)
 
 

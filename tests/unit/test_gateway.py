@@ -1,4 +1,4 @@
-"""From HTTP to a call and back: protocols, paths, callers, refusals, headers."""
+"""Tests how HTTP requests become calls and answers: protocols, paths, callers, refusals, headers."""
 
 import re
 from typing import Any
@@ -98,7 +98,7 @@ def test_the_path_of_a_queue_is_its_address() -> None:
 
 
 def test_a_request_on_a_queue_path_as_aws_shows_it() -> None:
-    # SendMessage in the SQS API reference, the example of the Query protocol: the path ends in a slash.
+    # The example is SendMessage of the Query protocol in the SQS API reference, whose path ends in a slash.
     found = call(
         http(b"Action=SendMessage&MessageBody=This+is+a+test+message", path="/177715257436/MyQueue/")
     )

@@ -1,4 +1,6 @@
-"""Addresses of readers, senders and mail servers. RFC 6409 and RFC 8314 for ports: 587 with STARTTLS, 465 with TLS."""
+"""Tests addresses of readers, senders and mail servers. Ports: RFC 6409 and RFC 8314 (587 with STARTTLS, 465 with
+TLS).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Receipt handles: only ours open, only at their queue, and no text but the one that was given out.
+"""A receipt handle is valid only if Penstock issued exactly this text, and only at its queue.
 
-The MAC is HMAC-SHA256 (RFC 2104), against the standard library's.
+The tests compare the MAC, HMAC-SHA256 (RFC 2104), with the standard library's.
 """
 
 import hmac
@@ -51,7 +51,7 @@ def test_the_seal_is_an_hmac_over_queue_and_payload() -> None:
 
 @pytest.mark.parametrize("version", [0, 2, 255])
 def test_a_handle_of_another_version_is_refused(version: int) -> None:
-    """Also one that was made with the key."""
+    """A handle of another version is refused although the key signed it."""
     payload = struct.pack(">BIhqqii16s", version, *HANDLE)
     mac = hmac.digest(KEY, ARN.encode() + b"\0" + payload, "sha256")[:19]
     assert RECEIPTS.open(QUEUE, urlsafe_b64encode(payload + mac).decode()) is None
@@ -104,7 +104,7 @@ def test_no_bit_can_be_changed_and_there_is_one_spelling() -> None:
 
 # --- forgeries -------------------------------------------------------------------------------------------------------
 def accepted(seed: int, number: int) -> list[str]:
-    """Those of so many forgeries that open."""
+    """Returns the forgeries among `number` that are accepted."""
     others = [
         *handles_of(RECEIPTS, ARN + "2", 50),
         *handles_of(RECEIPTS, ARN.replace("us-east-1", "eu-west-1"), 50),

@@ -1,4 +1,4 @@
-"""Settings: types, limits, errors, and the page that documents them."""
+"""Tests settings: types, limits, errors, and the page that documents them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.settings.unknown import describe_unknown_variables
 PAGE = Path(__file__).parents[2] / "docs/settings.md"
 
 KEY = b64encode(bytes(range(32))).decode()
-# Names and defaults of the specification's table, for the settings that are in use.
+# Names and defaults of the settings in use, from the specification's table.
 SPECIFIED = {
     "QUEUE_ADDRESS": "0.0.0.0:9324",
     "QUEUE_DEFAULT_VISIBILITY_TIMEOUT": 30,

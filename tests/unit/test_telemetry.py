@@ -1,4 +1,4 @@
-"""One schema of log lines, in the container and on Lambda."""
+"""Container and Lambda write log lines with one schema."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from penstock.trace_context import (
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    """Where the container's records go; the root logger is put back afterwards."""
+    """Returns the stream that gets the container's records. The root logger is restored afterwards."""
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
     stream = io.StringIO()
@@ -71,7 +71,7 @@ def test_an_exception_is_part_of_the_line(stream: io.StringIO) -> None:
 
 
 def test_lambda_has_the_same_keys() -> None:
-    """In a separate process: powertools keeps the standard output that it saw first."""
+    """A separate process runs it, because powertools keeps the first standard output that it gets."""
     extra = {"request_id": "r-1", "queue": "q"}
     record = logging.makeLogRecord({"levelname": "INFO", "msg": "hello", **extra})
     code = f"from penstock.telemetry import make_lambda_logger; make_lambda_logger('info').info('hello', extra={extra})"
@@ -82,7 +82,9 @@ def test_lambda_has_the_same_keys() -> None:
 
 
 def records_of(script: str, **variables: str) -> list[Any]:
-    """The records that a separate process writes: powertools keeps the standard output that it saw first."""
+    """Returns the records that a separate process writes, because powertools keeps the first standard output that it
+    gets.
+    """
     result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, check=True, text=True, env=os.environ | variables
     )
@@ -90,7 +92,7 @@ def records_of(script: str, **variables: str) -> list[Any]:
 
 
 def test_log_level_decides_also_where_lambda_lets_more_through() -> None:
-    """template.yaml lets INFO through at every LOG_LEVEL, since metrics are INFO to Lambda."""
+    """template.yaml passes INFO at every LOG_LEVEL, because metrics are INFO to Lambda."""
     script = (
         "from penstock.telemetry import make_lambda_logger\n"
         "logger = make_lambda_logger('warning')\n"
@@ -102,7 +104,7 @@ def test_log_level_decides_also_where_lambda_lets_more_through() -> None:
 
 
 def test_an_exception_is_written_alike(stream: io.StringIO) -> None:
-    """The same keys on both sides when something failed: the traceback is a text, its class a name."""
+    """After an error, both sides write the same keys: the traceback as a text, and the name of its class."""
     try:
         raise ValueError("bad")
     except ValueError:
@@ -144,7 +146,9 @@ annotate(action="after")
 
 
 def test_a_traced_invocation_is_a_segment_without_its_answer() -> None:
-    """X-Ray Developer Guide, "Segment documents" and "Tracing header": Lambda has begun the segment, ours is in it."""
+    """X-Ray Developer Guide, "Segment documents" and "Tracing header": Lambda begins a segment, and ours is inside
+    it.
+    """
     header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     written = records_of(TRACED, LAMBDA_TASK_ROOT="/var/task", _X_AMZN_TRACE_ID=header)
     assert {"answer": 7} in written
@@ -168,7 +172,7 @@ def test_without_tracing_nothing_of_it_is_imported() -> None:
 
 # --- our own records -------------------------------------------------------------------------------------------------
 def log_calls() -> list[tuple[str, ast.Call]]:
-    """Every call of a module's logger, with where it stands."""
+    """Yields every call of a module's logger with its location."""
     return [
         (f"{path.name}:{node.lineno}", node)
         for path in (Path(__file__).parents[2] / "layers").rglob("*.py")
@@ -203,7 +207,7 @@ def test_keys_of_records_are_documented() -> None:
 
 
 def test_at_most_so_many_records_a_second() -> None:
-    """What clients cause cannot fill the log."""
+    """Errors that clients cause cannot fill the log."""
     some = AtMost(2)
     seconds = (10.0, 10.1, 10.9, 11.0, 11.5, 11.6, 20.0)
     passed = [some.filter(logging.makeLogRecord({"created": second})) for second in seconds]
@@ -211,22 +215,24 @@ def test_at_most_so_many_records_a_second() -> None:
 
 
 # --- trace context ---------------------------------------------------------------------------------------------------
-# Headers of traces. Sources: W3C Trace Context; X-Ray Developer Guide, "Tracing header".
+# Tests headers of traces. Sources: W3C Trace Context; X-Ray Developer Guide, "Tracing header".
 
 
-# The example of the recommendation, and the one of the guide.
+# The examples of the recommendation and of the guide.
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 X_RAY = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 
 
 @pytest.mark.parametrize(("flags", "sampled"), [("01", True), ("00", False), ("03", True), ("02", False)])
 def test_a_traceparent(flags: str, sampled: bool) -> None:
-    """3.2.2.5: the least significant bit says whether the caller recorded the trace; the others are not for us."""
+    """Section 3.2.2.5: the least significant bit says whether the caller recorded the trace. Penstock ignores the
+    others.
+    """
     assert parse_traceparent(f"00-{TRACE}-{SPAN}-{flags}") == TraceContext(TRACE, SPAN, sampled)
 
 
 def test_a_traceparent_of_a_later_version() -> None:
-    """ "Versioning of traceparent": it may be longer, after a dash."""
+    """ "Versioning of traceparent": a later version may be longer, after a dash."""
     assert parse_traceparent(f"cc-{TRACE}-{SPAN}-01-what") == TraceContext(TRACE, SPAN, True)
 
 
@@ -288,7 +294,7 @@ def test_a_trace_header_without_a_span_is_ignored(text: str) -> None:
     [
         (X_RAY, X_RAY),
         (f"{X_RAY};Lineage=a87bd80c:1", f"{X_RAY};Lineage=a87bd80c:1"),
-        ("Root=1-67891233-abcdef012345678912345678", None),  # as a load balancer makes it
+        ("Root=1-67891233-abcdef012345678912345678", None),  # a load balancer sends this form
         (X_RAY + ";x=" + "y" * 1024, None),
         (X_RAY + "\x01", None),
     ],

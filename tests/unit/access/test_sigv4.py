@@ -1,4 +1,4 @@
-"""Tests Signature Version 4 against botocore's signer: its requests are valid, and requests that were changed are not."""
+"""Compares Signature Version 4 with botocore's signer: its requests are valid, and changed requests are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""ACTIONS, functions/, templates, documents and the rules of access say the same; functions hold no logic."""
+"""Checks that ACTIONS, functions/, templates, documents and the rules of access agree, and that functions contain no
+logic.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from tests.support.local_lambda.balancer import CloudFormationLoader, read_balan
 from tests.support.local_lambda.values import Values, expand_for_each
 
 # --- actions ---------------------------------------------------------------------------------------------------------
-# ACTIONS, functions/, the templates and the documentation say the same; functions hold no logic.
+# ACTIONS, functions/, the templates and the documentation must agree. Functions contain no logic.
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
 SCHEDULED = {"maintain", "collect", "move", "deliver", "fire_schedules", "poll_mappings"}
@@ -57,7 +59,7 @@ def template() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def functions(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Properties of each function, by logical id."""
+    """Returns the properties of each function, by logical id."""
     return {
         name: resource["Properties"]
         for name, resource in template["Resources"].items()
@@ -97,7 +99,7 @@ def test_one_function_for_each_action(functions: dict[str, dict[str, Any]]) -> N
 
 
 def test_names_are_those_that_the_load_balancer_means(functions: dict[str, dict[str, Any]]) -> None:
-    """infra/alb/template.yaml and infra/alarms/template.yaml make names of the stack's and the logical id."""
+    """infra/alb/template.yaml and infra/alarms/template.yaml build names from the stack's name and the logical id."""
     for name, properties in functions.items():
         assert properties["FunctionName"] == {"Sub": f"${{AWS::StackName}}-{name}"}
     rules, default = read_balancer(TEMPLATE.parent / "infra/alb/template.yaml")
@@ -120,12 +122,12 @@ def test_scheduled_functions_are_invoked_and_tried_once(functions: dict[str, dic
         assert event["Properties"]["RetryPolicy"] == {"MaximumRetryAttempts": 0}
         assert properties["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
         assert properties["Timeout"] > LONGEST_INVOCATION_SECONDS
-        # PollMappings waits for functions: several invocations of it are under way.
+        # PollMappings waits for functions, so several invocations of it run at the same time.
         assert ("ReservedConcurrentExecutions" in properties) is (name != "poll_mappings")
 
 
 def test_lambda_lets_metrics_through_at_every_log_level(template: dict[str, Any]) -> None:
-    """They have no level, so they count as INFO ("Log-level filtering", Lambda Developer Guide)."""
+    """Metrics have no level, so they count as INFO ("Log-level filtering", Lambda Developer Guide)."""
     levels = {name: each["Value"] for name, each in template["Mappings"]["ApplicationLogLevel"].items()}
     assert list(levels) == template["Parameters"]["LogLevel"]["AllowedValues"]
     assert levels["debug"] == "DEBUG"
@@ -140,7 +142,9 @@ def test_lambda_lets_metrics_through_at_every_log_level(template: dict[str, Any]
 def test_functions_that_poll_run_until_their_next_invocation(
     template: dict[str, Any], functions: dict[str, dict[str, Any]]
 ) -> None:
-    """They are invoked each minute. Their timeout leaves the 15 seconds of the slowest endpoint; two run at once."""
+    """A schedule invokes them each minute. Their timeout allows for the 15 seconds of the slowest endpoint; two run at
+    once.
+    """
     parameters = template["Parameters"]
     seconds = Settings.queue_lambda_worker_seconds
     assert seconds.default > 60
@@ -155,7 +159,7 @@ def test_functions_that_poll_run_until_their_next_invocation(
 def test_functions_that_answer_everything_know_their_concurrency(
     functions: dict[str, dict[str, Any]],
 ) -> None:
-    """What they reserve; nothing where they reserve none."""
+    """The functions know the concurrency that they reserve, or nothing if they reserve none."""
     name = "QUEUE_LAMBDA_CONCURRENCY"
     known = {
         function: properties["Environment"]["Variables"][name]
@@ -222,7 +226,7 @@ def test_routes_lead_to_the_gateway_the_rest_api_or_the_action(functions: dict[s
 
 
 def route(action: Any) -> tuple[str, str, str]:
-    """Method and path of an action of REST-JSON, and its own function. An ARN has a slash in it."""
+    """Returns method and path of an action of REST-JSON, and the function of the action. An ARN contains a slash."""
     method, path = action.route.split()
     path = path.replace("{Name}", "{name}").replace("{ResourceArn}", "{arn+}")
     return method, path, f"{action.service.capitalize()}{action.name}"
@@ -249,18 +253,18 @@ def test_functions_hold_no_logic(file: Path) -> None:
     assert isinstance(documentation, ast.Expr)
     assert {type(statement) for statement in imports} == {ast.ImportFrom}
     assert isinstance(handler, ast.Assign)
-    # No SQL: the only texts are the names of a service and an action.
+    # A function contains no SQL: its only texts are the names of a service and an action.
     texts = [node.value for node in ast.walk(handler) if isinstance(node, ast.Constant)]
     assert texts in ([], *([action.service, action.name] for action in ACTIONS))
 
 
 # --- access ----------------------------------------------------------------------------------------------------------
-# Every action has its place in the rules of access.
+# Every action is in the rules of access.
 REGION, ACCOUNT = "us-east-1", "111122223333"
 QUEUE, TOPIC = f"arn:aws:sqs:{REGION}:{ACCOUNT}:q", f"arn:aws:sns:{REGION}:{ACCOUNT}:t"
 ENDPOINT = f"arn:aws:sns:{REGION}:{ACCOUNT}:endpoint/GCM/a/12345678-abcd-9012-abcd-345678901234"
 TASK = b64encode(f'{{"taskId":"x","sourceArn":"{QUEUE}"}}'.encode()).decode()
-# Members that name something that exists, by the text that they get here.
+# The members that name an existing resource, with the text that the tests give them.
 MEMBERS = {
     "queue_url": "http://localhost/111122223333/q",
     "queue_owner_aws_account_id": ACCOUNT,
@@ -273,12 +277,12 @@ MEMBERS = {
     "endpoint_arn": ENDPOINT,
 }
 CONTEXT: Any = SimpleNamespace(region=REGION, account_id=ACCOUNT, queue_arn=lambda _: QUEUE)
-# EventBridge Scheduler's are the caller's own, but for what they invoke.
+# The resources of EventBridge Scheduler belong to the caller, except the targets that they invoke.
 WITH_POLICIES = [action for action in ACTIONS if action.service in RULES]
 
 
 def list_uses(action: Action[Any, Any], **members: str) -> list[Use]:
-    """The resources that a request uses; its other members are None, and names are q."""
+    """Returns the resources that a request uses. Its other members are None, and names are q."""
     known: dict[str, str | None] = {field.name: None for field in fields(action.request)}
     names = {name: "q" for name in known if name in ("name", "queue_name", "platform")}
     given = {name: text for name, text in members.items() if name in known}
@@ -287,7 +291,7 @@ def list_uses(action: Action[Any, Any], **members: str) -> list[Use]:
 
 @pytest.mark.parametrize("action", WITH_POLICIES, ids=lambda action: action.name)
 def test_every_action_is_about_the_account_or_names_something(action: Action[Any, Any]) -> None:
-    """The owner and the policy of what a request names decide about it."""
+    """The owner and the policy of the named resource decide about the request."""
     named = {field.name for field in fields(action.request)} & MEMBERS.keys()
     (use,) = list_uses(action, **MEMBERS)
     assert use.action is None

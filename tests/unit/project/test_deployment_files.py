@@ -1,4 +1,4 @@
-"""What deployments are made of: templates, charts, images, layers and lock files."""
+"""Checks the parts of deployments: templates, charts, images, layers and lock files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.local_lambda.values import expand_for_each
 ROOT = Path(__file__).parents[3]
 
 # --- open to whom ----------------------------------------------------------------------------------------------------
-# Every deployment asks for signatures unless somebody says otherwise; only one that stays on one machine is open.
+# Every deployment requires signatures by default. Only a deployment that is limited to one machine is open.
 SECRETS = ("DATABASE_URL", "DATABASE_DIRECT_URL", *(each.name for each in SETTINGS if each.secret))
 
 
@@ -42,7 +42,7 @@ def test_a_stack_of_functions_asks_for_signatures(template: dict[str, Any]) -> N
 
 
 def test_no_function_has_a_secret_in_its_variables(template: dict[str, Any]) -> None:
-    """Whoever may call lambda:GetFunctionConfiguration reads them."""
+    """Everybody with the right lambda:GetFunctionConfiguration can read the variables."""
     variables = template["Globals"]["Function"]["Environment"]["Variables"]
     assert {name: variables.get(name, "") for name in SECRETS} == dict.fromkeys(SECRETS, "")
     assert "{{resolve:" not in (ROOT / "template.yaml").read_text()
@@ -58,7 +58,7 @@ def test_the_http_api_has_a_limit_of_its_own(template: dict[str, Any]) -> None:
 
 def test_on_this_machine_functions_are_open() -> None:
     options = tomllib.loads((ROOT / "samconfig.toml").read_text())["default"]
-    assert list(options) == ["local_start_api"]  # nothing that is deployed
+    assert list(options) == ["local_start_api"]  # no other file of a deployment has the option
     assert options["local_start_api"]["parameters"] == {"parameter_overrides": "Access=off"}
     assert PARAMETERS == {"Access": "off"}
 
@@ -77,21 +77,21 @@ def test_load_balancers_of_other_accounts_invoke_nothing() -> None:
     loaded = yaml.load((ROOT / "infra/alb/template.yaml").read_text(), CloudFormationLoader)
     resources = expand_for_each(loaded["Resources"])
     allowed = [each["Properties"] for each in resources.values() if each["Type"] == "AWS::Lambda::Permission"]
-    assert len(allowed) == len(ACTIONS) + 2  # and the gateway, and the REST API
+    assert len(allowed) == len(ACTIONS) + 2  # the gateway and the REST API are added
     for permission in allowed:
         assert permission["SourceAccount"] == {"Ref": "AWS::AccountId"}
         assert permission["SourceArn"]["Fn::Sub"].endswith(":${AWS::AccountId}:targetgroup/*")
 
 
 def test_terraform_asks_for_signatures() -> None:
-    """That its tasks make a first key is tested by `make check-terraform`."""
+    """`make check-terraform` tests that its tasks create a first key."""
     root = (ROOT / "infra/terraform/main.tf").read_text()
     assert re.search(r'access += lookup\(var.settings, "QUEUE_ACCESS", "sigv4"\)', root)
     assert re.search(r"QUEUE_ACCESS += local.access", root)
 
 
 def test_the_setting_itself_is_open() -> None:
-    """`make run` listens on loopback, and so do the tests of whoever uses it as a library."""
+    """`make run` listens on loopback, and so do the tests of programs that use Penstock as a library."""
     assert Settings.read({}).queue_access == "off"
 
 
@@ -121,19 +121,19 @@ def test_compose_confines_the_service_and_its_workers() -> None:
 
 
 # --- images ----------------------------------------------------------------------------------------------------------
-# The images: the service's interpreter was built with profiles, and every base image can be named by digest.
+# The service's interpreter was built with profiles, and every base image of the images can be named by digest.
 DOCKERFILE = (ROOT / "infra" / "container" / "Dockerfile").read_text()
 CHECK = "RUN python3 infra/local/interpreter.py | grep '^optimised '"
 
 
 def bases(text: str) -> set[str]:
-    """What the stages begin with, other stages excepted."""
+    """Returns the base images of the stages, except other stages."""
     lines = [line.split() for line in text.splitlines() if line.startswith("FROM ")]
     return {words[1] for words in lines} - {words[3] for words in lines if words[2:3] == ["AS"]}
 
 
 def test_every_stage_has_the_base_that_is_looked_at() -> None:
-    """Official images of Python are built with --enable-optimizations; a variant of one stays one."""
+    """Official images of Python are built with --enable-optimizations, and so are their variants."""
     assert re.findall(r"^ARG BASE=(\S+)", DOCKERFILE, re.MULTILINE) == ["python:3.12-slim-bookworm"]
     assert bases(DOCKERFILE) == {"${BASE}"}
 
@@ -159,7 +159,7 @@ DOCKERFILES = sorted((ROOT / "infra/container").rglob("Dockerfile"))
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.parent.name)
 def test_every_stage_is_on_one_build_argument(path: Path) -> None:
-    """So a release can name it by digest, and compose by a variable."""
+    """A release can therefore name it by digest, and compose by a variable."""
     text = path.read_text()
     (base,) = re.findall(r"^ARG BASE=(\S+)", text, re.MULTILINE)
     assert bases(text) == {"${BASE}"}
@@ -176,19 +176,19 @@ def test_images_of_others_are_variables() -> None:
 
 
 def test_the_release_resolves_digests_itself() -> None:
-    """The repository holds no digest: one that was never fetched would be made up."""
+    """The repository contains no digest, because it would name an image that was never fetched."""
     assert "{{.Manifest.Digest}}" in RELEASE
     for text in (RELEASE, COMPOSE, *(path.read_text() for path in DOCKERFILES)):
         assert re.findall(r"sha256:[0-9a-f]", text) == []
 
 
 # --- layers of Lambda ------------------------------------------------------------------------------------------------
-# The Lambda layers: what the command line alone needs is not in them.
+# Checks that the Lambda layers contain no package that only the command line needs.
 COMMAND_LINE = {"rich", "typer"}
 
 
 def packages(lines: list[str]) -> set[str]:
-    """Names of packages, without versions and comments."""
+    """Returns the names of packages, without versions and comments."""
     found = (re.match(r"[A-Za-z0-9_.-]+", line) for line in lines)
     return {match[0].lower() for match in found if match}
 
@@ -211,7 +211,7 @@ def test_layers_do_without_the_command_line(layer: str) -> None:
 
 @pytest.mark.parametrize(("size", "code"), [(44_900_000, 0), (45_000_001, 1)])
 def test_both_layers_are_compiled_and_the_core_has_a_limit(tmp_path: Path, size: int, code: int) -> None:
-    """/opt is read-only on Lambda: a module without bytecode is compiled at each cold start."""
+    """/opt is read-only on Lambda, so a module without bytecode is compiled at each cold start."""
     modules = [
         tmp_path / "CoreLayer/python/penstock/module.py",
         tmp_path / "WebLayer/python/fastapi/module.py",
@@ -227,13 +227,13 @@ def test_both_layers_are_compiled_and_the_core_has_a_limit(tmp_path: Path, size:
 
 
 # --- lock files ------------------------------------------------------------------------------------------------------
-# The lock files: complete hashes, no addresses, and versions that fit each other.
+# Checks that the lock files have complete hashes, no addresses, and compatible versions.
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 LAYERS = sorted((ROOT / "layers").glob("*/requirements.txt"))
 
 
 def pins(path: Path) -> dict[str, str]:
-    """Package -> version of a lock file. A package may stand twice, for different platforms."""
+    """Returns package -> version of a lock file. A package may be listed twice, for different platforms."""
     found = re.findall(r"^([a-z0-9._-]+)(?:\[[a-z,]+\])?==(\S+)", path.read_text(), re.MULTILINE)
     assert found, path
     return dict(found)
@@ -309,7 +309,7 @@ def test_the_layers_have_the_versions_of_the_service(path: Path) -> None:
 
 
 def test_make_lambda_has_what_it_imports() -> None:
-    """The tests have more: `make lambda` alone in a new clone would fail."""
+    """The tests have more packages. Without this check, `make lambda` alone could fail in a new clone."""
     lock = pins(ROOT / "requirements/service.lock")
     imported = {
         name.partition(".")[0]
@@ -328,7 +328,7 @@ def test_make_lambda_has_what_it_imports() -> None:
 
 
 def names_of(node: ast.AST) -> list[str]:
-    """The modules that a statement imports, except those of the same package."""
+    """Returns the modules that a statement imports, except those of the same package."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

@@ -1,4 +1,6 @@
-"""`make generate` writes what repeats the table of actions, and `make check` sees what differs from it."""
+"""Checks that `make generate` writes the files that repeat the table of actions, and that `make check` finds
+differences.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ RUN = Action(
     use_account,
     "PATCH /schedules/{Name}",
 )
-# In the middle of the table, where a number by position would change those of the actions that follow.
+# The new action is in the middle of the table, where a number by position would change those of the later actions.
 MORE = (*ACTIONS[:3], PAUSE, *ACTIONS[3:], RUN)
 
 FUNCTION = "functions/sqs/pause_queue.py"
@@ -47,7 +49,7 @@ FUNCTION = "functions/sqs/pause_queue.py"
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the generated files."""
+    """Returns a copy of the generated files."""
     for name in generate_texts(ROOT, ACTIONS):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
@@ -59,7 +61,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def added(name: str, files: dict[str, str]) -> dict[str, Any]:
-    """The resources that a template has more than the one in the repository, which has none that it lacks."""
+    """Returns the resources that a template has in addition to the repository's one. It lacks none of them."""
     before = expand_for_each(read((ROOT / name).read_text())["Resources"])
     after = expand_for_each(read(files[name])["Resources"])
     assert after.items() >= before.items()
@@ -67,7 +69,7 @@ def added(name: str, files: dict[str, str]) -> dict[str, Any]:
 
 
 def numbers(folder: Path) -> dict[str, int]:
-    """The priority of each function's rule."""
+    """Returns the priority of each function's rule."""
     return {rule.function: rule.priority for rule in read_balancer(folder / ALB)[0]}
 
 
@@ -189,7 +191,7 @@ def test_a_removed_action_leaves_the_other_priorities_alone() -> None:
 
 @pytest.mark.parametrize("wrong", [2, 77, 0])
 def test_a_priority_that_is_taken_or_of_another_service_is_replaced(wrong: int) -> None:
-    """Two branches may have added an action each."""
+    """Two branches may each have added an action."""
     present = [row("A", 1), row("B", 2), row("C", wrong)]
     assert assign_priorities("sqs", ["A", "B", "C"], present) == {"A": 1, "B": 2, "C": 3}
 

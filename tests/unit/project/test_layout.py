@@ -1,4 +1,4 @@
-"""How the code and the tests are laid out: imports, folders, groups of tests, annotations."""
+"""Checks the layout of the code and the tests: imports, folders, groups of tests, annotations."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 # --- imports ---------------------------------------------------------------------------------------------------------
-# Packages and modules import each other in one direction only; imports for type checkers count too.
+# Packages and modules import each other in one direction only. Imports for type checkers count too.
 
 
 def imported(path: Path, package: str) -> Iterator[str]:
-    """Absolute names of what a module imports, at any depth of its code."""
+    """Yields the absolute names that a module imports, at any depth of its code."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -32,7 +32,7 @@ def imported(path: Path, package: str) -> Iterator[str]:
 
 
 def graph_of(folder: Path) -> dict[str, set[str]]:
-    """By first name below the package, such as `sqs` or `gateway`: the others that it imports."""
+    """Returns for each first name below the package, such as `sqs` or `gateway`, the others that it imports."""
     graph: dict[str, set[str]] = {}
     for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(folder.parent).with_suffix("").parts
@@ -49,7 +49,7 @@ def graph_of(folder: Path) -> dict[str, set[str]]:
 
 
 def module_graph(folder: Path) -> dict[str, set[str]]:
-    """By name of module: the modules of the folder that it imports."""
+    """Returns for each module the modules of the folder that it imports."""
     paths = {
         ".".join(path.relative_to(folder.parent).with_suffix("").parts): path for path in folder.rglob("*.py")
     }
@@ -58,7 +58,7 @@ def module_graph(folder: Path) -> dict[str, set[str]]:
     for name, path in paths.items():
         found = set()
         for target in imported(path, name.rpartition(".")[0]):
-            # `from .a import b`: b is a module, or a name in one.
+            # In `from .a import b`, b is a module or a name in a module.
             found |= {target} & modules or {target.rpartition(".")[0]} & modules
         graph[name.removesuffix(".__init__")] = found - {name.removesuffix(".__init__")}
     return graph
@@ -81,7 +81,7 @@ def test_no_package_imports_one_that_imports_it(folder: str) -> None:
 
 
 def test_the_interface_of_delivery_imports_no_carrier() -> None:
-    """A new carrier is a folder beside the others; `workers/deliver.py` alone names it."""
+    """A new carrier is a folder beside the others. Only `workers/deliver.py` names it."""
     folder = ROOT / "layers/core/penstock/delivery"
     carriers = {path.name for path in folder.iterdir() if (path / "__init__.py").exists()}
     assert carriers == {"http", "mail", "functions"}
@@ -91,7 +91,7 @@ def test_the_interface_of_delivery_imports_no_carrier() -> None:
 
 
 def imported_by(folder: Path, root: Path) -> set[tuple[str, str]]:
-    """Each file of a folder with each name that it imports. `root`: of the layer."""
+    """Yields each file of a folder with each name that it imports. `root` is the root of the layer."""
     files = list(folder.rglob("*.py"))
     assert files
     return {
@@ -126,20 +126,20 @@ def test_a_circle_is_found() -> None:
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------
-# The folders of tests/, as tests/README.md describes them; and how many files a folder of the code has.
+# Checks the folders of tests/, which tests/README.md describes, and the number of files in a folder of the code.
 TESTS = ROOT / "tests"
 KINDS = {"unit", "integration", "conformance", "system", "support"}
 LARGEST_FOLDER = 20
-# Folders of the code that hold one file per operation may hold more: folder and reason.
+# Folders of the code with one file for each operation may have more files. Each has a reason.
 LARGER = {
     "functions/sqs": "a function of Lambda per action, generated",
     "functions/sns": "likewise",
     "sql/functions/api": "what applications may call, a function a file",
 }
 
-# Whoever imports one of these starts a server or uses one that runs.
+# A module that imports one of these starts a server or uses a running one.
 SERVERS = ("tests.support.database", "tests.support.programs", "pyspark.sql")
-# Unit tests that start a Python interpreter or a script, since what that imports or says is their subject.
+# Unit tests that start a Python interpreter or a script, because they test its imports or its output.
 WITH_INTERPRETER = {
     "access/test_secret_encryption.py",
     "project/test_deployment_files.py",
@@ -149,7 +149,7 @@ WITH_INTERPRETER = {
 
 
 def imports_of(path: Path) -> set[str]:
-    """The modules that a file imports, and `module.name` for what it imports from one."""
+    """Returns the modules that a file imports, and `module.name` for each name that it imports from one."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -208,16 +208,16 @@ def test_unit_tests_need_no_server_and_no_process() -> None:
 
 
 # --- groups of tests -------------------------------------------------------------------------------------------------
-# Tests that share what is dear to make (a JVM, a service) are in a group, and one process runs them.
+# Tests that share an expensive resource (a JVM, a service) are in a group, and one process runs them.
 #
-# Tests that `make test` leaves out have another target, so that each test is run.
+# Another target runs the tests that `make test` excludes, so that each test is run.
 FOLDERS = ("unit", "integration", "conformance", "system")
 SPARK = ROOT / "tests/integration/jobs"
 
 
 @pytest.mark.xdist_group("together")
 def test_groups_are_kept_together(request: pytest.FixtureRequest) -> None:
-    """The plugin says nothing when it cannot: versions of pytest and pytest-xdist have to fit (pyproject.toml)."""
+    """pytest-xdist does not report a failure, so the versions of pytest and pytest-xdist must fit (pyproject.toml)."""
     among_others = "PYTEST_XDIST_WORKER" in os.environ
     assert request.node.nodeid.endswith("@together") is among_others
 
@@ -233,7 +233,7 @@ def test_a_fixture_of_the_module_makes_a_group(request: pytest.FixtureRequest, s
 
 
 def left_out() -> set[str]:
-    """The marks whose tests `make test` does not run."""
+    """Returns the marks whose tests `make test` does not run."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     options = settings["addopts"]
     return set(re.findall(r"not (\w+)", options[options.index("-m") + 1]))
@@ -271,13 +271,13 @@ def test_a_test_that_starts_spark_is_marked(path: Path) -> None:
 
 
 # --- annotations -----------------------------------------------------------------------------------------------------
-# `Any` says nothing to the type checker: the number of lines in layers/ that use it may only become smaller.
+# `Any` disables the type checker, so the number of lines in layers/ that use it may only decrease.
 LAYERS = ROOT / "layers"
 MOST_LINES = 148
 
 
 def lines_with_any(code: str) -> set[int]:
-    """The lines that use the name; its imports are none of them, annotations in quotes are."""
+    """Returns the lines that use the name, with annotations in quotes and without its imports."""
     return set(_uses(ast.parse(code)))
 
 
@@ -291,7 +291,7 @@ def _uses(tree: ast.AST) -> Iterator[int]:
 
 
 def _is_annotation(text: str) -> bool:
-    """Whether a string is an expression with the name, as in casts and forward references."""
+    """Returns whether a string is an expression with the name, as in casts and forward references."""
     try:
         return any(_uses(ast.parse(text, mode="eval")))
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""What pages of docs/ list is what the code has."""
+"""Checks that the lists in pages of docs/ equal the code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DOCS = ROOT / "docs"
 
 # --- docs/errors.md --------------------------------------------------------------------------------------------------
 def rows(page: str, section: str) -> list[list[str]]:
-    """The cells of a section's table, without its head."""
+    """Returns the cells of a section's table, without its head."""
     text = (ROOT / page).read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     lines = [line for line in text.splitlines() if line.startswith("| `")]
     return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
@@ -49,7 +49,7 @@ def test_the_page_of_errors_lists_every_error(section: str, table: dict[str, typ
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Texts of a module with their lines, without docstrings."""
+    """Yields the texts of a module with their lines, without docstrings."""
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
@@ -57,7 +57,7 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def test_no_message_sends_to_a_page_of_the_checkout() -> None:
-    """`pip install` brings the program without docs/: a message says itself what to do."""
+    """`pip install` installs the program without docs/, so a message must state the solution itself."""
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / "layers").rglob("*.py"))
@@ -68,10 +68,10 @@ def test_no_message_sends_to_a_page_of_the_checkout() -> None:
 
 
 # --- docs/metrics.md -------------------------------------------------------------------------------------------------
-# It says of /metrics what the code does, and the code has every metric of the specification.
+# The page describes /metrics as the code implements it, and the code has every metric of the specification.
 METRICS_PAGE = (DOCS / "metrics.md").read_text()
 
-# The specification's table: name, type, labels, and of a histogram the least and the greatest bucket.
+# The specification's table has the name, type and labels, and for a histogram the smallest and the largest bucket.
 SPECIFIED = [
     ("penstock_http_requests_total", "counter", ("method", "path", "status"), ()),
     ("penstock_http_request_duration_seconds", "histogram", ("method", "path"), (0.005, 2.5)),
@@ -115,7 +115,7 @@ def test_names_of_metrics_are_unique() -> None:
 
 
 # --- docs/schedules.md -----------------------------------------------------------------------------------------------
-# It lists actions and errors of EventBridge Scheduler, and routes and members of the REST API.
+# The page lists actions and errors of EventBridge Scheduler, and routes and members of the REST API.
 SCHEDULES_PAGE = (DOCS / "schedules.md").read_text()
 REST, _, AWS = SCHEDULES_PAGE.partition("\n## REST API\n")[2].partition("\n## EventBridge Scheduler\n")
 
@@ -221,7 +221,7 @@ def test_the_actions_of_topics_are_those_of_the_table() -> None:
 
 
 # --- docs/compatibility.md -------------------------------------------------------------------------------------------
-# The versions that it gives clients are those of the files that `make clients` installs from.
+# The page names the client versions of the files that `make clients` installs from.
 COMPATIBILITY_PAGE = DOCS / "compatibility.md"
 CLIENTS = ROOT / "tests/support/clients"
 COMPATIBILITY_ROWS = dict(
@@ -303,7 +303,7 @@ def test_the_version_of_a_row(client: str) -> None:
 
 
 # --- docs/decisions/ -------------------------------------------------------------------------------------------------
-# Decisions are short: whoever wants to know why reads a page. Measurements are in docs/performance/log.
+# A decision is at most one page long. docs/performance/log has the measurements.
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 LOGS = sorted((DOCS / "performance" / "log").glob("*.md"))
 MOST_LINES, LONGEST_LINE = 60, 120

@@ -1,4 +1,4 @@
-"""botocore's model of EventBridge Scheduler is the reference for our message types, their limits, routes and errors."""
+"""Compares message types, limits, routes and errors with botocore's model of EventBridge Scheduler."""
 
 from functools import cache
 from typing import Any, cast
@@ -14,7 +14,7 @@ from penstock.scheduler.errors import SchedulerError, UnknownOperationException
 from penstock.scheduler.types import Target
 
 SCALARS = {"string": str, "integer": int, "timestamp": float}
-# Parameters of targets that are not served: Penstock does not read them.
+# Penstock does not read the parameters of targets that it does not support.
 NOT_SERVED = {
     "EcsParameters", "EventBridgeParameters", "EventBridgePutEventsV2Parameters", "EventBridgePutRawEventsParameters",
     "KinesisParameters", "SageMakerPipelineParameters",
@@ -59,7 +59,7 @@ def same(ours: Shape, theirs: Any, *, judges_limits: bool) -> None:
 
 
 def place(member: Member, theirs: Any) -> None:
-    """In the path, in the query string under the same name, or in the body."""
+    """Returns the place of a member: in the path, in the query string under the same name, or in the body."""
     location = theirs.serialization.get("location")
     if location is None:
         assert member.location is None
@@ -95,7 +95,7 @@ def test_requests(action: AnyAction) -> None:
 
 @pytest.mark.parametrize("action", ROWS)
 def test_results(action: AnyAction) -> None:
-    """A result without members is empty: the API reference has an empty body."""
+    """A result without members is empty, because the API reference has an empty body."""
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (not theirs.members)
     if action.result is not None:

@@ -1,7 +1,7 @@
-"""Filter policies: what they may be, and what they are compiled to.
+"""Tests which filter policies are valid, and their compiled form.
 
-Sources: "Filter policy constraints" and the pages on matching (SNS Developer Guide); texts of refusals: see
-filter_policy.py.
+Sources: "Filter policy constraints" and the pages on matching (SNS Developer Guide). filter_policy.py names the
+sources of the texts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def compiled(policy: Any, scope: str = "MessageBody") -> Any:
 
 
 def reason(policy: Any, scope: str = "MessageBody") -> str:
-    """Why a policy, or a text, is refused."""
+    """Returns the reason why a policy, or a text, is refused."""
     with pytest.raises(InvalidParameter, match=r"^Invalid parameter: FilterPolicy: ") as caught:
         compile_policy(policy if isinstance(policy, str) else json.dumps(policy), scope)
     return caught.value.message.removeprefix("Invalid parameter: FilterPolicy: ")
@@ -84,7 +84,7 @@ def test_bad_policies(policy: Any, expected: str) -> None:
 
 @pytest.mark.parametrize("depth", [10, 300, 900])
 def test_deep_policies(depth: int) -> None:
-    """The product of the depth alone is over the limit, or the depth is more than any reader takes."""
+    """The product of the depth alone exceeds the limit, or the depth exceeds that of every reader."""
     policy = '{"a":' * depth + '["x"]' + "}" * depth
     if depth == 10:
         assert compile_policy(policy, "MessageBody")
@@ -113,10 +113,10 @@ def test_attributes_are_not_nested() -> None:
         ({"a": list(range(151))}, False),
         ({"a": list(range(10)), "b": list(range(15))}, True),
         ({"a": list(range(10)), "b": list(range(16))}, False),
-        # AWS's example: 4 values on level 3, 3 on level 2: 4 x 3 x 3 x 2 = 72
+        # AWS's example has 4 values on level 3 and 3 on level 2: 4 x 3 x 3 x 2 = 72.
         ({"a": {"b": {"c": list("wxyz")}}, "d": {"e": list("xyz")}}, True),
         ({"a": {"b": {"c": list("wxyz")}}, "d": {"e": list("tuvwxyz")}}, False),
-        # "AND/OR logic": 1 x (2 + 1 x (2 + 3)) = 7; (2 + 2) x (1 x 2) x (1 x 2 + 1 x 2) = 32; the sum of a $or counts.
+        # "AND/OR logic": 1 x (2 + 1 x (2 + 3)) = 7; (2 + 2) x (1 x 2) x (1 x 2 + 1 x 2) = 32. The sum of a $or counts.
         (OR_POLICY, True),
         (NESTED_OR_POLICY, True),
         ({"$or": [{"a": list(range(75))}, {"b": list(range(75))}]}, True),
@@ -124,7 +124,7 @@ def test_attributes_are_not_nested() -> None:
     ],
 )
 def test_at_most_150_combinations(policy: Any, allowed: bool) -> None:
-    """The numbers of values multiplied, each times the depth of its list."""
+    """The number of combinations is the product of the numbers of values, each times the depth of its list."""
     if allowed:
         assert compiled(policy)
     else:
@@ -134,7 +134,8 @@ def test_at_most_150_combinations(policy: Any, allowed: bool) -> None:
 @pytest.mark.parametrize(
     ("values", "allowed"),
     [
-        # "Wildcard pattern usage guidelines": points of the patterns, times how many a key has, 100 in all.
+        # "Wildcard pattern usage guidelines": the points of the patterns, times the patterns of a key, are at most
+        # 100.
         ([{"wildcard": f"{n}*"} for n in range(10)], True),
         ([{"wildcard": f"{n}*"} for n in range(11)], False),
         ([{"wildcard": f"{n}*x*"} for n in range(5)], True),
@@ -185,7 +186,7 @@ def attribute(kind: str, text: str) -> MessageAttributeValue:
 
 
 def test_facts_of_attributes() -> None:
-    """Quotes and backslashes stand as JSON writes them; empty values are left out."""
+    """Quotes and backslashes are escaped as in JSON. The facts omit empty values."""
     facts = attribute_facts(
         {
             "text": attribute("String", '1"\\'),
@@ -240,6 +241,6 @@ def test_the_document_is_there_for_arrays_of_objects_alone() -> None:
 
 
 def test_long_paths_cost_no_memory() -> None:
-    """Names of 1 KB, 500 levels deep: 128 MB of paths in a body of half a megabyte."""
+    """The body of half a megabyte has names of 1 KB on 500 levels, which make 128 MB of paths."""
     name = "x" * 1_000
     assert find_body_facts(f'{{"{name}":' * 500 + "1" + "}" * 500) is None

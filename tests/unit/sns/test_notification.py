@@ -1,6 +1,8 @@
-"""Messages of SNS as text. Sources: SNS Developer Guide, "HTTP/HTTPS notification JSON format", "… subscription
-confirmation JSON format", "… unsubscribe confirmation JSON format", "Verifying the signatures of Amazon SNS messages";
-the timestamp always has three digits after the point."""
+"""Tests messages of SNS as text. The timestamp always has three digits after the point.
+
+Sources: SNS Developer Guide, "HTTP/HTTPS notification JSON format", "… subscription confirmation JSON format", "…
+unsubscribe confirmation JSON format", "Verifying the signatures of Amazon SNS messages".
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ CERTIFICATE = f"{BASE}/SimpleNotificationService-f3ecfb7224c7233fe7bb5f59f96de52
 
 
 class Notary:
-    """Keeps what it is asked to sign."""
+    """Records the texts that it should sign."""
 
     def __init__(self) -> None:
         self.signed: list[tuple[str, str]] = []
@@ -118,7 +120,7 @@ def test_head_arn_and_tail_make_json_of_any_text(
 
 
 def test_a_notification_of_a_fifo_topic_has_a_number_and_no_signature() -> None:
-    """Members and order as recorded from AWS."""
+    """Members and order were recorded from AWS."""
     parts = notification.build_fifo_notification(BASE, TOPIC, MESSAGE_ID, "m", "s", AT, {})
     message = joined(parts, "10000000000000003000")
     assert list(message) == [

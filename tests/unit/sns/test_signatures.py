@@ -1,5 +1,7 @@
-"""The key, the certificate and the signature of SNS messages. Source: SNS Developer Guide, "Verifying the signatures of
-Amazon SNS messages" (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html); RFC 7468 for PEM.
+"""Tests the key, the certificate and the signature of SNS messages.
+
+Sources: SNS Developer Guide, "Verifying the signatures of Amazon SNS messages"
+(https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html); RFC 7468 for PEM.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 def message_of(kind: str, key: NewSigningKey, version: str) -> dict[str, str]:
-    """A message of each kind, as a receiver has it."""
+    """Returns a message of each kind, as a receiver gets it."""
     head = SigningContext(Signer(key.key_id, key.private_key), version, "http://q", "http://q/c.pem")
     if kind == "Notification":
         parts = notification.build_notification(head, TOPIC, MESSAGE_ID, "grüße\n\t", "Über", AT, {})
@@ -63,7 +65,7 @@ def test_a_certificate_is_self_signed_and_good_for_years(key: NewSigningKey) -> 
 
 
 def test_a_certificate_names_sns(key: NewSigningKey) -> None:
-    """What the message manager of AWS's SDK for Java 2 compares, in either place, in most regions."""
+    """The message manager of AWS's SDK for Java 2 compares this name, in either place, in most regions."""
     certificate = x509.load_pem_x509_certificate(key.certificate.encode())
     (common_name,) = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -76,7 +78,7 @@ def test_a_name_is_32_hex_digits(key: NewSigningKey) -> None:
 
 @pytest.mark.parametrize("kind", SIGNED)
 def test_every_changed_bit_is_noticed(kind: str, key: NewSigningKey, version: str) -> None:
-    """Of every member that is signed, as the bytes that are hashed, and of the signature."""
+    """The test changes each bit of the signature and of every signed member, in the bytes that are hashed."""
     message = message_of(kind, key, version)
     verify(message, key.certificate)
     public = public_key(key.certificate)

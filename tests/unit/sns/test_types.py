@@ -1,6 +1,6 @@
-"""botocore's model of SNS is the reference for our message types and errors.
+"""Compares message types and errors with botocore's model of SNS.
 
-The errors of SNS: every row of the behaviour page, and what botocore's model says of each.
+Also compares every error in the table of docs/errors.md with botocore's model.
 """
 
 import json
@@ -25,7 +25,7 @@ from penstock.sns.delivery_policy import (
 )
 from penstock.sns.errors import SNS_ERRORS, InvalidParameter, SnsError
 
-# A blob stays base64 text inside; the only timestamp is in a list that is always empty.
+# A blob stays base64 text inside. The only timestamp is in a list that is always empty.
 SCALARS = {"string": str, "blob": str, "boolean": bool, "integer": int, "timestamp": str}
 ROWS = [pytest.param(action, id=action.name) for action in ACTIONS if action.service == "sns"]
 
@@ -36,7 +36,7 @@ def model() -> Any:
 
 
 def members(ours: Structure, theirs: Any) -> None:
-    """The same names, and the same shapes below them."""
+    """Asserts that both have the same names and the same shapes below them."""
     assert {member.name for member in ours.members} == set(theirs.members)
     for member in ours.members:
         same(member.shape, theirs.members[member.name])
@@ -88,7 +88,7 @@ def test_results(action: AnyAction) -> None:
 
 
 def test_errors() -> None:
-    """Code, status and required members of each one that the model knows; the other one is of the Common Errors."""
+    """The model knows code, status and required members of each error but one, which is in the Common Errors."""
     known = {
         shape.name: shape.metadata["error"] for shape in model().error_shapes if "error" in shape.metadata
     }
@@ -100,7 +100,8 @@ def test_errors() -> None:
     }
     for kind in ours.values():
         assert set(kind.more_members) == required.get(kind.json_type, set())
-        if kind in (errors_sns.ValidationError, errors_sns.Verification):  # it names no code of the latter
+        # The model names no code of Verification.
+        if kind in (errors_sns.ValidationError, errors_sns.Verification):
             continue
         assert (kind.query_code, kind.status) == (
             known[kind.json_type]["code"], known[kind.json_type]["httpStatusCode"],
@@ -122,7 +123,7 @@ TABLE = [
     ("Throttled", 429),
     ("InternalError", 500),
 ]
-# The model has ValidationException as its code; the API reference, Common Errors, ValidationError.
+# The model's code is ValidationException; "Common Errors" of the API reference has ValidationError.
 OTHERWISE = {"ValidationException": "ValidationError"}
 
 
@@ -165,7 +166,7 @@ def test_a_value_in_a_map() -> None:
 
 
 # --- delivery policy -------------------------------------------------------------------------------------------------
-# Delivery policies. Source: "Creating HTTP/S delivery policies" (SNS Developer Guide).
+# Tests delivery policies. Source: "Creating HTTP/S delivery policies" (SNS Developer Guide).
 
 
 def policy(**retry: Any) -> str:
@@ -188,7 +189,7 @@ def delays(**retry: Any) -> list[float]:
     ],
 )  # fmt: skip
 def test_bad_policies(text: str) -> None:
-    """0-100 retries, delays of 1-3,600 s, an hour in all, phases within the retries."""
+    """A policy has 0-100 retries, delays of 1-3,600 s, an hour in all, and phases within the retries."""
     with pytest.raises(InvalidParameter, match="DeliveryPolicy"):
         check_delivery_policy(text)
 
@@ -205,7 +206,7 @@ def test_the_default_is_three_retries_20_seconds_apart() -> None:
 
 
 def test_phases_follow_each_other() -> None:
-    """No delay, the least delay, back-off, the greatest delay."""
+    """The phases are: no delay, the minimum delay, back-off, the maximum delay."""
     found = delays(
         minDelayTarget=1, maxDelayTarget=60, numRetries=10, numNoDelayRetries=3, numMinDelayRetries=2,
         numMaxDelayRetries=2,

@@ -1,4 +1,6 @@
-"""A receive of messages that are each too long for the answer, without a database: our choice (docs/errors.md)."""
+"""Tests a receive of messages that are each too long for the answer, without a database: our choice
+(docs/errors.md).
+"""
 
 from __future__ import annotations
 
@@ -68,14 +70,14 @@ def test_a_wait_goes_on_until_others_come() -> None:
         effect = waiting.send([TOO_LARGE])
         assert effect == Pause(1)
         effect = waiting.send(True)
-    waiting.send([HEADER, FOUND])  # the report
+    waiting.send([HEADER, FOUND])  # reports the long message
     with pytest.raises(StopIteration) as end:
         waiting.send(None)
     assert end.value.value == [FOUND]
 
 
 def test_it_is_refused_at_the_end_of_the_queues_own_wait() -> None:
-    """Or when the process ends: the pause then says so."""
+    """The process may also end first; the pause then returns that."""
     waiting = operation(None)
     next(waiting)
     assert isinstance(waiting.send([TOO_LARGE]), Pause)
@@ -90,9 +92,9 @@ FUNCTION = ReceiveLimit(5_998_000, "function-json", 7, "a function")
     ("limit", "most", "assume_short", "statement", "last"),
     [
         (None, 10, True, RECEIVE_MESSAGES, None),
-        (CONTAINER, 1, False, RECEIVE_MESSAGES, None),  # it hands out any single message
+        (CONTAINER, 1, False, RECEIVE_MESSAGES, None),  # it returns any single message
         (CONTAINER, 2, False, RECEIVE_ANSWER, "json"),
-        (CONTAINER, 10, True, RECEIVE_MESSAGES, 208_000),  # and 2,000 bytes around each, all twice as long
+        (CONTAINER, 10, True, RECEIVE_MESSAGES, 208_000),  # with 2,000 bytes around each, twice as long
         (CONTAINER, 1000, True, RECEIVE_ANSWER, "json"),
         (FUNCTION, 1, True, RECEIVE_MESSAGES, 854_857),
         (FUNCTION, 10, True, RECEIVE_MESSAGES, 83_685),
@@ -106,13 +108,13 @@ def test_only_what_may_be_too_long_is_measured(
     statement: Statement[ReceivedRow],
     last: object,
 ) -> None:
-    """`last`: argument. No more bytes of a message than fit `most` times with the greatest growth by escapes."""
+    """`last` is the last argument: the bytes of messages that fit `most` times with the greatest growth by escapes."""
     effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ARN), most, None, limit=limit)
     called, arguments = receive_call(effect, 250, most, assume_short=assume_short)
     assert called is statement
     assert len(arguments) == len(statement.types)
     assert arguments[-1] == last
-    # This does not hold where others share the transaction, or the attempt is kept.
+    # The limit does not apply if others share the transaction, or if the attempt is stored.
     if statement is RECEIVE_MESSAGES and last:
         assert receive_call(effect, 250, most, own_transaction=False, assume_short=True)[0] is RECEIVE_ANSWER
         assert (
@@ -124,7 +126,7 @@ def test_only_what_may_be_too_long_is_measured(
 def test_a_wait_for_messages_that_are_too_long_goes_on(
     monkeypatch: pytest.MonkeyPatch, wait_seconds: float | None, left: float
 ) -> None:
-    """It does not begin anew."""
+    """The wait does not restart."""
     times = [100.0]
     monkeypatch.setattr(receive, "monotonic", lambda: times[-1])
     effect = Receive(
@@ -158,7 +160,7 @@ def test_a_queue_in_which_a_function_found_a_long_message_is_measured_from_then_
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------
-# What operations report: what happened, once, and nothing else.
+# Tests the events that operations report: each event once, and no other.
 
 
 QUEUE = ResolvedQueue(ARN)

@@ -1,6 +1,6 @@
-"""botocore's model is the reference for our message types: every member, its name, its type, whether it is required.
+"""Compares message types with botocore's model: every member, its name, its type, and whether it is required.
 
-MD5 of message attributes against a second implementation, and values that AWS published.
+Compares the MD5 of message attributes with a second implementation, and with values that AWS published.
 """
 
 import base64
@@ -55,7 +55,7 @@ SCALARS = {
     "boolean": bool,
 }
 
-# Where we are laxer than the model on purpose: (structure, member) -> why.
+# The deliberate exceptions from the model: (structure, member) -> reason.
 LAXER = {
     (
         "MessageAttributeValue",
@@ -157,7 +157,7 @@ def binary(value: bytes, data_type: str = "Binary") -> MessageAttributeValue:
 
 
 def documented(attributes: dict[str, tuple[str, str | bytes]]) -> str:
-    """The steps of the Developer Guide, written down one by one."""
+    """Computes the digest by the steps of the Developer Guide."""
     buffer = bytearray()
     for name, (data_type, value) in sorted(attributes.items()):
         for part in (name.encode("utf-8"), data_type.encode("utf-8")):
@@ -182,7 +182,7 @@ def test_the_documented_algorithm(attributes: dict[str, tuple[str, str | bytes]]
 
 
 def test_a_digest_that_aws_published() -> None:
-    # SendMessage in the SQS API reference, the example of the AWS JSON protocol.
+    # The values are those of SendMessage in the SQS API reference, the example of the AWS JSON protocol.
     attributes = {
         "my_attribute_name_1": text("my_attribute_value_1"),
         "my_attribute_name_2": text("my_attribute_value_2"),

@@ -1,4 +1,4 @@
-"""Characters, sizes, ids and ranges of message requests, with limits and texts of the SQS documentation."""
+"""Tests characters, sizes, ids and ranges of message requests, with limits and texts of the SQS documentation."""
 
 import base64
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ from penstock.sqs.types import MessageAttributeValue
 
 
 def allowed(character: str) -> bool:
-    """The production of the SendMessage reference: #x9 | #xA | #xD | #x20-#xD7FF | #xE000-#xFFFD | #x10000-#x10FFFF."""
+    """Returns whether the SendMessage reference allows it: #x9 | #xA | #xD | #x20-#xD7FF | #xE000-#xFFFD |
+    #x10000-#x10FFFF.
+    """
     code = ord(character)
     return (
         code in (9, 10, 13)
@@ -236,7 +238,7 @@ def test_ten_attributes_and_no_more() -> None:
 
 
 def test_texts_about_attributes_as_aws_answered_them() -> None:
-    # Recorded answers: elasticmq issue 373, aws-sdk-java issue 1692, k6-jslib-aws pull request 65.
+    # The texts are recorded answers: elasticmq issue 373, aws-sdk-java issue 1692, k6-jslib-aws pull request 65.
     expected = [
         (text(""), "Message (user) attribute 'piyo' must contain a non-empty value of type 'String'."),
         (text("v", ""), "The message attribute 'piyo' must contain non-empty message attribute type."),
@@ -268,7 +270,7 @@ def test_the_only_system_attribute_is_the_trace_header() -> None:
 
 
 # --- ids, names, ranges ----------------------------------------------------------------------------------------------
-PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"  # as the SendMessage reference lists it
+PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"  # the SendMessage reference lists these
 
 
 @pytest.mark.parametrize("value", ["a", "A0" + PUNCTUATION, "x" * 128])
@@ -329,7 +331,7 @@ def test_ranges(parameter: str, low: int, high: int) -> None:
 
 
 def test_texts_about_ranges_as_aws_answered_them() -> None:
-    # Recorded answers: amazon-sqs-dlq-replay-backoff issue 8, aws-sdk-java issue 197.
+    # The texts are recorded answers: amazon-sqs-dlq-replay-backoff issue 8, aws-sdk-java issue 197.
     with pytest.raises(errors.InvalidParameterValue) as delay:
         validation.check_range("DelaySeconds", 54524)
     assert delay.value.message == (

@@ -1,8 +1,8 @@
-"""What the actors of `make chaos` tell their ledgers of calls without an answer.
+"""Tests what the actors of `make chaos` record about calls without an answer.
 
-Every order of steps of the storage's model: two consumers, up to four messages, one crash or failover.
+Also tests every order of steps of the storage's model: two consumers, up to four messages, one crash or failover.
 
-Budgets are the numbers of sends, receives, time-outs, changed visibilities and failures.
+Budgets limit the numbers of sends, receives, time-outs, changed visibilities and failures.
 
 `make cases` writes a page that has all cases.
 """
@@ -33,7 +33,7 @@ class FakeConnection:
 
 
 def actor_whose_calls_end_with(error: Exception) -> Actor:
-    """Its queue `poison` has a message that was received once, of two times."""
+    """Returns an actor whose queue `poison` has a message that was received once, with a maximum of two."""
     ledger = Ledger(maximum=2)
     ledger.sending(["m"])
     ledger.sent(["m"], [1])
@@ -46,14 +46,14 @@ def actor_whose_calls_end_with(error: Exception) -> Actor:
 
 
 def violations(actor: Actor) -> dict[str, int]:
-    """After the message was found in the dead-letter queue."""
+    """Returns the violations after the message was found in the dead-letter queue."""
     ledger = actor.traffic.ledgers["poison"]
     ledger.moved(["m"])
     return ledger.findings().violations
 
 
 def test_a_send_without_an_answer_may_have_received_for_a_long_poll() -> None:
-    """Shown by tests/integration/web/long_poll/test_lost_handoff.py."""
+    """tests/integration/web/long_poll/test_lost_handoff.py shows this case."""
     actor = actor_whose_calls_end_with(NoAnswerError(503, "1"))
     with pytest.raises(NoAnswerError):
         produce_poison(actor)
@@ -98,14 +98,14 @@ def test_with_four_messages(fifo: bool, budget: tuple[int, int, int, int, int]) 
 def test_without_the_identity_in_handles_a_handle_of_before_deletes_another_message(
     fifo: bool, fence: bool
 ) -> None:
-    """The jump of ids alone does not prevent it: somebody sends before it is noticed."""
+    """The jump of ids alone does not prevent it, because a sender may come before the jump."""
     with pytest.raises(ViolationError, match="a handle of 1 deletes 2") as found:
         explore(Rules(fifo, identity=False, fence=fence, budget=(2, 2, 0, 0, 1)))
     assert "failover" in found.value.path
 
 
 def test_identity_alone_is_enough() -> None:
-    """Ids jump for those who keep plain ids: callers of REST and of SQL functions."""
+    """Ids jump for callers that keep plain ids, which are those of REST and of SQL functions."""
     assert explore(Rules(fifo=False, fence=False, budget=(2, 2, 0, 0, 1))) > 1_000
 
 

@@ -1,4 +1,4 @@
-"""The checker itself: it must see each kind of violation, and must not see one where there need not be any."""
+"""Tests the checker: it must report each kind of violation, and must not report one that is not certain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.ledger import Ledger
 
 
 class Clock:
-    """A clock that stands still until it is set."""
+    """A clock that stands still until a test sets it."""
 
     now = 0.0
 
@@ -24,7 +24,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def ledger(clock: Clock) -> Ledger:
-    """Two messages of a group and one without, sent."""
+    """Returns a ledger with two sent messages of a group and one without a group."""
     ledger = Ledger(clock=clock)
     ledger.sending(["a", "b"], "group")
     ledger.sending(["c"])
@@ -97,7 +97,7 @@ def test_overlapping(ledger: Ledger, clock: Clock, ended: float, found: dict[str
 
 
 def test_two_receives_side_by_side_may_have_come_in_either_order(ledger: Ledger, clock: Clock) -> None:
-    """The second to be recorded began first, and its time may have been over when the other one got the message."""
+    """The second recorded receive began first. Its timeout may have ended before the other receive got the message."""
     clock.now = 5.1
     ledger.delivered(["c"], 5, 10)
     clock.now = 6
@@ -221,7 +221,7 @@ def test_a_send_that_was_stored_twice(ledger: Ledger, clock: Clock) -> None:
 # --- a failover to a standby behind the primary, or a restore ---------------------------------------------------------
 @pytest.fixture
 def rewound(ledger: Ledger, clock: Clock) -> Ledger:
-    """`c` was sent and `a` deleted before the moment; `b` is deleted and `d` sent after it."""
+    """`c` was sent and `a` was deleted before the moment; `b` is deleted and `d` is sent after it."""
     finish(ledger, "a")
     clock.now = 10
     ledger.sending(["d"], "group")

@@ -1,4 +1,4 @@
-"""Each rule of docs/verdicts.md on minutes of known numbers; expected is what that page says of them."""
+"""Tests each rule of docs/verdicts.md on minutes with known numbers. The page defines the expected verdicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEADY = {"sent": 300, "received": 300, "deleted": 300, "visible": 0, "in_flight
 
 
 def minute(ago: int, **columns: Any) -> Minute:
-    """The minute that began so many minutes before noon. The last receive is in it when it has any."""
+    """Returns the minute that began `ago` minutes before noon. Its last receive is in it if it has any."""
     start = NOON - ago * MINUTE
     known = {**STEADY, **columns}
     if known["received"]:
@@ -29,12 +29,12 @@ def minute(ago: int, **columns: Any) -> Minute:
 
 
 def steady(first: int, last: int = 1, **columns: Any) -> list[Minute]:
-    """Minutes that are all alike."""
+    """Returns minutes with equal numbers."""
     return [minute(ago, **columns) for ago in range(first, last - 1, -1)]
 
 
 def growing(since: int, by: int, **columns: Any) -> list[Minute]:
-    """An hour without a backlog, then one that grows."""
+    """Returns an hour without a backlog, and then minutes with a growing one."""
     grown = [minute(ago, visible=by * (since + 1 - ago), **columns) for ago in range(since, 0, -1)]
     return steady(since + 60, since + 1) + grown
 
@@ -65,7 +65,7 @@ def test_nothing_for_five_minutes_is_idle() -> None:
 
 
 def test_a_queue_that_is_used_since_this_minute_is_not_idle() -> None:
-    """No minute is over yet."""
+    """No minute of the queue has ended yet."""
     assert kind([minute(0, in_flight=0, last_received_at=NOON + timedelta(seconds=5))]) is Kind.OK
 
 
@@ -76,7 +76,7 @@ def test_rates_of_a_slow_queue_are_those_of_a_quarter_of_an_hour() -> None:
 
 # --- stalled ---------------------------------------------------------------------------------------------------------
 def stopped(ago: int, **columns: Any) -> list[Minute]:
-    """Minutes whose last receive was `ago` minutes ago."""
+    """Returns minutes whose last receive was `ago` minutes ago."""
     last = NOON - ago * MINUTE
     rest = {"received": 0, "deleted": 0, "in_flight": 0, "last_received_at": last, **columns}
     return steady(60, ago + 1) + [minute(n, visible=300 * (ago + 1 - n), **rest) for n in range(ago, 0, -1)]
@@ -96,7 +96,7 @@ def test_ninety_seconds_are_a_stall_and_less_are_none() -> None:
 
 
 def test_a_wait_begins_when_messages_come() -> None:
-    """The last receive was an hour ago, and the queue was empty until just now."""
+    """The last receive was an hour ago, and the queue was empty until now."""
     idle = steady(120, 61)
     came = minute(
         1, sent=1, received=0, deleted=0, visible=1, in_flight=0, oldest_at=NOON - 10 * timedelta(seconds=1)
@@ -105,12 +105,12 @@ def test_a_wait_begins_when_messages_come() -> None:
 
 
 def test_all_in_flight_is_no_stall() -> None:
-    """Consumers ask and get nothing, since nothing can be received."""
+    """Consumers ask and get nothing, because no message is available."""
     assert kind(steady(10, sent=0, received=0, deleted=0, visible=0, in_flight=200)) is not Kind.STALLED
 
 
 def test_slow_handlers_are_no_stall() -> None:
-    """One message every two minutes: seven of these must be missing while messages are in flight."""
+    """Consumers take one message every two minutes. The rule waits for seven such gaps while messages are in flight."""
     slow = [
         minute(ago, sent=1, received=ago % 2, deleted=ago % 2, visible=40, in_flight=4)
         for ago in range(60, 5, -1)
@@ -122,14 +122,14 @@ def test_slow_handlers_are_no_stall() -> None:
 
 
 def test_a_fifo_queue_waits_longer_while_messages_are_in_flight() -> None:
-    """The group of a message in flight waits for it."""
+    """The group of a message in flight must wait for that message."""
     assert kind(stopped(5, in_flight=1), fifo=True) is not Kind.STALLED
     assert kind(stopped(5, in_flight=1)) is Kind.STALLED
     assert kind(stopped(11, in_flight=1), fifo=True) is Kind.STALLED
 
 
 def test_a_wait_that_was_seen_five_times_is_usual() -> None:
-    """A consumer that comes once an hour."""
+    """A consumer receives once an hour."""
 
     def day(hours: int) -> list[Minute]:
         waits: dict[str, Any] = {"sent": 5, "received": 0, "deleted": 0, "in_flight": 0}
@@ -148,7 +148,7 @@ def test_a_wait_that_was_seen_five_times_is_usual() -> None:
 def test_dead_letters_may_lie() -> None:
     lies = [minute(30, sent=5, received=0, deleted=0, visible=5, in_flight=0)]
     assert (kind(lies), kind(lies, dead_letters=True)) == (Kind.STALLED, Kind.IDLE)
-    assert kind(stopped(20), dead_letters=True) is Kind.STALLED  # somebody used to receive
+    assert kind(stopped(20), dead_letters=True) is Kind.STALLED  # a consumer has received before
 
 
 # --- what was not measured -------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def test_a_minute_without_a_row_is_one_without_change() -> None:
 
 
 def test_a_queue_in_which_nothing_has_changed_for_long_is_stalled() -> None:
-    """Minutes without change have no rows, and rows go after 25 hours: the last measurement is all that is known."""
+    """Minutes without change have no rows, and rows are deleted after 25 hours. Only the last measurement remains."""
     days_ago = NOON - timedelta(days=3)
     found = verdict([], now=Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=days_ago))
     assert (found.kind, found.since, found.since_or_before) == (Kind.STALLED, days_ago, True)
@@ -248,7 +248,7 @@ def test_one_restart_of_consumers_is_no_poison() -> None:
 
 def test_a_message_that_stays_while_others_pass() -> None:
     stuck = {"redelivered": 4, "visible": 1}
-    now_and_then = {"redelivered": 2, "visible": 1}  # of 300
+    now_and_then = {"redelivered": 2, "visible": 1}  # of 300 messages
     assert kind(steady(60, oldest_at=NOON - 90 * MINUTE, **stuck)) is Kind.POISONED
     assert kind(steady(60, oldest_at=NOON - MINUTE, **stuck)) is Kind.OK
     assert kind(steady(60, oldest_at=NOON - 90 * MINUTE, **now_and_then)) is Kind.OK
@@ -278,15 +278,17 @@ def test_falling_behind(minutes: list[Minute], facts: dict[str, Any], cause: Cau
 
 
 def test_consumers_needed() -> None:
-    """Five messages in hand, 300 done a minute: a second each. 500 a minute arrive, and 4,000 wait."""
+    """Five messages are in flight and 300 are done in a minute, so each takes a second. 500 arrive in a minute, and
+    4,000 wait.
+    """
     found = judge(growing(20, 200, sent=500), Facts(), NOW, target_lag_seconds=100)
     assert (found.consumers_now, found.consumers_needed) == (5, 49)  # 500 / 60 + 4,000 / 100 = 48.3
-    assert verdict(steady(60)).consumers_now is None  # some may have nothing to do
+    assert verdict(steady(60)).consumers_now is None  # some consumers may be idle
     assert verdict(steady(60, sent=0, received=0, deleted=0, in_flight=0)).consumers_needed is None
 
 
 def test_draining_until_it_is_empty() -> None:
-    """At 200 a minute 2,000 take ten minutes more."""
+    """At 200 a minute, 2,000 messages take ten more minutes."""
     peak = [minute(ago, visible=4000) for ago in range(60, 10, -1)]
     found = verdict(
         peak
@@ -303,7 +305,9 @@ def test_draining_until_it_is_empty() -> None:
 def test_consumers_that_are_back_are_seen_before_their_first_full_minute(
     now_visible: int, expected: Kind
 ) -> None:
-    """Ten minutes without them grew the backlog to 3,200; what it did since the last of these minutes counts."""
+    """In ten minutes without consumers the backlog grew to 3,200. The rule uses its change since the last of these
+    minutes.
+    """
     away = [
         minute(ago, received=0, deleted=0, visible=320 * (11 - ago), in_flight=0) for ago in range(10, 0, -1)
     ]
@@ -320,7 +324,7 @@ def test_a_batch_is_no_backlog_until_it_stands() -> None:
 
 
 # --- days ------------------------------------------------------------------------------------------------------------
-# Verdicts on whole made-up days, whose truth is known: see tests/support/verdicts.
+# Tests verdicts on generated whole days with known truth; see tests/support/verdicts.
 
 
 EVERY_MINUTES = 12
@@ -331,14 +335,14 @@ RIGHT_ANSWERS = 0.8
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_a_day_gets_the_verdicts_that_it_deserves(name: str) -> None:
-    """At the border of two verdicts any is right."""
+    """At the border of two verdicts, both are right."""
     found = score(JUDGED[name], simulate(JUDGED[name].plan), every=EVERY_MINUTES)
     assert found.right > 0
     assert found.wrong.total() <= 0.01 * found.right, found.wrong
 
 
 def test_a_backlog_is_gone_when_it_was_said_to_be() -> None:
-    """Four of five hourly answers are within a fifth of the truth, of queues empty within five hours."""
+    """Four of five hourly answers are within a fifth of the truth, for queues that empty within five hours."""
     days = [(SCENARIOS[name], simulate(SCENARIOS[name].plan)) for name in DRAINING]
     answers = [answer for scenario, day in days for answer in score(scenario, day, every=60).drains]
     close = sum(is_close(said, true) for _, said, true in answers)
@@ -347,7 +351,7 @@ def test_a_backlog_is_gone_when_it_was_said_to_be() -> None:
 
 
 def test_the_score_would_notice() -> None:
-    """A naive rule is wrong on a day on which a batch comes every hour."""
+    """A naive rule is wrong on a day on which a batch arrives every hour."""
     scenario = SCENARIOS["hourly batch"]
     found: Score = score(scenario, simulate(scenario.plan), every=2, by_naive=True)
     assert found.wrong.total() > 0.1 * found.right

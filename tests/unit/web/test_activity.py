@@ -1,6 +1,6 @@
-"""Which workers wake when something changes.
+"""Tests which workers wake when something changes.
 
-`penstock up` says so at each start when strangers may be let in.
+Also tests that `penstock up` warns at each start if everybody has access.
 """
 
 import pytest
@@ -35,7 +35,7 @@ def test_another_number_wakes_and_the_same_does_not() -> None:
     activity.wait(second.wake, 8)
     activity.compare(8)
     assert (first.woken, second.woken) == (1, 0)
-    activity.compare(7)  # after a crash the server counts anew
+    activity.compare(7)  # after a crash the server's counter restarts
     assert (first.woken, second.woken) == (1, 1)
 
 

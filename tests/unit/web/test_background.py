@@ -1,4 +1,4 @@
-"""How long workers sleep, in virtual time: the database is a list of answers, and each run takes no time."""
+"""Tests how long workers sleep, in virtual time. The database is a list of answers, and each run takes no time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HOUR = 3600.0
 
 @pytest.fixture(autouse=True)
 def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run happens at once, in the event loop, on a connection that does nothing."""
+    """Makes a run happen at once, in the event loop, on a connection that does nothing."""
 
     async def call(function: Callable[[], Any]) -> Any:
         return function()
@@ -49,7 +49,7 @@ def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Rest:
-    """The signals of a process where LISTEN works."""
+    """The signals of a process in which LISTEN works."""
 
     def __init__(self, receives_notifications: bool = True) -> None:
         self.long_polls = LongPollDispatcher(AsyncMock())
@@ -61,7 +61,7 @@ class Rest:
     async def times(
         self, worker: Worker, seconds: float, *events: tuple[float, Callable[[], None]]
     ) -> list[float]:
-        """When the worker runs within so many seconds. An event happens at its time."""
+        """Returns the times at which the worker runs within `seconds`. An event happens at its time."""
         loop, ran = asyncio.get_running_loop(), []
         run_once = worker._run_once
 
@@ -80,7 +80,7 @@ class Rest:
 
 
 def delivery(rest: Rest, *wait_ms: int | None) -> DeliveryWorker:
-    """Its runs find webhooks that are due in so many milliseconds; the last answer counts for all that follow."""
+    """Returns a worker whose runs find webhooks that are due in these milliseconds. The last answer repeats."""
     worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter)
     answers = list(wait_ms)
 
@@ -93,7 +93,7 @@ def delivery(rest: Rest, *wait_ms: int | None) -> DeliveryWorker:
 
 
 async def test_deliver_sleeps_once_it_is_registered() -> None:
-    """Registered for a minute by the second run, for two hours by the one near the end of that minute."""
+    """The second run registers for a minute; the run near the end of that minute registers for two hours."""
     rest = Rest()
     assert await rest.times(delivery(rest, None), 2 * HOUR) == [0, 1, 2, 47, 47 + HOUR]
 
@@ -156,7 +156,7 @@ async def test_when_listen_is_lost_workers_wake_and_run_as_often() -> None:
 async def test_a_check_says_that_all_is_done_unless_the_last_run_failed(
     error: Exception | None, times: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time of the last success, by which an alert tells that no worker cleans."""
+    """The check sets the time of the last success, from which an alert derives that no worker cleans."""
     rest = Rest()
     worker, loop = mover(rest), asyncio.get_running_loop()
     worker._run_once = Mock(return_value={"steps": 0}, side_effect=error)
@@ -168,7 +168,7 @@ async def test_a_check_says_that_all_is_done_unless_the_last_run_failed(
 
 
 def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
-    """Its rounds clean something ("rows"), find queues that hold messages ("full"), or do nothing ("none")."""
+    """Returns a worker whose rounds clean rows ("rows"), find queues with messages ("full"), or do nothing ("none")."""
     worker = MaintenanceWorker(SETTINGS, rest.long_polls, rest.activity, rest.meter)
     rounds = list(cleaned)
 
@@ -184,7 +184,9 @@ def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
 
 
 async def test_maintain_stops_when_nothing_is_left_to_clean() -> None:
-    """Also while queues hold messages. A send of this process, and a change that the check finds, go on with it."""
+    """The worker also stops while queues have messages. A send of this process, and a change that the check finds,
+    wake it.
+    """
     rest = Rest()
     assert await rest.times(
         maintenance(rest, "rows", "rows", "full"),
@@ -209,9 +211,10 @@ def measurement(
     minutes: Sequence[int] = (1,),
     rounds: Sequence[int] | None = None,
 ) -> MeasurementWorker:
-    """Its runs measure so many pages, and add to the minutes; 0 where the pause after another round is not over.
+    """Returns a worker whose runs measure these pages, and store minutes; 0 means that the pause after another round
+    lasts.
 
-    `rounds`: 0 where a run ends before the round does; by default each that measures a page ends one.
+    In `rounds`, 0 means that a run ends before its round. By default each run that measures a page ends a round.
     """
     measured, added = list(pages), list(minutes)
     ended = list(pages if rounds is None else rounds)
@@ -226,7 +229,7 @@ def measurement(
 
 
 async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process's round may have been before the change. Each change is followed by a round."""
+    """Another process's round may have been before the change, so a round follows each change."""
     rest = Rest()
     worker = measurement(rest, monkeypatch, 1, 0, 0, 1)
     assert await rest.times(
@@ -236,7 +239,7 @@ async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.Monkey
 
 
 async def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has its own pause. A change between the two parts counts."""
+    """Each part has a separate pause. A change between the two parts counts."""
     rest = Rest()
     worker = measurement(rest, monkeypatch, *[0, 1] * 5, minutes=[1, 0] * 5)
     assert await rest.times(
@@ -249,7 +252,7 @@ async def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: p
 async def test_measure_does_not_stop_within_a_round(
     changes_at: float, times: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many queues take several runs. A change during the round is measured in another one."""
+    """Many queues take several runs. A change during the round leads to another round."""
     rest = Rest()
     worker = measurement(rest, monkeypatch, 9, 9, 9, 9, rounds=[0, 0, 1])
     assert await rest.times(worker, HOUR, (changes_at, rest.activity.notice)) == times
@@ -279,7 +282,7 @@ async def test_a_scrape_does_not_wait_long_for_a_database_that_hangs(monkeypatch
 
 
 def failing(rest: Rest, error: Exception, runs: int) -> DeliveryWorker:
-    """The first `runs` of its runs fail, then all work."""
+    """Returns a worker whose first `runs` runs fail; the later ones succeed."""
     worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter)
     left = iter(range(runs))
 

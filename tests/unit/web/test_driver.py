@@ -1,4 +1,4 @@
-"""The fate of an operation's effects when its request ends early."""
+"""Tests the fate of an operation's effects when its request ends early."""
 
 import asyncio
 import threading
@@ -59,7 +59,7 @@ async def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
 
 
 async def test_a_long_computation_holds_up_nobody() -> None:
-    """It ends only when the event loop has done something meanwhile."""
+    """The computation ends only when the event loop has run something meanwhile."""
     goes_on = threading.Event()
 
     def operation(wait: bool) -> Steps:
@@ -94,7 +94,7 @@ async def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
     resources = make_resources(FakeDatabase(Queue(stored=0)))
     assert await run_operation(receiving(wait_seconds=5), resources) == [EMPTY_RECEIVE]
     assert asyncio.get_running_loop().time() == pytest.approx(5, rel=0.01)  # `timers`
-    assert await run_operation(receiving(wait_seconds=None), resources) == [HEADER]  # the queue's own: 0
+    assert await run_operation(receiving(wait_seconds=None), resources) == [HEADER]  # the queue's is 0
 
 
 @pytest.mark.virtual_time
@@ -121,9 +121,10 @@ async def test_a_woken_receiver_that_left_passes_the_turn_on() -> None:
 async def test_a_receiver_waits_without_a_call_while_others_wait(
     arn: str, later_seconds: float, looks: int
 ) -> None:
-    """The first call found nothing, and whatever comes afterwards wakes the first one that waits.
+    """The first call found nothing, and every later message wakes the first waiting request.
 
-    On FIFO queues only when that call was a moment ago: no process is told of groups that another process has unlocked.
+    On FIFO queues this holds only for a recent call, because no process learns of groups that another process
+    unlocked.
     """
     queue = Queue(stored=0)
     database = FakeDatabase(queue)
@@ -183,7 +184,7 @@ async def test_a_receiver_calls_again_when_a_message_came_during_its_call() -> N
 
 @pytest.mark.virtual_time
 async def test_a_burst_wakes_two_others_for_each_receive_that_found_messages() -> None:
-    """A notification does not say how many messages there are."""
+    """A notification does not contain the number of messages."""
     queue = Queue(stored=0)
     resources = make_resources(FakeDatabase(queue))
     loop = asyncio.get_running_loop()
@@ -198,7 +199,7 @@ async def test_a_burst_wakes_two_others_for_each_receive_that_found_messages() -
 
 @pytest.mark.virtual_time
 async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
-    """The request is cancelled after its answer is there and before it goes on."""
+    """The request is cancelled after it got its answer and before it continues."""
     queue = Queue(stored=100)
     loop = asyncio.get_running_loop()
 
@@ -219,7 +220,7 @@ async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() ->
 
 @pytest.mark.virtual_time
 async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
-    """Cancels the receive a few rounds of the event loop after its queue has got messages."""
+    """Cancels the receive some rounds of the event loop after its queue got messages."""
 
     async def cancelled_after(rounds: int) -> tuple[int, int]:
         queue = Queue(stored=0)
@@ -275,7 +276,7 @@ async def test_messages_handed_to_a_receiver_that_left_go_back() -> None:
 
 
 class LongMessageFound(psycopg.Error):
-    """What psycopg raises for the state with which `queue.receive_messages` refuses long messages."""
+    """The exception of psycopg for the state with which `queue.receive_messages` refuses long messages."""
 
     sqlstate = LONG_MESSAGE
 

@@ -1,13 +1,13 @@
-"""rate(), cron() and at() of EventBridge Scheduler.
+"""Tests rate(), cron() and at() of EventBridge Scheduler.
 
 Sources: "Schedule types" (EventBridge Scheduler User Guide), ScheduleExpression (its API reference), and the examples
-of "Cron expressions" (EventBridge User Guide), which has the same six fields.
+of "Cron expressions" (EventBridge User Guide), which have the same six fields.
 
-The texts for people. The first nine are given by the REST API ("Schedules").
+Also tests the descriptions for people. The first nine are from the REST API ("Schedules").
 
-docs/schedules.md says what the code does: its table of expressions.
+Also compares the table of expressions in docs/schedules.md with the code.
 
-What the package costs those that only import it.
+Also tests what an import of the package loads.
 """
 
 import locale
@@ -46,7 +46,7 @@ def next_times(expression: str, count: int) -> list[str]:
         ("cron(0/15 * * * ? *)", ["Mon 03 Jan 00:15", "Mon 03 Jan 00:30", "Mon 03 Jan 00:45", "Mon 03 Jan 01:00"]),
         ("cron(0/10 * ? * MON-FRI *)", ["Mon 03 Jan 00:10", "Mon 03 Jan 00:20"]),
         ("cron(0/5 8-17 ? * MON-FRI *)", ["Mon 03 Jan 08:00", "Mon 03 Jan 08:05"]),
-        # 20-2: a range that runs past midnight.
+        # In 20-2, the range spans midnight.
         ("cron(0/30 20-2 ? * MON-FRI *)", ["Mon 03 Jan 00:30", "Mon 03 Jan 01:00", "Mon 03 Jan 01:30",
                                            "Mon 03 Jan 02:00", "Mon 03 Jan 02:30", "Mon 03 Jan 20:00"]),
         ("cron(0 12 * * ? *)", ["Mon 03 Jan 12:00", "Tue 04 Jan 12:00"]),
@@ -63,7 +63,7 @@ def test_examples_of_the_documentation(expression: str, expected: list[str]) -> 
 
 
 def test_the_example_with_years_ends() -> None:
-    """ "at 10:15am UTC+0 on the last Friday of each month during the years 2019 to 2022"."""
+    """The source says "at 10:15am UTC+0 on the last Friday of each month during the years 2019 to 2022"."""
     found = list_occurrences(parse_aws("cron(15 10 ? * 6L 2019-2022)"), datetime(2019, 1, 1, tzinfo=UTC), 100)
     assert len(found) == 48
     assert found[-1] == datetime(2022, 12, 30, 10, 15, tzinfo=UTC)
@@ -96,7 +96,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("cron(0 9 1 * * *)", 13, "cron(0 9 1 * ? *)"),
         ("cron(0 9 1 * MON *)", 13, None),
         ("cron(0 9 ? * ? *)", 13, "cron(0 9 ? * * *)"),
-        # Six fields, and only `cron`.
+        # An expression has six fields, and only `cron` is allowed.
         ("cron(0 9 * * ?)", 14, "cron(0 9 * * ? *)"),
         ("cron(0 9 * * 1-5)", 16, "cron(0 9 ? * 1-5 *)"),
         ("cron(0 9 * *)", 12, None),
@@ -106,7 +106,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("0 9 * * ? *", 0, "cron(0 9 * * ? *)"),
         ("CRON(0 9 * * ? *)", 0, None),
         ("every 5 minutes", 0, None),
-        # Values.
+        # These values are invalid.
         ("cron(60 9 * * ? *)", 5, "cron(0 9 * * ? *)"),
         ("cron(0 9 ? * 0 *)", 13, "cron(0 9 ? * 1 *)"),
         ("cron(0 9 ? * 8 *)", 13, None),
@@ -115,10 +115,10 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("cron(0 9 * * ? 2200)", 15, None),
         ("cron(? 9 * * ? *)", 5, None),
         ("cron(0 9 32W * ? *)", 9, None),
-        # "3#1,6#3 is not valid because it is interpreted as two expressions".
+        # The guide says "3#1,6#3 is not valid because it is interpreted as two expressions".
         ("cron(0 9 ? * 3#1,6#3 *)", 13, None),
         ("cron(0 9 ? * 3#0 *)", 15, None),
-        # Rates.
+        # These are invalid rates.
         ("rate(0 minutes)", 5, None),
         ("rate(-5 minutes)", 5, None),
         ("rate(1.5 hours)", 5, None),
@@ -127,7 +127,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("rate(5)", 0, None),
         ("rate(5 minutes", 0, None),
         ("rate(999999999999 days)", 5, None),
-        # Moments.
+        # These are invalid moments.
         ("at(2022-11-20)", 13, "at(2022-11-20T00:00:00)"),
         ("at(2022-11-20T13:00)", 0, None),
         ("at(2022-11-20T13:00:00Z)", 0, None),
@@ -150,7 +150,7 @@ def test_a_moment_in_a_gap_is_refused() -> None:
 
 
 def test_the_length_of_an_expression() -> None:
-    """At most 256 characters (API reference)."""
+    """An expression has at most 256 characters (API reference)."""
     longest = f"cron({','.join(['0'] * 120)} 9 * * ? *)"
     assert len(longest) == 256 - 1
     assert parse_aws(longest).form == "aws_cron"
@@ -218,7 +218,7 @@ def test_the_table_of_expressions() -> None:
 
 
 def test_the_slow_libraries_are_imported_when_they_are_needed() -> None:
-    """croniter (60 ms) by the first evaluation, cron-descriptor (35 ms) by the first description."""
+    """The first evaluation imports croniter (60 ms), and the first description imports cron-descriptor (35 ms)."""
     program = (
         "import sys\n"
         "from penstock.scheduler.expressions.expression import parse\n"

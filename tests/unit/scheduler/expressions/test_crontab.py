@@ -1,6 +1,6 @@
-"""cron, every, when and fire_at: canonical forms, and the messages about invalid ones.
+"""Tests the canonical forms of cron, every, when and fire_at, and the messages about invalid ones.
 
-Forms, examples and near misses are those of the REST API ("Schedules").
+The REST API ("Schedules") defines the forms, the examples and the near misses.
 """
 
 from datetime import UTC, datetime
@@ -299,6 +299,6 @@ def test_the_length_of_an_expression() -> None:
     ],
 )
 def test_a_row_that_holds_no_expression(form: str, canonical: str, zone: str) -> None:
-    """One error for all, so that a worker can note it and go on."""
+    """All such rows raise the same error, so that a worker can record it and continue."""
     with pytest.raises(ScheduleInvalid):
         read_stored(form, canonical, canonical, zone).next_after(datetime(2026, 1, 1, tzinfo=UTC))

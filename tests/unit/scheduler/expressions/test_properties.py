@@ -1,8 +1,8 @@
-"""Properties of every expression, the definitions of reference_minutes.py as the reference.
+"""Tests properties of every expression against the definitions in reference_minutes.py.
 
-next_after against a walk over the minutes of 28 zones, ten years with all their changes of the clock.
+Compares next_after with a walk over the minutes of 28 zones, and covers ten years of clock changes.
 
-next_after where calendars and clocks have edges.
+Also tests next_after at the edges of calendars and clocks.
 """
 
 from datetime import UTC, date, datetime, time, timedelta
@@ -51,7 +51,7 @@ SECOND = timedelta(seconds=1)
 @given(crons, instants, st.sampled_from(ZONES))
 @settings(max_examples=150, deadline=None)
 def test_nothing_between_a_time_and_the_next_one(cron: str, after: datetime, name: str) -> None:
-    """The next time matches, is the first of its local time, and no minute in between does (within two days)."""
+    """The next time matches and is the first of its local time. No minute in between matches (within two days)."""
     zone, matches = ZoneInfo(name), matcher(cron)
     found = parse(cron=cron, timezone=name).next_after(after)
     minute = after.replace(second=0, microsecond=0) + timedelta(minutes=1)
@@ -72,7 +72,7 @@ def test_nothing_between_a_time_and_the_next_one(cron: str, after: datetime, nam
 def test_days_of_aws(
     minute: str, hour: str, day: tuple[str, str], month: str, year: str, after: datetime
 ) -> None:
-    """Against a walk over the days, three years at most."""
+    """Compares with a walk over the days of at most three years."""
     of_month, of_week = day
     expression = parse_aws(f"cron({minute} {hour} {of_month} {month} {of_week} {year})")
     times = sorted(time(h, m) for h in values(hour, 0, 23) for m in values(minute, 0, 59))
@@ -99,7 +99,7 @@ def test_days_of_aws(
 def test_times_rise_and_do_not_depend_on_where_one_starts(
     cron: str, after: datetime, name: str, count: int
 ) -> None:
-    """What a preview shows is what then fires, whenever the worker looks."""
+    """The schedule fires at the previewed times, whenever the worker runs."""
     expression = parse(cron=cron, timezone=name)
     found = list_occurrences(expression, after, count)
     assert found == sorted(set(found))
@@ -137,7 +137,9 @@ def outcome(form: str, text: str) -> Expression | ScheduleInvalid:
 @given(st.sampled_from(["cron", "every", "when", "fire_at", "aws"]), texts)
 @settings(max_examples=400, deadline=None)
 def test_any_text_is_read_or_refused_with_a_place(form: str, text: str) -> None:
-    """Nothing else is raised; a position lies in the text; a suggestion can be read."""
+    """The parser raises no other exception. The position lies within the text, and the suggestion is a valid
+    expression.
+    """
     found = outcome(form, text)
     if isinstance(found, Expression):
         assert found.description()
@@ -195,7 +197,7 @@ def utc(text: str) -> datetime:
 
 
 def check(expression: Expression, after: str, expected: list[str], anchor: str | None = None) -> None:
-    """The first instants after a time; one more is asked for when fewer than two are expected: there is no more."""
+    """Checks the first instants after a time. If fewer than two are expected, it asks for one more and expects none."""
     count = max(2, len(expected))
     found = list_occurrences(expression, utc(after), count, utc(anchor) if anchor else None)
     assert [f"{instant:%Y-%m-%d %H:%M:%S}" for instant in found] == expected
@@ -232,7 +234,7 @@ def test_an_anchor_counts_in_whole_seconds() -> None:
 
 
 def test_fractions_of_a_second_do_not_matter() -> None:
-    """Strictly after, and never a fraction."""
+    """The next time is strictly later and has no fraction."""
     expression = parse(cron="*/10 * * * * *")
     assert expression.next_after(datetime(2026, 1, 1, 0, 0, 9, 999_999, UTC)) == utc("2026-01-01 00:00:10")
     assert expression.next_after(datetime(2026, 1, 1, 0, 0, 10, 1, UTC)) == utc("2026-01-01 00:00:20")
@@ -247,7 +249,7 @@ def test_fractions_of_a_second_do_not_matter() -> None:
     ],
 )
 def test_one_time_schedules(expression: str, zone: str, instant: str) -> None:
-    """The first is the example of "One-time schedules" (EventBridge Scheduler User Guide)."""
+    """The first case is the example of "One-time schedules" (EventBridge Scheduler User Guide)."""
     parsed = parse_aws(expression, zone)
     assert parsed.is_one_shot
     assert parsed.next_after(utc("2020-01-01")) == utc(instant)

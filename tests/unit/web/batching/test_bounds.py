@@ -1,4 +1,4 @@
-"""How much one call carries: entries, messages, bytes. Rules: decision 14; docs/how_it_works.md."""
+"""Tests the size of a call: entries, messages, bytes. Rules: decision 14; docs/how_it_works.md."""
 
 import asyncio
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ async def test_a_flush_is_bounded() -> None:
 
 
 async def test_short_sends_do_not_wait_for_long_ones() -> None:
-    """Of any account: 64 senders of a MiB each would keep a short message waiting for 64 calls."""
+    """This holds for every account: 64 senders of a MiB each would delay a short message by 64 calls."""
     database = FakeDatabase(stored)
     batcher = Batcher(database.call, limit=10_000)
     database.hold()
@@ -72,7 +72,9 @@ async def test_a_flush_of_takes_is_bounded_by_messages() -> None:
 
 
 async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
-    """A MiB and what the last caller asked for, as far as the queue is known: some 400,000 bytes a message before."""
+    """The limit is one MiB plus the last caller's request if the queue's sizes are known, or else about 400,000 bytes
+    a message.
+    """
     database = FakeDatabase(Queue(stored=1000, body="x" * 262_144))
     batcher = Batcher(database.call, limit=10_000)
     await asyncio.gather(*(batcher.submit(take(2)) for _ in range(30)))
@@ -83,7 +85,9 @@ async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
 @pytest.mark.parametrize("arn", [ORDERS, ORDERS + ".fifo"])
 @pytest.mark.parametrize(("length", "messages"), [(400_000, 10), (524_288, 8), (1_048_576, 4)])
 async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, messages: int) -> None:
-    """As far as the queue is known. ReceiveMessage, MaxNumberOfMessages: "fewer messages might be returned"."""
+    """This applies to a queue with known sizes. ReceiveMessage, MaxNumberOfMessages: "fewer messages might be
+    returned".
+    """
 
     database = FakeDatabase(Queue(stored=1000, body="x" * length))
     batcher = Batcher(database.call, limit=10_000)
@@ -99,7 +103,9 @@ async def test_a_receive_of_many_gets_them_from_an_unknown_queue(length: int, th
 
 
 async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
-    """For half a second. Not one of a queue whose messages are short, or that is unused."""
+    """The receive waits half a second. A receive from a queue with short messages, or from an unused one, does not
+    wait.
+    """
     queues = {ORDERS: Queue(stored=10, body="x" * 100_000), SHORT: Queue(stored=10)}
 
     loop, write_backpressure, client = (
@@ -150,13 +156,13 @@ async def test_a_flush_of_sends_is_bounded_by_bytes() -> None:
 
 
 class LongMessageFound(psycopg.Error):
-    """What psycopg raises for the state with which `queue.receive_messages` refuses long messages."""
+    """The exception of psycopg for the state with which `queue.receive_messages` refuses long messages."""
 
     sqlstate = LONG_MESSAGE
 
 
 async def test_receives_that_found_a_long_message_are_made_again_and_the_next_are_merged_with_few() -> None:
-    """They are measured; of messages of a MiB there are not 250 in one of these."""
+    """The call measures the messages, so it does not take 250 messages of a MiB."""
     queue = Queue(stored=1000, body="short")
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -181,7 +187,7 @@ async def test_receives_that_found_a_long_message_are_made_again_and_the_next_ar
 
 
 # --- contention ------------------------------------------------------------------------------------------------------
-# What the batcher does with calls that met somebody else's lock, and with queues that would take every connection.
+# Tests the batcher with calls that meet another call's lock, and with queues that would take every connection.
 
 
 FIFO = "arn:aws:sqs:us-east-1:000000000000:orders.fifo"
@@ -193,7 +199,7 @@ def send(*groups: str) -> BatchCall[SendEntry, SentRow]:
 
 
 def delete(*leases: int) -> BatchCall[ReceiptHandle, DeletedRow]:
-    """Of one message of each lease, whose number is also its receive count."""
+    """Returns a delete of one message of each lease. The lease's number is also its receive count."""
     return BatchCall(DELETE_MESSAGES, [ReceiptHandle(1, 0, n, n, n, 1, bytes(16)) for n in leases])
 
 
@@ -229,7 +235,7 @@ async def test_there_are_not_endlessly_many_keys(monkeypatch: pytest.MonkeyPatch
 
 # --- the batcher -----------------------------------------------------------------------------------------------------
 class LockingDatabase:
-    """Calls that need one of the locked leases fail. Keeps the calls and their modes."""
+    """A database in which calls that need a locked lease fail. It records the calls and their modes."""
 
     def __init__(self, *locked: int) -> None:
         self.locked = set(locked)

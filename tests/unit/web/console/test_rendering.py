@@ -1,10 +1,10 @@
-"""An unknown value is a dash that screen readers read as words, and never 0; every value is escaped.
+"""The console shows an unknown value as a dash that screen readers read as words, never as 0, and escapes every value.
 
-The templates of the console can be read: their lines have a limit.
+Also tests that the lines of the templates have a limit, so that they are readable.
 
-Styles and scripts: how much they weigh, and that htmx is the one that its README names.
+Also tests the size of styles and scripts, and that htmx is the version that its README names.
 
-When a page waits for the queues to be measured.
+Also tests when a page waits for the measurement of the queues.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ AT_ONCE = 0.0
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """A page that waits without an end: a test hangs if its page never changes."""
+    """Makes a page wait without end, so that a test hangs if its page never changes."""
     monkeypatch.setattr(readings, "REFRESH_SECONDS", FOREVER)
     return monkeypatch
 
@@ -168,7 +168,7 @@ async def test_a_page_waits_for_the_measurements() -> None:
 
 
 async def test_after_one_that_waited_in_vain_no_page_waits(patient: pytest.MonkeyPatch) -> None:
-    """The read under way goes on, and does not begin a second time."""
+    """The running read continues, and does not begin a second time."""
     begun, end = 0, asyncio.Event()
 
     async def refresh() -> None:
@@ -205,7 +205,7 @@ async def test_pages_wait_again_after_a_while(patient: pytest.MonkeyPatch) -> No
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
-# The rights of the console's screens: docs/console.md has them, and no screen is made without.
+# The rights of the console's screens equal those in docs/console.md, and every screen has one.
 
 
 PAGE = Path(__file__).parents[4] / "docs" / "console.md"

@@ -1,4 +1,4 @@
-"""`penstock doctor`: what figures and settings mean, without a database."""
+"""Tests how `penstock doctor` judges figures and settings, without a database."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_value_of_postgresql_that_the_service_cannot_rely_on(name: str) -> Non
 def test_good_values_and_those_that_this_version_has_not() -> None:
     assert list(judge_settings(GOOD, "app")) == []
     assert list(judge_settings({}, "app")) == []
-    # The documented deadline of the calls of workers is 24 s: no call needs more.
+    # The documented deadline for calls of workers is 24 s, and no call needs more.
     assert list(judge_settings({**GOOD, "statement_timeout": "30000"}, "app")) == []
 
 
@@ -78,7 +78,7 @@ def test_connections(available: int, used: int, of_process: int, words: list[str
     ("ahead", "uncertain", "words"),
     [
         (0.1, 0.01, ""),
-        (3.0, 1.5, ""),  # a slow network: the skew is not known
+        (3.0, 1.5, ""),  # the network is slow, so the skew is unknown
         (3.0, 0.1, "3.0 s ahead of"),
         (-900.0, 0.1, "900.0 s behind"),
     ],

@@ -1,6 +1,6 @@
-"""What an application receives and sends.
+"""Tests the events that an application receives and sends.
 
-Source: ASGI specification, "HTTP & WebSocket ASGI Message Format"; RFC 9112.
+Sources: ASGI specification, "HTTP & WebSocket ASGI Message Format"; RFC 9112.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ START: Message = {"type": "http.response.start", "status": 200, "headers": []}
 
 
 async def response_of(application: Any, *parts: bytes) -> tuple[bytes, bytes, bool]:
-    """Head and body of the answer, and whether the connection was closed."""
+    """Returns head and body of the answer, and whether the connection was closed."""
     client = Client(application)
     head, _, body = (await client.say(*parts)).partition(b"\r\n\r\n")
     return head.lower(), body, client.transport.closed
 
 
 def sending(*messages: Message) -> Any:
-    """An application that sends these messages."""
+    """Returns an application that sends these messages."""
 
     async def application(scope: Message, receive: Receive, send: Send) -> None:
         for message in messages:
@@ -41,7 +41,7 @@ def part(body: bytes, more: bool = True) -> Message:
 
 # --- responses -------------------------------------------------------------------------------------------------------
 async def test_a_whole_body_gets_its_length_and_the_date() -> None:
-    """RFC 9112, 6.2; RFC 9110, 6.6.1."""
+    """Sources: RFC 9112, 6.2; RFC 9110, 6.6.1."""
     head, body, closed = await response_of(sending(START, part(b"hello", more=False)), GET)
     lines = head.split(b"\r\n")
     assert lines[0] == b"http/1.1 200 ok"
@@ -52,7 +52,7 @@ async def test_a_whole_body_gets_its_length_and_the_date() -> None:
 
 
 async def test_a_body_in_parts_is_chunked() -> None:
-    """RFC 9112, 7.1."""
+    """Source: RFC 9112, 7.1."""
     messages = [START, part(b"hello"), part(b""), part(b"x" * 16), part(b"", more=False)]
     head, body, closed = await response_of(sending(*messages), GET)
     assert b"transfer-encoding: chunked" in head
@@ -68,7 +68,9 @@ async def test_a_body_in_parts_with_a_length_is_not_chunked() -> None:
 
 
 async def test_a_body_in_parts_ends_with_the_connection_in_http_1_0() -> None:
-    """RFC 9112, 6.1: no Transfer-Encoding to a client of HTTP/1.0; 6.3: then the body ends with the connection."""
+    """RFC 9112, 6.1: the server sends no Transfer-Encoding to a client of HTTP/1.0. 6.3: the body ends with the
+    connection.
+    """
     head, body, closed = await response_of(
         sending(START, part(b"a"), part(b"b", more=False)), b"GET / HTTP/1.0\r\n\r\n"
     )
@@ -79,7 +81,7 @@ async def test_a_body_in_parts_ends_with_the_connection_in_http_1_0() -> None:
 
 @pytest.mark.parametrize("length", [[], [(b"content-length", b"5")]])
 async def test_head_gets_the_head_alone(length: list[tuple[bytes, bytes]]) -> None:
-    """RFC 9110, 9.3.2."""
+    """Source: RFC 9110, 9.3.2."""
     head, body, closed = await response_of(
         sending({**START, "headers": length}, part(b"hello", more=False)), GET.replace(b"GET", b"HEAD")
     )
@@ -90,7 +92,7 @@ async def test_head_gets_the_head_alone(length: list[tuple[bytes, bytes]]) -> No
 
 @pytest.mark.parametrize("status", [204, 304])
 async def test_some_statuses_have_no_body(status: int) -> None:
-    """RFC 9110, 15.3.5 and 15.4.5."""
+    """Sources: RFC 9110, 15.3.5 and 15.4.5."""
     head, body, _ = await response_of(sending({**START, "status": status}, part(b"", more=False)), GET)
     assert head.startswith(b"http/1.1 %d " % status)
     assert b"content-length" not in head
@@ -107,7 +109,7 @@ async def test_an_application_may_close_the_connection() -> None:
 
 
 async def test_a_long_body_is_written_whole() -> None:
-    """It is not copied."""
+    """The server does not copy the body."""
     client = Client(sending(START, part(b"x" * 100_000, more=False)))
     await client.say(GET)
     assert client.transport.writes[1:] == [b"x" * 100_000]
@@ -175,7 +177,7 @@ async def test_a_cancelled_application_is_503() -> None:
 
 # --- requests --------------------------------------------------------------------------------------------------------
 async def test_a_body_arrives_in_parts() -> None:
-    """ASGI: "Request - receive event"."""
+    """Source: ASGI, "Request - receive event"."""
     received = []
 
     async def application(scope: Message, receive: Receive, send: Send) -> None:
@@ -198,7 +200,7 @@ async def test_a_body_arrives_in_parts() -> None:
 
 
 async def test_the_rest_of_a_body_is_dropped_when_the_response_is_complete() -> None:
-    """The next request begins where the body ends."""
+    """The next request begins at the end of the body."""
     application = Recorder()
 
     async def impatient(scope: Message, receive: Receive, send: Send) -> None:
@@ -218,7 +220,7 @@ EXPECTING = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Leng
 
 
 async def test_a_client_that_expects_it_gets_100_when_the_application_wants_the_body() -> None:
-    """RFC 9110, 10.1.1."""
+    """Source: RFC 9110, 10.1.1."""
     client = Client(Recorder())
     assert await client.say(EXPECTING) == b"HTTP/1.1 100 Continue\r\n\r\n"
     await client.say(b"ab", GET)
@@ -242,7 +244,7 @@ async def test_a_client_of_http_1_0_gets_no_100() -> None:
 
 
 async def test_a_response_instead_of_100_closes_the_connection() -> None:
-    """RFC 9110, 10.1.1: it is not known whether the client still sends the body."""
+    """RFC 9110, 10.1.1: the server does not know whether the client still sends the body."""
     client = Client(sending({**START, "status": 413}, part(b"", more=False)))
     await client.say(EXPECTING, GET)
     assert client.statuses == [413]

@@ -1,6 +1,7 @@
-"""The order of responses, limits of time and number, back-pressure, and the end of a connection, in virtual time.
+"""Tests the order of responses, limits of time and number, back-pressure, and the end of a connection, in virtual
+time.
 
-Source: RFC 9112, 9; RFC 9110 where it is named; the limits are those of `limits.py`.
+Sources: RFC 9112, 9; RFC 9110 where a test names it. `limits.py` defines the limits.
 """
 
 import asyncio
@@ -19,7 +20,9 @@ POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
 
 
 class Gate:
-    """An application that answers when the test says so. `ends`: how requests ended whose client disconnected."""
+    """An application that answers when the test says so. `ends` has the results of requests whose client
+    disconnected.
+    """
 
     def __init__(self) -> None:
         self.opened = asyncio.Event()
@@ -42,7 +45,7 @@ async def wait_for_disconnect(receive: Receive) -> None:
 
 # --- order -----------------------------------------------------------------------------------------------------------
 async def test_pipelined_requests_are_begun_one_at_a_time_and_answered_in_their_order() -> None:
-    """RFC 9112, 9.3.2."""
+    """Source: RFC 9112, 9.3.2."""
     gate = Gate()
     client = Client(gate)
     paths = [f"/{n}" for n in range(20)]
@@ -88,7 +91,7 @@ async def test_a_connection_without_a_request_is_closed_after_75_seconds() -> No
 
 @pytest.mark.parametrize("before", [b"", GET])
 async def test_a_head_that_takes_longer_than_60_seconds_is_408(before: bytes) -> None:
-    """RFC 9110, 15.5.9. A byte now and then does not help."""
+    """Source: RFC 9110, 15.5.9. A byte now and then does not extend the time."""
     client = Client(Recorder())
     begun_at = asyncio.get_running_loop().time()
     await client.say(*[before] * bool(before), b"GET /")
@@ -106,7 +109,7 @@ async def test_a_head_that_takes_longer_than_60_seconds_is_408(before: bytes) ->
     "framing", [b"Content-Length: 100\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n64\r\n"]
 )
 async def test_a_body_of_which_nothing_comes_for_60_seconds_is_408(framing: bytes) -> None:
-    """RFC 9110, 15.5.9. The application, which has begun, learns that its client is gone."""
+    """Source: RFC 9110, 15.5.9. The application has begun, and gets a disconnect of its client."""
     ends = []
 
     async def application(scope: Message, receive: Receive, send: Send) -> None:
@@ -129,7 +132,7 @@ async def test_a_body_of_which_nothing_comes_for_60_seconds_is_408(framing: byte
 
 
 async def test_the_time_of_a_body_does_not_run_while_the_application_leaves_it() -> None:
-    """A client cannot send what the server does not read."""
+    """A client cannot send if the server does not read."""
     gate = Gate()
     client = Client(gate)
     await client.say(POST % 200_000 + b"a" * 100_000)
@@ -171,7 +174,7 @@ async def test_a_refusal_waits_for_the_request_that_is_under_way() -> None:
 
 # --- number ----------------------------------------------------------------------------------------------------------
 async def test_a_connection_too_many_is_503_and_makes_room() -> None:
-    """RFC 9110, 15.6.4."""
+    """Source: RFC 9110, 15.6.4."""
     client = Client(Recorder(), limits=HttpLimits(max_connections=2, max_share_of_an_address=1.0))
     others = [another(client), another(client)]
     assert [other.statuses for other in others] == [[], [503]]
@@ -197,7 +200,7 @@ async def test_one_address_cannot_take_all_connections() -> None:
 
 
 def another(client: Client, address: str = "127.0.0.1") -> Client:
-    """A further connection to the same server."""
+    """Opens a further connection to the same server."""
     other = Client(client.state.application)
     other.connection = type(client.connection)(client.state)
     other.transport = type(client.transport)(address)
@@ -206,7 +209,7 @@ def another(client: Client, address: str = "127.0.0.1") -> Client:
 
 
 def test_the_limit_of_connections_leaves_files_for_the_database() -> None:
-    """getrlimit(2): RLIMIT_NOFILE."""
+    """Source: getrlimit(2), RLIMIT_NOFILE."""
     assert 1 <= LIMITS.max_connections <= 65_536
 
 
@@ -299,7 +302,7 @@ async def test_a_client_may_disconnect_at_any_time(parts: list[bytes], begun: in
 
 
 async def test_an_application_that_waits_for_a_disconnect_learns_of_it() -> None:
-    """ASGI specification, "Disconnect - receive event"."""
+    """Source: ASGI specification, "Disconnect - receive event"."""
     ends = []
 
     async def application(scope: Message, receive: Receive, send: Send) -> None:

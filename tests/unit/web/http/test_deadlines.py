@@ -1,8 +1,8 @@
-"""How long a request may take, in virtual time. Source: docs/settings.md; docs/errors.md.
+"""Tests how long a request may take, in virtual time. Sources: docs/settings.md; docs/errors.md.
 
-The end of a connection whose client is still sending, in virtual time.
+Also tests the end of a connection whose client is still sending, in virtual time.
 
-Receives of long messages wait for slow readers, but not for long. Source: our choice (decision 14).
+Receives of long messages wait for slow readers for a limited time. Source: our choice (decision 14).
 """
 
 import asyncio
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Client:
-    """Sends nothing more, and leaves when the test says so."""
+    """A client that sends nothing more, and leaves when the test says so."""
 
     def __init__(self) -> None:
         self.left = asyncio.Event()
@@ -40,7 +40,7 @@ class Client:
 async def request_that_waits(
     deadlines: Deadlines, client: Client, wait_seconds: float, seconds: float
 ) -> AsgiTask:
-    """A request that waits (not counted) and then works (counted)."""
+    """Sends a request that first waits (which does not count) and then works (which counts)."""
     request = deadlines.start_request(client.receive)
     try:
         request.pause()
@@ -103,7 +103,7 @@ async def test_an_idle_process_has_no_timer() -> None:
 
 
 class Socket(Transport):
-    """`closed_at`: in seconds, when both sides were closed."""
+    """`closed_at` is the time in seconds at which both sides were closed."""
 
     closed_at: float | None = None
 
@@ -143,7 +143,7 @@ async def test_much_is_more_than_8_mib_of_all(sizes: tuple[int, ...], much: bool
 
 
 async def test_an_answer_counts_until_it_is_read_for_the_most_part() -> None:
-    """The transport keeps all of it as long."""
+    """The transport keeps the whole answer until then."""
     backpressure, client = WriteBackpressure(), SlowClient(HIGH_WATER_BYTES + 1)
     backpressure.add(client)
     client.unread = 70_000

@@ -1,4 +1,4 @@
-"""Which requests take the fast path, and how it answers them. HTTP: RFC 9112; limits: docs/how_it_works.md."""
+"""Tests which requests take the fast path, and their answers. HTTP: RFC 9112; limits: docs/how_it_works.md."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ LONG_WAY = b"the long way"
 
 
 class Application:
-    """Has the fast path; keeps the bodies of requests that take ASGI."""
+    """An application with the fast path. It records the bodies of requests that take ASGI."""
 
     def __init__(self, database: FakeDatabase) -> None:
         self.resources = make_resources(database)
@@ -63,12 +63,12 @@ class Connection(Client):
 
     @property
     def calls(self) -> list[Statement[Row]]:
-        """What the database was asked."""
+        """Returns the calls of the database."""
         return [statement for statement, _ in self.database.calls]
 
 
 def stored(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-    """Messages are stored; a receive finds one."""
+    """Answers that messages are stored, and that a receive finds one."""
     if statement is RECEIVE_MESSAGES:
         return [HEADER, message(1)]
     return [(1, 1, None, None, None, None)]
@@ -135,7 +135,7 @@ async def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> No
 
 
 async def test_a_long_answer_is_written_whole() -> None:
-    """Head and body apart, so that megabytes are not copied."""
+    """The server writes head and body separately, so that it does not copy megabytes."""
     body = "x" * 100_000
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -221,7 +221,7 @@ async def test_a_long_poll_ends_when_its_client_leaves() -> None:
     connection = Connection(reply=lambda *_: [HEADER])
     await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
     long_polls = connection.application.resources.long_polls
-    assert long_polls.can_skip_receive(ResolvedQueue(ORDERS))  # since somebody waits
+    assert long_polls.can_skip_receive(ResolvedQueue(ORDERS))  # because a request waits
     connection.connection.connection_lost(None)
     await settle()
     assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))

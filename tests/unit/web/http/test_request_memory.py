@@ -1,6 +1,6 @@
 """Long requests wait for memory, in virtual time.
 
-Source: our choice (decision 14); 503 with Retry-After: docs/errors.md.
+Sources: our choice (decision 14); docs/errors.md for 503 with Retry-After.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ MIB = 1_048_576
 
 
 class Wanted:
-    """A request for memory, by itself."""
+    """A separate request for memory."""
 
     def __init__(self, size: int, address: str = "192.0.2.1", slow: bool = False) -> None:
         self.size = size
@@ -74,7 +74,7 @@ async def test_a_request_that_fits_enters_at_once_and_others_in_order() -> None:
 
 
 async def test_addresses_take_turns() -> None:
-    """Whoever asks for much at once lets others in between."""
+    """An address that asks for much at once lets others in between."""
     budget, inside = MemoryBudget(WHOLE, 10), list[str]()
 
     async def acquire(request: Wanted) -> None:
@@ -149,7 +149,7 @@ async def test_a_waiting_request_that_leaves_neither_takes_nor_frees_memory(step
     ],
 )
 def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: int) -> None:
-    """A body of unknown length needs as much as a body may have: 6.25 MiB."""
+    """A body of unknown length needs the maximum size of a body: 6.25 MiB."""
     assert bytes_to_reserve(headers) == size
 
 
@@ -179,7 +179,7 @@ async def test_a_slow_sender_delays_no_complete_request() -> None:
 
 
 class Sender:
-    """A client that sends the first part of a body at once, and the rest as it is told."""
+    """A client that sends the first part of a body at once, and the rest when the test says so."""
 
     def __init__(self, first_bytes: int, bytes_a_second: int) -> None:
         self._next_bytes = first_bytes
@@ -194,7 +194,7 @@ class Sender:
         return {"type": "http.request", "body": b"x" * size, "more_body": self.sent < WHOLE_BODY}
 
     async def be_read(self, request: LongRequest) -> float:
-        """When the body had arrived."""
+        """Returns when the body has arrived."""
         while (await request.receive())["more_body"]:
             pass
         return asyncio.get_running_loop().time()
@@ -204,7 +204,7 @@ WHOLE_BODY = 640 * 1024
 
 
 async def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
-    """A byte a second, as many as there are connections: no other request waits for them."""
+    """Each connection sends a byte a second. No other request waits for them."""
     reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
     tasks = []
     for n in range(20):
@@ -240,7 +240,7 @@ async def test_a_body_that_comes_slowly_makes_way_when_others_wait(bytes_a_secon
 
 
 async def test_a_body_that_has_arrived_is_never_too_slow() -> None:
-    """Its connection is still watched, for the client's disconnect."""
+    """The server still watches its connection for the client's disconnect."""
     reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
     parts = [{"type": "http.request", "body": b"x" * WHOLE_BODY, "more_body": False}]
 
@@ -260,7 +260,7 @@ async def test_a_body_that_has_arrived_is_never_too_slow() -> None:
 
 # --- the application -------------------------------------------------------------------------------------------------
 class Client:
-    """Asks an application without sockets."""
+    """A client that calls an application without sockets."""
 
     def __init__(self, database: FakeDatabase) -> None:
         environment = Environment(
@@ -272,7 +272,7 @@ class Client:
     async def ask(
         self, path: str, body: bytes, address: str = "192.0.2.1", **headers: str
     ) -> tuple[int, dict[bytes, bytes], Any]:
-        """Status, headers and document of the answer."""
+        """Returns status, headers and document of the answer."""
         sent: list[MutableMapping[str, Any]] = []
         given = {"content-length": str(len(body)), "content-type": "application/x-amz-json-1.0"} | headers
         pairs = [(name.replace("_", "-").encode(), text.encode()) for name, text in given.items()]
@@ -305,7 +305,9 @@ class Client:
 
 
 async def test_without_room_long_requests_wait_and_then_are_503() -> None:
-    """10 s to be read, and 10 s to be worked on. Short ones pass; with room, the same are answered."""
+    """A request waits 10 s to be read and 10 s to be processed. Short requests pass; when there is room, long ones do
+    too.
+    """
     database = FakeDatabase(stored)
     database.hold()
     client = Client(database)
@@ -332,7 +334,7 @@ async def test_without_room_long_requests_wait_and_then_are_503() -> None:
 
 
 async def test_one_address_leaves_half_of_the_memory_to_others() -> None:
-    """Its requests wait for each other, not others' for its."""
+    """The requests of one address wait for each other, and other addresses do not wait for them."""
     database = FakeDatabase(stored)
     database.hold()
     client = Client(database)
@@ -367,7 +369,7 @@ async def test_a_slow_body_is_408_in_the_form_of_its_api(path: str) -> None:
 
 
 def empty(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-    """A database whose queues are empty, and that stores whatever is sent."""
+    """Returns a database whose queues are empty, and which stores every message."""
     return stored(statement, arguments) if statement is SEND_MESSAGES else [HEADER]
 
 
@@ -376,7 +378,7 @@ WAIT = {"QueueUrl": "http://h/000000000000/orders", "WaitTimeSeconds": 20}
 
 @pytest.mark.parametrize("padding", [70_000, 1_500_000])
 async def test_a_request_with_memory_for_its_length_does_not_wait_for_messages(padding: int) -> None:
-    """Five of these would have had all of it for 20 s."""
+    """Five such requests would otherwise have taken all memory for 20 s."""
     client = Client(FakeDatabase(empty))
     body = json.dumps(WAIT).encode().ljust(padding)
     asking = (client.ask("/", body, f"192.0.2.{n}", x_amz_target=RECEIVE) for n in range(5))

@@ -1,4 +1,4 @@
-"""Which bytes count as a request, and which are refused. Source: RFC 9112; RFC 9110 where it is named."""
+"""Tests which bytes are a request, and which are refused. Sources: RFC 9112; RFC 9110 where a test names it."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ NEXT = b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def answered(*parts: bytes, limits: HttpLimits | None = None) -> tuple[Recorder, Client]:
-    """The application and the client, after these reads from the socket."""
+    """Returns the application and the client after these reads from the socket."""
     application = Recorder()
     client = Client(application, limits=limits)
     await client.say(*parts)
@@ -83,14 +83,14 @@ async def test_a_request_that_is_not_http_is_400_and_ends_the_connection(data: b
 
 @pytest.mark.parametrize("version", [b"0.9", b"2.0"])
 async def test_another_version_is_505(version: bytes) -> None:
-    """RFC 9110, 15.6.6."""
+    """Source: RFC 9110, 15.6.6."""
     _, client = await answered(b"GET /a HTTP/%b\r\nHost: x\r\n\r\n" % version)
     assert client.statuses == [505]
     assert client.transport.closed
 
 
 async def test_a_broken_body_ends_its_request_which_is_not_begun_or_learns_of_it() -> None:
-    """The application must not take the first part for the whole."""
+    """The application must not process the first part as the whole body."""
     application, client = await answered(CHUNKED, b"3\r\nabc\r\n", b"zz\r\n")
     assert client.statuses == [400]
     assert (len(application.scopes), application.bodies) == (1, [])
@@ -118,14 +118,14 @@ async def test_earlier_requests_are_answered_before_a_refusal() -> None:
     ],
 )
 async def test_a_head_beyond_64_kib_or_1000_headers_is_431(parts: Sequence[bytes]) -> None:
-    """RFC 6585, 5. As much may come of trailers and extensions, which the server does not read."""
+    """Source: RFC 6585, 5. The limit also applies to trailers and extensions, which the server does not read."""
     _, client = await answered(*parts, b"a" * 66_000)
     assert client.statuses == [431]
     assert client.transport.closed
 
 
 async def test_a_head_of_64_kib_and_1000_headers_passes_after_any_body() -> None:
-    """Only the head counts, however the reads are cut."""
+    """Only the head counts, whatever the sizes of the reads are."""
     long_body = POST + b"Content-Length: 200000\r\n\r\n" + b"b" * 200_000
     headers = GET + b"".join(b"A%d: %b\r\n" % (n, b"a" * 50) for n in range(999)) + b"\r\n"
     application, client = await answered(long_body + headers[:100], headers[100:], headers, long_body)
@@ -136,7 +136,7 @@ async def test_a_head_of_64_kib_and_1000_headers_passes_after_any_body() -> None
 # --- read ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
 async def test_chunks_are_joined_and_trailers_are_no_headers(cut: bool) -> None:
-    """RFC 9110, 6.5.1: a trailer must not become a header: it might replace one that was checked."""
+    """RFC 9110, 6.5.1: a trailer must not become a header, because it might replace a header that was checked."""
     body = b"3;name=value\r\nabc\r\n2\r\nde\r\n0\r\nContent-Type: evil\r\nHost: evil\r\n\r\n"
     data = CHUNKED + body + NEXT
     application, client = await answered(*(bytes_of(data) if cut else [data]))
@@ -160,7 +160,9 @@ async def test_chunks_are_joined_and_trailers_are_no_headers(cut: bool) -> None:
 async def test_the_target_is_split_and_unescaped(
     target: bytes, path: str, raw_path: bytes, query: bytes
 ) -> None:
-    """RFC 9112, 3.2: all forms of a target; ASGI: `path` is unescaped as UTF-8, `raw_path` as it was sent."""
+    """RFC 9112, 3.2 defines all forms of a target. In ASGI, `path` is unescaped as UTF-8, and `raw_path` is as it was
+    sent.
+    """
     method = b"OPTIONS" if target == b"*" else b"GET"
     application, client = await answered(method + b" " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
     (scope,) = application.scopes
@@ -171,7 +173,7 @@ async def test_the_target_is_split_and_unescaped(
 @pytest.mark.parametrize("host", [b"other", b"other:8080", b"[::1]:9324", b"[1.2.3]", b"[::::]:1"])
 @pytest.mark.parametrize("after", [b"", b"/", b"/a?b", b"?b"])
 async def test_the_host_of_a_whole_url_counts(host: bytes, after: bytes) -> None:
-    """RFC 9112, 3.2.2: whatever the header says, so that no client gets past the check of hosts."""
+    """RFC 9112, 3.2.2: the URL precedes the header, so that no client bypasses the check of hosts."""
     target = b"http://" + host + after
     application, client = await answered(b"GET " + target + b" HTTP/1.1\r\nA: 1\r\nHost: x\r\n\r\n")
     assert application.scopes[0]["headers"] == [(b"a", b"1"), (b"host", host)]
@@ -179,7 +181,7 @@ async def test_the_host_of_a_whole_url_counts(host: bytes, after: bytes) -> None
 
 
 async def test_the_scope_is_that_of_asgi() -> None:
-    """ASGI specification, "HTTP Connection Scope"."""
+    """Source: ASGI specification, "HTTP Connection Scope"."""
     application, _ = await answered(b"PATCH /v1/x?y HTTP/1.1\r\nHost: x\r\nX-Two: 1\r\nx-two: \t2 \r\n\r\n")
     assert application.scopes == [
         {
@@ -202,7 +204,7 @@ async def test_the_scope_is_that_of_asgi() -> None:
 
 @pytest.mark.parametrize("cut", [None, 40, -2], ids=["one read", "in the head", "in the body"])
 async def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(cut: int | None) -> None:
-    """RFC 9110, 7.8: "A server MAY ignore a received Upgrade header field". Its body is a body all the same."""
+    """RFC 9110, 7.8: "A server MAY ignore a received Upgrade header field". The server reads its body as usual."""
     upgrade = POST + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3\r\n\r\nabc"
     data = upgrade + NEXT
     application, client = await answered(*([data] if cut is None else [data[:cut], data[cut:]]))
@@ -222,7 +224,7 @@ async def test_many_of_them_in_one_read_are_answered_one_after_the_other() -> No
 
 @pytest.mark.parametrize("keep_alive", [b"", b"Connection: keep-alive\r\n"])
 async def test_http_1_0_gets_one_response_without_chunks(keep_alive: bytes) -> None:
-    """RFC 9112, 6.1 and 9.3. A server need not honour the option keep-alive."""
+    """Source: RFC 9112, 6.1 and 9.3. A server need not honour the option keep-alive."""
     application, client = await answered(b"GET /a HTTP/1.0\r\n" + keep_alive + b"\r\n" + NEXT, NEXT)
     assert client.statuses == [200]
     assert b"connection: close\r\n" in client.transport.written
@@ -240,7 +242,7 @@ async def test_nothing_is_read_after_a_request_that_closes_the_connection() -> N
 
 
 async def test_empty_lines_before_a_request_are_ignored() -> None:
-    """RFC 9112, 2.2."""
+    """Source: RFC 9112, 2.2."""
     _, client = await answered(b"\r\n\r\n" + NEXT + b"\r\n", NEXT)
     assert client.statuses == [200, 200]
 

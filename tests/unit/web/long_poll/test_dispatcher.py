@@ -1,4 +1,4 @@
-"""Long polls in one process, in virtual time. Rules: docs/how_it_works.md, "Long polls"."""
+"""Tests long polls in one process, in virtual time. Rules: docs/how_it_works.md, "Long polls"."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class Database:
-    """Knows which queues are ready, and the time of each call. `commits`: how many there were.
+    """A database that knows which queues are ready, and the time of each call. `commits` counts the commits.
 
-    `due_at`: when something becomes ready by time. `asked`: for how many queues each look was. `spared`: when one was
-    not necessary.
+    `due_at` is the time at which a message becomes ready. `asked` has the number of queues of each look. `spared`
+    counts the looks that were not necessary.
     """
 
     def __init__(self) -> None:
@@ -174,7 +174,7 @@ async def test_a_notification_wakes_one_and_registers_again_while_others_wait() 
     long_polls.handle_notification(ORDERS)
     await settle()
     assert answers[1].done()
-    assert len(database.watched) == 2  # no receiver waits: no process registers
+    assert len(database.watched) == 2  # no receiver waits, so no process registers
 
 
 async def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
@@ -182,12 +182,12 @@ async def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
     long_polls = LongPollDispatcher(database.call)
     answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
     await asyncio.sleep(0.5)
-    long_polls.wake(ORDERS, 1)  # sent in this process, which used up the registration
+    long_polls.wake(ORDERS, 1)  # this process sent it and used up the registration
     long_polls.handle_notification(ORDERS)
     await settle()
     assert [answer.done() for answer in answers] == [True, False, False]
     assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
-    long_polls.handle_notification(ORDERS)  # sent in another one
+    long_polls.handle_notification(ORDERS)  # another process sent it
     assert [answer.done() for answer in answers] == [True, True, False]
 
 
@@ -217,7 +217,9 @@ async def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
 
 
 async def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
-    """Five seconds first, a minute when nothing came; after a notification five seconds again."""
+    """A registration lasts five seconds first, a minute if nothing arrived, and five seconds again after a
+    notification.
+    """
     database = Database()
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
@@ -244,7 +246,7 @@ async def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_r
         long_polls.wait(ResolvedQueue(BILLS), 20, 1),
     )
     await asyncio.sleep(1.5)
-    database.ready = {BILLS}  # whose notification was lost
+    database.ready = {BILLS}  # the notification of this queue was lost
     database.commits += 1
     assert await bills == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(2.0)
@@ -262,7 +264,7 @@ async def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_
     await asyncio.sleep(8.29)
     assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0])
     assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
-    database.ready = {ORDERS}  # a delay is over: no session commits anything
+    database.ready = {ORDERS}  # a delay ends, and no session commits
     assert await answer == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(8.301)  # not at the check of the next second
     polling.cancel()
@@ -277,13 +279,13 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
     await asyncio.sleep(10.5)
     assert database.asked[-5:] == [0] * 5
     database.commits += 1
-    database.ready = {queues[7].arn}  # whose notification was lost
+    database.ready = {queues[7].arn}  # the notification of this queue was lost
     assert await answers[7] == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(11.0)
     assert database.asked[-2:] == [0, 101]
     database.ready = set()
     await asyncio.sleep(1.5)
-    bill = long_polls.wait(ResolvedQueue(BILLS), 20, 1)  # which the last look left out
+    bill = long_polls.wait(ResolvedQueue(BILLS), 20, 1)  # the last look omitted this queue
     database.due_at = 13.7
     await asyncio.sleep(1)
     database.ready = {BILLS}
@@ -294,7 +296,7 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
 
 @pytest.mark.parametrize(("notified", "looks"), [(True, 5), (False, 39)])
 async def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notified: bool, looks: int) -> None:
-    """As long as notifications arrive. Where something is committed all the time, 0.08 seconds a look."""
+    """This holds while notifications arrive. With constant commits, a look takes 0.08 seconds."""
     database = Database()
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)
@@ -425,7 +427,9 @@ async def test_queues_that_nobody_waits_for_are_forgotten() -> None:
 async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thousands(
     begins_at: float, away: bool
 ) -> None:
-    """It is registered for a minute, but no receiver waited there: messages visible by time are not known."""
+    """The queue is registered for a minute, but no receiver waited there, so messages that become visible are
+    unknown.
+    """
     database = Database()
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)
@@ -451,7 +455,7 @@ async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thous
 
 
 # --- timers ----------------------------------------------------------------------------------------------------------
-# Waits that end together, in virtual time.
+# Tests waits that end together, in virtual time.
 
 
 @pytest.mark.parametrize("seconds", [0.001, 0.3, 1.0, 7.7, 20.0])
@@ -484,6 +488,6 @@ async def test_a_moment_that_nobody_waits_for_any_more_is_forgotten() -> None:
     timers.remove(timer, second)
     assert timer.handle.cancelled()
     assert timers.add(20, second) is not timer
-    timers.remove(timer, second)  # once more, of the old one
+    timers.remove(timer, second)  # removes the old one again
     await asyncio.sleep(21)
     assert called == ["second"]

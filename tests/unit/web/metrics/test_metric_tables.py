@@ -1,4 +1,4 @@
-"""The tables of counts: bounded, never falling, readable by the other processes of a port."""
+"""The tables of counts are bounded, never decrease, and the other processes of a port can read them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_deleted_queues_make_room_and_the_sum_stays() -> None:
     send(counts, arn("c"))
     assert messages_sent(memory) == {"b": 1, "c": 1, OTHER: 2}
     (times,) = [block[1:] for key, block in memory.total().items() if key == ("sends", "c")]
-    assert times == [0.002, 0, 1, *[0] * 9]  # of a block that was used before: nothing is left of that
+    assert times == [0.002, 0, 1, *[0] * 9]  # the block was used before, and nothing of that is left
 
 
 def test_queues_of_others_have_their_arn_as_label() -> None:
@@ -75,7 +75,7 @@ Shared = Callable[[], tuple[CounterMemory, CounterMemory]]
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[Shared]:
-    """The memories of two processes of a port."""
+    """Returns the memories of two processes of a port."""
     with ExitStack() as stack:
 
         def make() -> tuple[CounterMemory, CounterMemory]:

@@ -1,4 +1,4 @@
-"""The first screen of the report, from states that are made by hand.
+"""Tests the first screen of the report with states that the tests build.
 
 Contrast: WCAG 2.2, success criteria 1.4.3 and 1.4.11.
 """
@@ -33,7 +33,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 
 
 def facts(**known: Any) -> VerdictFactsRow:
-    """Of a standard queue that has just been measured."""
+    """Returns the facts of a standard queue that has just been measured."""
     row = VerdictFactsRow(
         1, "arn", NOW, False, False, 0, None, 0, None, False, measured_at=NOW, visible=5, in_flight=0, delayed=0,
         oldest_at=NOW - 20 * MINUTE, paused=False, stopped_mapping=None, failing_since=None,
@@ -43,20 +43,20 @@ def facts(**known: Any) -> VerdictFactsRow:
 
 
 def queue(name: str, kind: Kind, minutes: Sequence[Minute] = (), **known: Any) -> QueueState:
-    """A queue of this verdict since ten minutes."""
+    """Returns a queue that has had this verdict for ten minutes."""
     of_facts = {name: known.pop(name) for name in list(known) if name in VerdictFactsRow._fields}
     verdict = Verdict(kind, **{"since": NOW - 10 * MINUTE, "backlog": 5, **known})
     return QueueState(name, verdict, facts(**of_facts), build_series(minutes, Facts(), NOW))
 
 
 def page(*queues: QueueState, **known: Any) -> str:
-    """The first screen with these queues in trouble."""
+    """Returns the first screen with these queues in trouble."""
     counts = Counter(one.verdict.kind for one in queues)
     return "".join(now_section(ReportState(NOW, NOW, counts, list(queues), **known)))
 
 
 def busy(*, minutes: int = 30, **counts: int) -> list[Minute]:
-    """As many minutes of the same counts, the last of which has just ended."""
+    """Returns `minutes` minutes with equal counts, the last of which has just ended."""
     end = NOW.replace(second=0)
     known: dict[str, Any] = {
         "sent": 60,
@@ -197,7 +197,7 @@ def test_healthy_queues_need_no_advice() -> None:
 
 
 def luminance(colour: str) -> float:
-    """The relative luminance of WCAG 2.2."""
+    """Returns the relative luminance of WCAG 2.2."""
     digits = colour.lstrip("#")
     digits = "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
     parts = [int(digits[n : n + 2], 16) / 255 for n in (0, 2, 4)]
@@ -208,7 +208,7 @@ def luminance(colour: str) -> float:
 
 
 def contrast(one: str, other: str) -> float:
-    """The contrast ratio of WCAG 2.2."""
+    """Returns the contrast ratio of WCAG 2.2."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
@@ -232,7 +232,7 @@ def test_contrast() -> None:
 
 
 # --- charts ----------------------------------------------------------------------------------------------------------
-# Pieces of the report's pictures.
+# Tests pieces of the report's pictures.
 
 
 START = datetime(2026, 3, 29, 10, 7, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the REST API, made without a database. What it must contain: OpenAPI Specification 3.1."""
+"""Tests the OpenAPI document of the REST API, without a database. Source: OpenAPI Specification 3.1."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ Operation = dict[str, Any]
 
 
 def document(access: object = None) -> dict[str, Any]:
-    """The document of a service; `access`: None as with QUEUE_ACCESS=off."""
+    """Returns the document of a service. `access` is None for QUEUE_ACCESS=off."""
     environment = cast("Environment", SimpleNamespace(access=access))
     return RestApplication(environment, cast("Any", None)).openapi()
 
@@ -38,7 +38,9 @@ def operations(path: dict[str, Any]) -> Iterator[tuple[str, Operation]]:
 
 @pytest.fixture(scope="module")
 def routes() -> dict[str, Operation]:
-    """The operations below /v1 of QUEUE_ACCESS=off; the certificate's has no errors of the REST API."""
+    """Returns the operations below /v1 with QUEUE_ACCESS=off. The certificate's operation has no errors of the REST
+    API.
+    """
     return {name: one for name, one in operations(document()["paths"]) if "certificates" not in one["tags"]}
 
 
@@ -48,7 +50,7 @@ def test_every_error_of_the_rest_api_is_in_the_document() -> None:
 
 
 def test_no_response_is_left_to_a_default(routes: dict[str, Operation]) -> None:
-    """`default` would document every status there is; 422 is FastAPI's, which the service answers with 400."""
+    """`default` would document every status. 422 is FastAPI's, and the service answers 400 instead."""
     assert {name for name, one in routes.items() if {"default", "422"} & one["responses"].keys()} == set()
 
 
@@ -75,7 +77,7 @@ def test_a_status_names_its_codes(
 
 
 def test_a_body_of_success_has_a_schema(routes: dict[str, Operation]) -> None:
-    """Also where msgspec writes it, which FastAPI does not see."""
+    """This includes bodies that msgspec writes, which FastAPI does not see."""
     bodies = {
         f"{name} {status}": form.get("schema")
         for name, one in routes.items()
@@ -104,7 +106,9 @@ def test_a_key_is_wanted_where_access_is_controlled(routes: dict[str, Operation]
 
 
 def test_bodies_say_what_excludes_what(routes: dict[str, Operation]) -> None:
-    """docs/schedules.md: exactly one of cron, every, when and fire_at; members of references are not lost."""
+    """docs/schedules.md: a body has exactly one of cron, every, when and fire_at. Members of references are not
+    lost.
+    """
     new = routes["POST /v1/schedules"]["requestBody"]["content"]["application/json"]["schema"]
     assert [choice["required"] for choice in new["oneOf"]] == [
         [form, "name"] for form in ("cron", "every", "when", "fire_at")
@@ -114,7 +118,7 @@ def test_bodies_say_what_excludes_what(routes: dict[str, Operation]) -> None:
 
 
 def test_a_binding_has_what_it_binds(routes: dict[str, Operation]) -> None:
-    """docs/topics.md, "Events": a queue has no endpoint, and a URL no queue; null members are left out."""
+    """docs/topics.md, "Events": a queue has no endpoint, and a URL no queue. Null members are left out."""
     binding = routes["POST /v1/events/{pattern}/subscriptions"]["responses"]["201"]["content"]
     required = binding["application/json"]["schema"]["required"]
     assert {"queue_name", "endpoint", "filter_policy"} & set(required) == set()
@@ -125,7 +129,7 @@ def test_an_error_of_an_unknown_kind_is_a_bad_request() -> None:
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
-# What each route of the REST API, and each tool of MCP, asks of the policies of the caller (docs/access.md).
+# Tests which rights each route of the REST API, and each tool of MCP, requires (docs/access.md).
 
 
 RIGHTS = """

@@ -1,4 +1,4 @@
-"""Batches of a mapping, in virtual time. Rules: docs/event_source_mappings.md, "What happens to messages"."""
+"""Tests batches of a mapping, in virtual time. Rules: docs/event_source_mappings.md, "What happens to messages"."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def now_ms() -> float:
 
 
 class Counts:
-    """Counts nothing."""
+    """Counters that count nothing."""
 
     def count_polled(self, *_: Any) -> None: ...
 
@@ -50,9 +50,9 @@ class Counts:
 
 
 class Queue:
-    """A queue of messages, each of which is received once. `deleted`: their numbers, in order.
+    """A queue in which each message is received once. `deleted` has the numbers of deleted messages, in order.
 
-    `away`: from when to when nothing can be deleted.
+    `away` is the period in which deletes fail.
     """
 
     claim_seconds = idle_seconds = 20.0
@@ -102,7 +102,7 @@ class Queue:
 
 
 class Target:
-    """A function that takes so many seconds. `began`: when each of its invocations did. `error`: of an invocation."""
+    """A function that takes `seconds`. `began` has the start of each invocation, `error` the error of an invocation."""
 
     def __init__(self, seconds: float = 0.0, error: Exception | None = None) -> None:
         self.seconds = seconds
@@ -118,7 +118,9 @@ class Target:
 
 
 class Harness:
-    """A mapping that polls. `results`: what it has reported; `lost_reports`: how many of them could not be stored."""
+    """A mapping that polls. `results` has its reports; `lost_reports` is the number of reports that could not be
+    stored.
+    """
 
     def __init__(
         self,
@@ -150,7 +152,7 @@ class Harness:
 
 
 async def polled(seconds: float, make: Callable[[], Harness]) -> Harness:
-    """The harness after so many seconds."""
+    """Returns the harness after `seconds`."""
     harness = make()
     await asyncio.sleep(seconds)
     harness.poller.abort()
@@ -159,7 +161,7 @@ async def polled(seconds: float, make: Callable[[], Harness]) -> Harness:
 
 
 async def test_a_window_leaves_time_for_the_invocation() -> None:
-    """Else the messages would be visible again at its end, each time anew."""
+    """Otherwise the messages would become visible again at the end of each invocation."""
     options = Options(batch_size=100, maximum_batching_window_in_seconds=60)
     harness = await polled(100, lambda: Harness(Queue(30, "a"), Target(), options))
     assert harness.target.began == [15]
@@ -178,7 +180,7 @@ async def test_messages_that_are_visible_at_once_are_not_asked_for_without_a_pau
 
 
 async def test_nothing_is_received_while_the_process_has_no_place() -> None:
-    """Its messages would wait while they are invisible, and be visible again before they are handled."""
+    """The messages would wait invisibly, and become visible again before the function gets them."""
     options = Options(batch_size=1, scaling_config=ScalingConfig(50))
     bodies = [str(n) for n in range(60)]
     harness = await polled(55, lambda: Harness(Queue(30, *bodies), Target(10), options, slots=3))
@@ -187,7 +189,7 @@ async def test_nothing_is_received_while_the_process_has_no_place() -> None:
 
 
 async def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
-    """Otherwise each message of the queue would be received without effect, as often as its redrive policy lets it."""
+    """Otherwise the poller would receive each message without effect, until its redrive policy moves it."""
     bodies = [str(n) for n in range(1000)]
     harness = await polled(
         10, lambda: Harness(Queue(30, *bodies), Target(error=ZeroDivisionError()), Options(batch_size=1))
@@ -198,7 +200,7 @@ async def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
 
 
 async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
-    """Else the mapping would seem to fail until it does, after an outage of the database."""
+    """Otherwise, after an outage of the database, the mapping would seem to fail until its next failure."""
 
     def make() -> Harness:
         harness = Harness(Queue(30, "a", "b", "c"), Target(), Options(batch_size=1))
@@ -220,7 +222,7 @@ async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None
 
 
 async def test_a_mapping_leaves_places_to_others() -> None:
-    """Whose functions take 15 minutes, and which may have a thousand of them at once."""
+    """Its functions take 15 minutes, and it may run a thousand of them at once."""
     others: list[Harness] = []
 
     slots, bodies = InvocationSlots(200), [str(n) for n in range(1000)]
@@ -237,13 +239,15 @@ async def test_a_mapping_leaves_places_to_others() -> None:
 
 
 # --- poller ----------------------------------------------------------------------------------------------------------
-# When a process looks which mappings it polls for, in virtual time.
+# Tests when a process reads which mappings it polls for, in virtual time.
 #
-# Which mapping gets a slot for an invocation.
+# Also tests which mapping gets a slot for an invocation.
 
 
 class Database:
-    """Has no mappings. `looks`: when it was asked. `away_until`: it cannot be reached before."""
+    """A database without mappings. `looks` has the times of calls. `away_until` is the time from which it can be
+    reached.
+    """
 
     claim_seconds = idle_seconds = 60.0
 
@@ -271,7 +275,7 @@ async def looks(away_until: float, seconds: float) -> list[float]:
 
 
 async def test_a_look_that_failed_is_repeated_soon() -> None:
-    """No process polls for a mapping that has changed meanwhile."""
+    """Until then, no process polls for a mapping that has changed."""
     first, *again = await looks(away_until=12, seconds=100)
     assert [at - first for at in again] == [5, 10, 15, 75]
 
