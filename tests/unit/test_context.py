@@ -219,7 +219,7 @@ def test_both_types_may_have_eighty_characters() -> None:
     "path", ["123456789012/" + "q" * 60_000, "p" * 60_000 + "/123456789012/q", "q" * 60_000]
 )
 def test_a_longer_text_than_a_queue_url_is_not_cached(path: str) -> None:
-    """A body may have one of 2 MiB, and URLs of the last thousands of requests are."""
+    """A body may contain a QueueUrl of 2 MiB, and the cache keeps the URLs of the last thousands of requests."""
     remembered = resolve.cache_info().currsize
     with pytest.raises(QueueDoesNotExist):
         context().queue_arn(f"http://h/{path}")
@@ -227,7 +227,7 @@ def test_a_longer_text_than_a_queue_url_is_not_cached(path: str) -> None:
 
 
 def test_a_longer_text_than_a_name_is_not_cached() -> None:
-    """Of the REST API, whose transactions name a thousand queues."""
+    """A transaction of the REST API may name a thousand queues."""
     assert resolve_queue("eu-west-1", "123456789012", "q" * LONGEST_NAME) is not None
     remembered = _resolve_queue.cache_info().currsize
     assert resolve_queue("eu-west-1", "123456789012", "q" * (LONGEST_NAME + 1)) is None

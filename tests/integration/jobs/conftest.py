@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock_metrics.spark.session import open_session
 
-# These settings are for small DataFrames, where compiling and planning take longer than they save. The million is run
-# with users' settings.
+# These settings suit small DataFrames, for which compiling and planning take longer than they save. The test with a
+# million messages uses users' settings.
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

@@ -94,7 +94,7 @@ def test_spark_submit(database: Database, tmp_path: Path) -> None:
 
 
 # --- restart ---------------------------------------------------------------------------------------------------------
-# A PostgreSQL that crashes under the job and starts again. docs/metrics_job.md, "When something breaks".
+# Tests a PostgreSQL that crashes under the job and starts again. Source: docs/metrics_job.md, "When something breaks".
 
 
 DAYS = [
@@ -134,7 +134,7 @@ def test_a_run_is_tried_again_after_a_crash_of_the_database() -> None:
             again = start(state, account)
             _, said = run.communicate(timeout=1500)
         assert run.returncode == 0, said
-        assert "; trying again in 5 s" in said  # The crash was not too late.
+        assert "; trying again in 5 s" in said  # the crash was not too late
         assert "Traceback" not in said
         with psycopg.connect(again.service_dsn(), autocommit=True) as connection:
             check_against_sql(connection, CHANGING_CLOCKS)

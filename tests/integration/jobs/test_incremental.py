@@ -1,4 +1,4 @@
-"""Tests that successive runs find the same as plain SQL over everything, and write only changed rows."""
+"""Tests that successive runs compute the same as plain SQL over everything, and write only changed rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Connection = psycopg.Connection[Any]
 
 
 class Installation:
-    """Holds queues with messages, and runs of the job."""
+    """An installation that has queues with messages, and runs of the job."""
 
     def __init__(self, spark: SparkSession, database: Database, connection: Connection) -> None:
         self.source = Source(spark, database.dsn)
@@ -163,8 +163,9 @@ def first_run(installation: Installation) -> None:
 
 
 def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message of three days ends, others are recorded late, a transaction has committed late, a queue is deleted and
-    created again, and a run dies between the two tables."""
+    """A message of three days ends, other messages are recorded late, a transaction has committed late, a queue is
+    deleted and created again, and a run dies between the two tables.
+    """
     installation = ran
     connection, busy = installation.connection, installation.id_of("busy")
     slowpoke, gone, silent = map(installation.id_of, ("slowpoke", "gone", "silent"))
@@ -200,7 +201,7 @@ def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest
 
 @pytest.mark.slow
 def test_a_backfill_leaves_no_hole(ran: Installation) -> None:
-    """It is for other days in another zone, and moves nothing: the next run begins where the last one ended."""
+    """The backfill computes other days in another zone. The next normal run still begins where the last one ended."""
     installation = ran
     connection, busy = installation.connection, installation.id_of("busy")
     last = last_range(connection, BERLIN.key)
@@ -222,7 +223,7 @@ def test_a_backfill_leaves_no_hole(ran: Installation) -> None:
 
 @pytest.mark.slow
 def test_each_zone_has_its_days(ran: Installation) -> None:
-    """The first run in another zone computes all its days. Those of the first zone stay unchanged."""
+    """The first run in another zone computes all days of that zone. The days of the first zone stay unchanged."""
     ran.run(TOKYO)
     ran.check(TOKYO)
     ran.check(BERLIN)
@@ -233,8 +234,7 @@ def test_each_zone_has_its_days(ran: Installation) -> None:
 def test_incremental_runs_equal_a_full_run_after_random_news(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """There are twelve runs in two zones with random changes before each. Some compute other days, and some die between
-    the tables."""
+    """Twelve runs in two zones follow random changes. Some compute other days, and some die between the tables."""
     news = News(installation, random.Random(seed))
     for _ in range(12):
         news.happen()
@@ -327,7 +327,7 @@ def dies(*arguments: object) -> None:
 
 
 def test_a_range_of_another_cluster_counts_for_nothing(database: Database) -> None:
-    """After a dump and a restore its numbers may be ahead of the new cluster's."""
+    """After a dump and a restore, the numbers in the range may be ahead of the new cluster's."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(
             "insert into queue.metrics_range values ('UTC', 1, pg_current_snapshot(), now()),"
@@ -341,8 +341,9 @@ def test_a_range_of_another_cluster_counts_for_nothing(database: Database) -> No
 
 
 def test_since_when_the_history_has_everything(database: Database) -> None:
-    """It is complete since the oldest day that was not dropped, and since a minute after the queue began to keep a
-    history."""
+    """The history is complete since the oldest day that was not dropped, and since a minute after the queue began to
+    keep one.
+    """
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         for name in ("always", "never", "again"):
             connection.execute("select queue.create(%s)", (name,))

@@ -1,6 +1,6 @@
 """Tests the choice of Java: the installed one if it is new enough, or else the package's.
 
-Also tests the archive for executors, which has our modules that the job imports.
+Also tests the archive for executors, which contains the modules that the job imports.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ def test_it_holds_code_only(tmp_path: Path) -> None:
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
-# queue.metrics_run: how runs end that do not finish. docs/metrics_job.md, "When something breaks".
+# Tests queue.metrics_run: how incomplete runs end. Source: docs/metrics_job.md, "When something breaks".
 
 
-# A run that has begun, says so, and goes on until its input ends.
+# A run that reports its start and then continues until its input ends.
 UNENDING = """
 import sys
 from penstock_metrics.database.runs import record_run
@@ -128,7 +128,7 @@ def test_the_next_run_ends_one_that_was_killed(database: Database) -> None:
 
 
 def test_an_interrupted_run_says_so(database: Database) -> None:
-    """This also holds if the interrupt made a call of Spark fail."""
+    """The run also reports it if the interrupt made a call of Spark fail."""
     with pytest.raises(KeyboardInterrupt), record_run(database.dsn, "continuous", "UTC"):
         raise KeyboardInterrupt
     broken = OSError("broken")

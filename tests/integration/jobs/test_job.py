@@ -77,7 +77,7 @@ def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
 
 
 def test_a_run_corrects_what_it_finds(computed: Connection) -> None:
-    """It records its changes."""
+    """The run records its changes."""
     left = computed.execute(
         "select queue_id, starts_at from queue.metrics_window"
         " where queue_id = 99 or starts_at < %s or group_id = 'wrong' order by 1",
@@ -135,10 +135,10 @@ def hours(connection: Connection) -> tuple[int, int]:
 def test_a_message_in_the_tables_and_in_the_history_counts_once(
     spark: SparkSession, database: Database, recent: Connection
 ) -> None:
-    """Three are sent, two received, and one of them deleted, which is in the history only after cleaning. One was there
-    before.
+    """Three messages are sent, two received, and one deleted, which is only in the history after cleaning. One message
+    was there before.
 
-    One of the two is received a second time, which counts in its minute.
+    One of the two is received a second time, and that receive counts in its minute.
     """
     recent.execute("select queue.send_batch('orders', array['1', '2', '3']::jsonb[])")
     recent.execute("select queue.receive('orders', 0, 1)")
@@ -163,8 +163,9 @@ def test_a_message_in_the_tables_and_in_the_history_counts_once(
 
 
 def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent: Connection) -> None:
-    """Rows count that were committed before it, and rows of a dump from a cluster that had counted further. The rest
-    does not."""
+    """Rows count if they were committed before the snapshot, or come from a dump of a cluster that had counted
+    further. Other rows do not count.
+    """
     query = "select count(*) from queue.finished_message where {}"
     with psycopg.connect(database.dsn) as slow:
         record(slow, timedelta(minutes=5))
@@ -179,7 +180,7 @@ def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent:
 
 
 def test_an_error_is_recorded(spark: SparkSession, database: Database, recent: Connection) -> None:
-    """The next run does not assume that this one saw anything."""
+    """The next run does not assume that the failed run processed any rows."""
     recent.execute("alter table queue.metrics_latency add constraint nothing check (count < 0)")
     with pytest.raises(Exception, match="nothing"):
         shot(spark, database)
@@ -229,7 +230,7 @@ def compiled(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.mark.slow
 def test_a_million_messages(compiled: SparkSession, database: Database) -> None:
-    """It is compiled and in several pieces, with percentiles that need a second pass."""
+    """The code is compiled and runs in several pieces, with percentiles that need a second pass."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         history_generator.write(connection, CHANGING_CLOCKS, Mixture(1_000_000))
         shot(compiled, database, CHANGING_CLOCKS)

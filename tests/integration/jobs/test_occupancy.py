@@ -1,6 +1,6 @@
 """Tests depth, waiting and the oldest message at moments, also against a count of every message.
 
-Also tests durations that Spark makes of messages, and its part in combining days.
+Also tests durations that Spark computes from messages, and its part in combining days.
 
 Also tests the rows that are new since the last run, on frames of a few messages.
 """
@@ -61,8 +61,9 @@ def test_one_that_ended_before_it_was_sent_never_is(spark: SparkSession) -> None
 
 
 def test_as_if_each_message_were_looked_at(spark: SparkSession) -> None:
-    """The messages are random. The expected values follow the definitions of depth, waiting and oldest, message by
-    message."""
+    """The messages are random. The test computes the expected values for each message, by the definitions of depth,
+    waiting and oldest.
+    """
     chance, rows = random.Random(3), []
     for _ in range(120):
         sent = chance.uniform(0, 30)
@@ -88,8 +89,9 @@ def expected(rows: list[tuple[object, ...]], end: int) -> tuple[int, int, int | 
 
 
 def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> None:
-    """It is sent at minute 30 and gone at minute 150. It is there at the ends of the minutes between, of two hours, and
-    of no day yet."""
+    """The message is sent at minute 30 and gone at minute 150. It is present at the ends of the minutes between, of
+    two hours, and of no day.
+    """
     day = moment(at(0)).replace(hour=0)
     span = DaySpan.of(day, day + timedelta(days=1), moment(at(170)), ZoneInfo("UTC"))
     changed = (
@@ -105,7 +107,7 @@ def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> N
 
 
 def test_windows_that_have_not_begun_are_not_computed(spark: SparkSession) -> None:
-    """A message is still there. The windows around now are the last ones, including its day."""
+    """A message still exists. The windows around now are the last ones, including the day."""
     day = moment(at(0)).astimezone(UTC).replace(hour=0)
     now = datetime.fromtimestamp(at(61.5) / 1_000_000, UTC)
     span = DaySpan.of(day, day + timedelta(days=1), now, ZoneInfo("UTC"))
@@ -161,10 +163,10 @@ def test_fires_and_webhooks_belong_to_no_queue(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("parts", [0, 3])
 def test_of_many_durations_the_ranks_are_looked_up(spark: SparkSession, parts: int) -> None:
-    """There are more than can be transferred, of two hours: n seconds for n up to 6 FEW, each twice, and a group with
+    """Two hours have more durations than can be transferred: n seconds for n up to 6 FEW, each twice, and a group with
     two.
 
-    An hour is in one partition, or in three.
+    An hour is in one partition or in three.
     """
     number = 6 * FEW
     span = DaySpan((BASE, BASE + 24 * HOUR), BASE + 24 * HOUR)
@@ -226,7 +228,7 @@ def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows
 
 
 def as_stored(rows: DataFrame) -> DataFrame:
-    """Returns what PostgreSQL gives back of the lines that are written for it."""
+    """Returns the rows as PostgreSQL returns them after it read the lines."""
     columns = rows.transform(deltas.lines("UTC", 7)).selectExpr("split(line, '\\t') as cells")
     return columns.selectExpr(
         "cast(cells[1] as int) as queue_id", "to_timestamp(cells[2]) as minute_at", "cells[4] as counts"
@@ -234,7 +236,7 @@ def as_stored(rows: DataFrame) -> DataFrame:
 
 
 def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> None:
-    """Its arrival, its receive and its presence are known already, as are those of open messages."""
+    """The arrival, the receive and the presence are known already, as are those of open messages."""
     then = [message(-3000, -50), message(-2000), message(-10)]
     assert changed(spark, [message(-3000, -50, 150)], [message(-2000), message(-10)], then) == [
         DepthChange(1, at(150), is_open=True, changed=True)
@@ -242,7 +244,7 @@ def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> N
 
 
 def test_a_message_unseen_by_the_last_run_is_new_from_its_first_minute(spark: SparkSession) -> None:
-    """They were sent and ended before that run, or only sent. The transactions committed after it."""
+    """The messages were sent and ended before that run, or only sent. Their transactions committed after it."""
     then = [message(-10)]
     late = changed(spark, [message(-3000.5, -90, -40)], then, then)
     assert late == [DepthChange(1, at(-3001), is_open=True, changed=False)]
@@ -273,7 +275,7 @@ def of_another_queue(
 
 
 def test_a_receive_is_new(spark: SparkSession) -> None:
-    """The second receive counts at its time or, if that is not known, in the minute of the run."""
+    """The second receive counts at its time. If the time is unknown, it counts in the minute of the run."""
     assert changed(spark, [], [message(-10, 110)], [message(-10)]) == [
         DepthChange(1, at(110), is_open=True, changed=True)
     ]

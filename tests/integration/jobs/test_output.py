@@ -33,7 +33,8 @@ Connection = psycopg.Connection[Any]
 
 @pytest.fixture
 def stored(database: Database) -> Iterator[Connection]:
-    """Yields two queues around midnight, one of them deleted, latencies of the installation, and a run that computed it
+    """Yields two queues around midnight, one of them deleted, latencies of the installation, and a run that computed
+    all of these.
     all."""
     with psycopg.connect(database.dsn, autocommit=True) as db:
         orders, bills = new_queue(db, "orders"), new_queue(db, "bills")
@@ -63,7 +64,7 @@ def run(db: Connection, start: datetime, end: datetime) -> None:
 
 
 def from_postgresql(db: Connection, dataset: Dataset) -> pa.Table:
-    """Returns the rows of a dataset by the SQL that its columns name, without Spark."""
+    """Returns the rows of a dataset by plain SQL, without Spark."""
     rows = db.execute(dataset.table.query("true").encode()).fetchall()
     columns = list(zip(*rows, strict=True)) or [()] * len(dataset.schema)
     return pa.table([pa.array(column, kind) for column, kind in zip(columns, dataset.schema.types, strict=True)],
@@ -86,7 +87,7 @@ def check_files(folder: Path, db: Connection) -> None:
 
 
 def files_of(folder: Path) -> dict[str, int]:
-    """Returns names, and when they were last written."""
+    """Returns the names of the files, and the times at which they were written."""
     return {
         str(path.relative_to(folder)): path.stat().st_mtime_ns for path in sorted(folder.rglob("*.parquet"))
     }
@@ -111,7 +112,9 @@ def test_files_have_what_postgresql_has(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """They are by day (UTC) and queue. The first export ends before it has written its note. The next does the rest."""
+    """The files are split by day (UTC) and queue. The first export ends before it writes its note, and the next export
+    completes it.
+    """
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -139,7 +142,7 @@ def test_files_have_what_postgresql_has(
 
 
 def change(db: Connection) -> None:
-    """Lets another run find other arrivals in one minute, and no webhooks."""
+    """Makes another run compute other arrivals in one minute, and no webhooks."""
     db.execute("update queue.metrics_window set arrivals = 99 where starts_at = %s", (START + 2 * MINUTE,))
     db.execute("delete from queue.metrics_latency where queue_id = 0")
     run(db, START, START + 4 * MINUTE)
@@ -169,7 +172,9 @@ def scanned(catalog: SqlCatalog, dataset: Dataset, condition: str = "true") -> l
 def test_iceberg_tables_have_what_postgresql_has(
     spark: SparkSession, database: Database, stored: Connection, tmp_path: Path, catalog: SqlCatalog
 ) -> None:
-    """Each export is a commit, unless nothing changed. Replaced files are removed after readers have had an hour."""
+    """Each export is a commit, unless nothing changed. Replaced files are removed after an hour, so that readers can
+    finish.
+    """
     folder = tmp_path / "files"
     place = Place.of(str(folder))
     target = ExportTarget(place, Tables(catalog, "penstock", place).register)

@@ -106,8 +106,9 @@ def test_a_day_has_as_many_hours_as_its_zone_gives_it(
 
 
 def test_messages_at_the_end_of_a_window_are_counted(db: Connection) -> None:
-    """One was sent before the day, received in its first hour, and deleted in its third. Another one arrived and stayed
-    for 90 s."""
+    """One message was sent before the day, received in its first hour, and deleted in its third. Another one arrived
+    and stayed for 90 s.
+    """
     (queue,) = make_queues(db, 1)
     record(
         db, queue, [at("05-09T23:59:58")], [at("05-10T02:00:00")], received=at("05-10T00:30:00"), receives=3
@@ -159,8 +160,9 @@ def test_the_oldest_message_is_not_the_one_that_leaves_last(db: Connection) -> N
 
 
 def test_clocks_that_differ(db: Connection) -> None:
-    """One was deleted before it was sent, so it is never there and its times are 0. One was received before it was
-    sent, so it is there and not waiting."""
+    """One message was deleted before it was sent, so it is never present and its times are 0. Another one was received
+    before it was sent, so it is present and not waiting.
+    """
     (queue,) = make_queues(db, 1)
     record(db, queue, [at("05-10T00:05:00")], [at("05-10T00:03:00")], received=at("05-10T00:03:30"))
     record(db, queue, [at("05-10T00:10:00")], [at("05-10T00:12:00")], received=at("05-10T00:09:00"))
@@ -207,7 +209,7 @@ def test_every_fate_is_counted_where_it_happened(db: Connection) -> None:
 
 
 def test_redeliveries_count_in_their_minutes(db: Connection) -> None:
-    """Two of four are known. The others count where the message ended."""
+    """Two of four times are known. The other receives count in the minute in which the message ended."""
     (queue,) = make_queues(db, 1)
     known = [at("05-10T00:02:00"), at("05-10T00:02:59")]
     record(db, queue, [at("05-10T00:00:10")], [at("05-10T00:05:00")], receives=5, redelivered=known)
@@ -299,7 +301,8 @@ def test_groups_and_their_skew(db: Connection) -> None:
 
 def test_only_the_hundred_groups_with_most_arrivals_have_rows(db: Connection) -> None:
     (queue,) = make_queues(db, 1)
-    names = [f"g{i:03}" for i in range(101)] + ["g100"]  # The last one is there twice, so g099 has no place.
+    # The last name occurs twice, so g099 is not among the hundred.
+    names = [f"g{i:03}" for i in range(101)] + ["g100"]
     sent = [at("05-10T00:00:00")] * len(names)
     record(db, queue, sent, sent, groups=names)
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
@@ -345,7 +348,7 @@ def test_webhooks_and_schedules(db: Connection) -> None:
 
 
 def test_late_rows_are_found_in_their_day(db: Connection) -> None:
-    """They are recorded in the next day's partition, long after the message ended."""
+    """The rows are recorded in the next day's partition, long after the message ended."""
     (queue,) = make_queues(db, 1)
     make_partitions(db, Span(date(2026, 5, 10)))
     record(db, queue, [at("05-10T23:59:00")], [at("05-10T23:59:30")], recorded=at("05-11T11:00:00"))
@@ -354,7 +357,7 @@ def test_late_rows_are_found_in_their_day(db: Connection) -> None:
 
 
 def test_a_random_history_is_the_same_each_time_and_complete(db: Connection) -> None:
-    """It is written twice with the same seed. Every length of windows adds up to the same sum."""
+    """The history is written twice with the same seed. Windows of every length have the same sum."""
     span, mixture = Span(SHORT, 2, "Europe/Berlin"), Mixture(3000, queues=3, groups=150)
     write(db, span, mixture)
     first = db.execute(DIGEST.encode()).fetchone()

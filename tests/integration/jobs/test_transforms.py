@@ -57,7 +57,7 @@ def test_events_of_a_message_are_counted_by_the_minute(spark: SparkSession) -> N
         ("", at(2), 0, 2, 2, 2, 0, 0, 0, 0),
         ("", at(3), 0, 0, 0, 0, 0, 1, 0, 0),
         ("", at(5), 0, 1, 0, 0, 0, 0, 0, 0),
-        ("", at(7), 0, 1, 1, 0, 0, 0, 0, 0),  # received again, when is not known: in the minute of the run
+        ("", at(7), 0, 1, 1, 0, 0, 0, 0, 0),  # a second receive at an unknown time, in the minute of the run
         ("g", at(0), 1, 0, 0, 0, 0, 0, 0, 0),
         ("g", at(1), 0, 1, 0, 0, 0, 0, 0, 0),
         ("g", at(4), 0, 0, 0, 0, 1, 0, 0, 0),
@@ -65,7 +65,9 @@ def test_events_of_a_message_are_counted_by_the_minute(spark: SparkSession) -> N
 
 
 def test_receives_after_the_first_count_in_their_minutes(spark: SparkSession) -> None:
-    """Known times count there. Others count where the message ended, or in the minute of the run."""
+    """A receive with a known time counts there. Another receive counts where the message ended, or in the minute of
+    the run.
+    """
     rows = messages(
         spark,
         message(0.1, 0.9, 5.5, count=4, again=(1.5, 1.9, 3.2)),
@@ -133,7 +135,7 @@ COUNTED = (
 
 
 def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
-    """Of equal groups, those whose bytes come first are taken."""
+    """Of groups with equal counts, those whose bytes sort first are taken."""
     sent = {f"g{n:03}": 1 for n in range(150)} | {"z": 9, "idle": 0}
     found = spark.createDataFrame(counts(spark, **sent), COUNTED).transform(events.busiest)
     assert rows_of(found, "group_id") == [(f"g{n:03}",) for n in range(99)] + [("z",)]
@@ -174,7 +176,7 @@ def test_live_messages_count_in_the_window_of_the_run_only(spark: SparkSession) 
 
 
 # --- copy lines ------------------------------------------------------------------------------------------------------
-# Lines of COPY, and the pieces that they are replaced in.
+# Tests lines of COPY, and the pieces in which they are replaced.
 
 
 def test_rows_become_lines_that_copy_reads(spark: SparkSession) -> None:
@@ -239,7 +241,7 @@ def test_the_columns_are_those_of_the_percentiles() -> None:
 
 
 # --- forecasts -------------------------------------------------------------------------------------------------------
-# Forecasts by Spark out of stored windows: which queues have one, and the rows that are stored.
+# Tests forecasts by Spark from stored windows: which queues have one, and the rows that are stored.
 
 
 NOW = datetime(2026, 3, 29, 12, 30, 20, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Provides what the tests of functions share."""
+"""Provides fixtures for the tests of functions."""
 
 from __future__ import annotations
 

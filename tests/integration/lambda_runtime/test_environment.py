@@ -61,7 +61,7 @@ def test_one_connection_is_kept(database: Database, direct: Functions) -> None:
 
 def test_a_lost_connection_is_replaced(database: Database, direct: Functions) -> None:
     call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="before")
-    assert end_connections(database) == 2  # They belong to CreateQueue and SendMessage.
+    assert end_connections(database) == 2  # CreateQueue and SendMessage have one each
     assert invoke(direct, json_request("SendMessage", QueueUrl=QUEUE_URL, MessageBody="after")).status == 200
 
 
@@ -84,7 +84,9 @@ def test_environments_share_the_key_of_receipt_handles(database: Database) -> No
 def test_a_cold_start_names_settings_that_sessions_lack(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It does so once. A role with all settings causes no line, and no import of the logger."""
+    """The function logs the settings once. For a role with all settings it logs nothing and does not import the
+    logger.
+    """
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         untuned = f"alter role {ROLE} in database {database.name} set plan_cache_mode = auto"
         connection.execute(untuned.encode())
@@ -126,7 +128,7 @@ def test_a_message_sent_meanwhile(
     with ThreadPoolExecutor(1) as thread:
         receive = thread.submit(call, direct, "ReceiveMessage", QueueUrl=QUEUE_URL, WaitTimeSeconds=20)
         assert pause.begun.wait(60)
-        assert {state for _, state in sessions(database)} == {"idle"}  # No transaction is held.
+        assert {state for _, state in sessions(database)} == {"idle"}  # no session holds a transaction
         if lose_connections:
             end_connections(database)
         sent = call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="b")
@@ -185,7 +187,9 @@ def test_an_answer_as_it_should_be_is_not_logged(
 def test_functions_that_answer_everything_wait_for_two_seconds(
     direct: Functions, pauses: list[float], function: str
 ) -> None:
-    """Any action may need their environments. The function of ReceiveMessage waits as long as requested."""
+    """Any action may need the environments of this function. The function of ReceiveMessage waits as long as
+    requested.
+    """
     assert invoke(direct, LONG_POLLS[function], function).status == 200
     assert sum(pauses) == pytest.approx(2)
 
@@ -215,8 +219,9 @@ def test_a_quarter_of_their_concurrency_waits(
     driver: str,
     shares: tuple[int, int, int],
 ) -> None:
-    """Two of eight wait. The parameters are environments, others that wait, and seconds of two requests. Afterwards the
-    slot is free."""
+    """Two of eight may wait. The parameters are environments, other waiting requests, and seconds of two requests.
+    Afterwards the slot is free.
+    """
     concurrency, taken, waited = shares
     variables = {
         "QUEUE_LAMBDA_CONCURRENCY": str(concurrency),
@@ -285,7 +290,7 @@ def test_maintain_answers_its_counts(direct: Functions, database: Database, driv
 
 
 def test_move_answers_its_counts(direct: Functions) -> None:
-    """No task runs, so it checks once and the invocation ends."""
+    """No task runs, so the worker checks once and the invocation ends."""
     assert direct.invoke("move", {"version": "0", "source": "aws.scheduler"}) == {"steps": 0, "messages": 0}
 
 
@@ -295,7 +300,7 @@ def test_maintain_fails_when_the_database_does(empty_database: Database) -> None
 
 
 class Worker:
-    """Has runs that take the given times, by a fake clock."""
+    """A worker whose runs take the given times, by a fake clock."""
 
     LONGEST_RUN_SECONDS = 1.5
 
@@ -312,8 +317,8 @@ class Worker:
     ("seconds", "runs"),
     [
         ([0.1], 1),
-        ([1.5, 2.0, 1.4], 3),  # cut short twice
-        ([10.0] * 9, 5),  # always cut short: until 45 seconds are over
+        ([1.5, 2.0, 1.4], 3),  # two runs are cut short
+        ([10.0] * 9, 5),  # every run is cut short, until 45 seconds are over
     ],
 )
 def test_runs_cut_short_go_on(
@@ -337,8 +342,7 @@ def scheduled_environment(
 
 
 class Polling:
-    """Represents a worker whose runs take 0.5 seconds and find work each time. `limits` says how long each might have
-    taken."""
+    """A worker whose runs take 0.5 seconds and find work each time. `limits` has the time that each run was allowed."""
 
     LONGEST_RUN_SECONDS = 20.0
 
@@ -367,9 +371,9 @@ class Polling:
 @pytest.mark.parametrize(
     ("seconds", "pause", "limits", "end"),
     [
-        ("5", 1.0, [5.0, 3.5, 2.0, 0.5], 5.0),  # a run each 1.5 seconds
+        ("5", 1.0, [5.0, 3.5, 2.0, 0.5], 5.0),  # one run each 1.5 seconds
         ("5", 2.0, [5.0, 2.5], 5.0),  # the last pause is as long as the time left
-        ("0", 1.0, [20.0], 0.5),  # it ends when nothing is due
+        ("0", 1.0, [20.0], 0.5),  # the invocation ends when nothing is due
         ("5", None, [20.0], 0.5),  # the worker is switched off
     ],
 )

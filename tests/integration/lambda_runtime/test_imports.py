@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.functions.server import FUNCTIONS
 
-pytestmark = pytest.mark.xdist_group("imports")  # One worker starts all these interpreters.
+pytestmark = pytest.mark.xdist_group("imports")  # one worker starts all these interpreters
 
 PACKAGES = {"fastapi", "starlette", "mangum", "pydantic", "uvloop", "penstock_web"}
 LATER = {
@@ -22,12 +22,12 @@ LATER = {
     "boto3",
     "botocore",
 }
-# By the function's name, it lists what only this function may import when it starts.
+# The modules that only this function may import when it starts, by the function's name.
 NEEDED = {"deliver": {"httptools"}, "poll_mappings": {"httptools"}}
 NAMES = sorted(
     ".".join(file.relative_to(FUNCTIONS).with_suffix("").parts)
     for file in FUNCTIONS.rglob("*.py")
-    if file.stem != "rest"  # It serves the REST API with FastAPI.
+    if file.stem != "rest"  # this function serves the REST API with FastAPI
 )
 
 
@@ -48,7 +48,7 @@ def imported(name: str, driver: str = "") -> set[str]:
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, set[str]]:
-    """By function."""
+    """Returns the imported modules by function."""
     with ThreadPoolExecutor(2) as threads:
         return dict(zip(NAMES, threads.map(imported, NAMES), strict=True))
 

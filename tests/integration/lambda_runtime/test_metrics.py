@@ -100,7 +100,9 @@ def test_queues_of_other_accounts_are_told_apart(capsys: pytest.CaptureFixture[s
 def test_a_run_that_is_cut_short_goes_on(
     functions: Functions, database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There are pages of two, and a clock that ends the run after each: three runs for five queues, none twice."""
+    """Pages have two queues, and the clock ends the run after each page: three runs measure five queues, none of them
+    twice.
+    """
     from penstock.postgres.database import Database
 
     for number in range(5):
@@ -119,7 +121,7 @@ def test_workers_count_what_they_did(functions: Functions, capsys: pytest.Captur
     call(functions, "CreateQueue", QueueName="orders")
     capsys.readouterr()
     functions.invoke("maintain", {})
-    functions.invoke("move", {})  # There is no task, so nothing is counted and no line is written.
+    functions.invoke("move", {})  # without a task, the function counts nothing and writes no line
     assert [measured(line) for line in lines(capsys)] == [({"Worker": "maintain"}, {"Queues": 1})]
 
 
@@ -147,8 +149,9 @@ def used(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 
 def test_requests_count_as_sqs_counts_them(database: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the Developer Guide it counts sent, received and deleted messages, receive calls "that did not return a
-    message", and bytes."""
+    """By the Developer Guide the line counts sent, received and deleted messages, receive calls "that did not return a
+    message", and bytes.
+    """
     with Functions(database.pooled_dsn, USED) as functions:
         call(functions, "CreateQueue", QueueName="orders")
         assert not lines(capsys)
@@ -176,7 +179,7 @@ def test_without_the_setting_a_request_writes_no_metrics(
 
 
 def test_a_line_is_what_powertools_would_write(capsys: pytest.CaptureFixture[str]) -> None:
-    """It has the same keys and values except for the moment. powertools writes the numbers as fractions."""
+    """The lines have the same keys and values except for the moment. powertools writes the numbers as fractions."""
     metrics = Metrics("000000000000", "us-east-1")
     metrics.put({"QueueName": "orders"}, [Value("NumberOfMessagesSent", "Count", 2)])
     arn = "arn:aws:sqs:us-east-1:000000000000:orders"
@@ -188,5 +191,5 @@ def test_a_line_is_what_powertools_would_write(capsys: pytest.CaptureFixture[str
     for line in (theirs, ours):
         del line["_aws"]["Timestamp"]
         for metric in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]:
-            metric.pop("StorageResolution", None)  # Without it, the value is 60.
+            metric.pop("StorageResolution", None)  # without this member, the value is 60
     assert ours == theirs

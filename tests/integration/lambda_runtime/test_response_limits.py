@@ -95,8 +95,9 @@ def refused(sqs: Any, url: str, **parameters: Any) -> str:
 def test_long_messages_all_come_and_none_becomes_a_dead_letter(
     sqs: Any, sql: psycopg.Connection[Any], form: EventForm, name: str, scale: int
 ) -> None:
-    """Ten messages of 700 KB are received by tens, at most three times. They have 7 MB, more than any function may
-    answer."""
+    """A client receives ten messages of 700 KB, ten in a call, at most three times. They have 7 MB, more than a
+    function may answer.
+    """
     url, _ = create(sqs, name)
     for number in range(10):
         group = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)}
@@ -124,8 +125,9 @@ def test_long_messages_all_come_and_none_becomes_a_dead_letter(
 def test_escapes_count(
     sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any], form: EventForm, scale: int
 ) -> None:
-    """A quote has four bytes in JSON and six in XML. A message that is too long stays uncounted, and comes by another
-    way."""
+    """A quote takes four bytes in JSON and six in XML. A message that is too long is not counted, and arrives over
+    another interface.
+    """
     url, _ = create(sqs)
     body = '"' * ((1_040_000 if form == "http_api" else 240_000) // scale)
     path = url.removeprefix(str(http.base_url).rstrip("/"))
@@ -156,7 +158,7 @@ def test_escapes_count(
     ],
 )
 def test_a_message_that_is_too_long_alone(sqs: Any, sql: psycopg.Connection[Any], body: str) -> None:
-    """Others pass it, and it comes to a receiver whose answer may be longer."""
+    """Other messages pass the long one, which goes to a receiver whose answer may be longer."""
     url, _ = create(sqs, maximum=1)
     sqs.send_message(QueueUrl=url, MessageBody=body)
     sqs.send_message(QueueUrl=url, MessageBody="short")
@@ -183,8 +185,9 @@ def test_a_result_in_utf_8_is_shorter(
 
 @pytest.mark.parametrize("form", ["http_api", "function_url", "rest_api"])
 def test_a_mib_goes_in_and_out(sqs: Any, form: EventForm) -> None:
-    """It sends the longest message (SendMessage: 1 MiB) by the stack's default way, and by two others that lead to
-    functions."""
+    """The client sends the longest message (SendMessage: 1 MiB) by the stack's default endpoint, and by two others
+    that lead to functions.
+    """
     url, _ = create(sqs)
     text = json.dumps([{"number": number, "text": "grüße\n"} for number in range(30_000)])
     body = text.encode()[:MIB].decode()
@@ -203,7 +206,7 @@ def test_a_mib_does_not_go_in_through_a_load_balancer(sqs: Any, form: EventForm)
 
 @pytest.mark.parametrize("form", ["alb"])
 def test_a_long_poll_waits_for_others(sqs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is refused at its end if none have arrived."""
+    """The receive is refused at the end of its wait if no other message has arrived."""
     url, _ = create(sqs)
     sqs.send_message(QueueUrl=url, MessageBody="x" * 999_000)
     refused(sqs, url, WaitTimeSeconds=1)
@@ -222,7 +225,7 @@ def test_a_long_poll_waits_for_others(sqs: Any, monkeypatch: pytest.MonkeyPatch)
         target=lambda: answers.append(sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20))
     )
     waiting.start()
-    assert found_too_large.wait(20)  # The receive is therefore a long poll when the other message arrives.
+    assert found_too_large.wait(20)  # so the receive is a long poll when the other message arrives
     sqs.send_message(QueueUrl=url, MessageBody="short")
     waiting.join()
     assert [message["Body"] for message in answers[0]["Messages"]] == ["short"]
@@ -296,7 +299,7 @@ def test_any_other_answer_that_is_too_long_is_refused_too(
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
-# What functions answer when something is wrong: with the request, with the database, with us.
+# Tests the answers of functions to faults in the request, in the database and in Penstock.
 
 
 # No process listens on the discard port of the loopback.
@@ -401,7 +404,7 @@ def test_unexpected_errors_stay_inside(empty_database: Database, caplog: pytest.
     ],
 )
 def test_a_bad_setting_is_named_in_the_log(variables: dict[str, str], text: str) -> None:
-    """It runs in a separate process, as on Lambda, with the real Logger on standard output."""
+    """The function runs in a separate process, as on Lambda, with the real Logger on standard output."""
     script = "import json, sys, gateway; print(json.dumps(gateway.handler(json.load(sys.stdin), None)))"
     result = subprocess.run(
         [sys.executable, "-c", script],
@@ -411,7 +414,7 @@ def test_a_bad_setting_is_named_in_the_log(variables: dict[str, str], text: str)
         text=True,
         check=True,
     )
-    logged, *_, answered = (json.loads(line) for line in result.stdout.splitlines())  # and metrics
+    logged, *_, answered = (json.loads(line) for line in result.stdout.splitlines())  # with metrics between
     response = response_of(answered)
     assert error_of(response) == (500, "InternalFailure", "InternalFailure;Receiver")
     assert (logged["level"], logged["service"]) == ("ERROR", "penstock")

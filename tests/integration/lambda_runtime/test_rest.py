@@ -86,7 +86,8 @@ def test_a_key_is_asked_for(database: Database, form: Any) -> None:
 
 
 # --- console function ------------------------------------------------------------------------------------------------
-# The console as the function `rest`: pages, forms and sessions by events of API Gateway and of a load balancer.
+# Tests the console as the function `rest`: pages, forms and sessions with events of API Gateway and of a load
+# balancer.
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def test_concurrent_requests(sqs: Any) -> None:
 
 
 class Query:
-    """Represents a client that knows only the Query protocol."""
+    """A client that knows only the Query protocol."""
 
     def __init__(self, http: httpx.Client, endpoint_url: str) -> None:
         self.http = http
@@ -108,7 +108,7 @@ def test_query(query: Query) -> None:
         "MessageAttribute.1.Value.DataType": "Binary",
         "MessageAttribute.1.Value.BinaryValue": "AP+A/w==",
     }
-    # This is on the queue's path, where no parameter names the queue.
+    # The request uses the queue's path, so no parameter names the queue.
     sent = element(query.post(url, Action="SendMessage", MessageBody=TEXT, **attribute), "MessageId")
     received = query.get(url, Action="ReceiveMessage", **{"MessageAttributeName.1": "All"})
     assert element(received, "MessageId") == sent

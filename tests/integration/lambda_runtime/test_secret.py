@@ -113,7 +113,7 @@ def test_the_encryption_key_comes_from_the_secret(database: Database, manager: A
     store(manager, DATABASE_URL=database.api_dsn, QUEUE_ENCRYPTION_KEY=KEY, QUEUE_REGION="eu-west-1")
     environment = ExecutionEnvironment({"QUEUE_SECRET": NAME, "QUEUE_REGION": "us-east-1"})
     assert environment.settings.queue_encryption_key == KEY
-    assert environment.settings.queue_region == "eu-west-1"  # The secret overrides the template's variables.
+    assert environment.settings.queue_region == "eu-west-1"  # the secret overrides the template's variables
     environment.close()
 
 
@@ -140,7 +140,7 @@ def test_a_secret_that_cannot_be_used(manager: Any, text: str, said: str) -> Non
 
 
 def test_a_secret_that_cannot_be_read(manager: Any) -> None:
-    """The answer is 503, and the next request reads it again. Here the secret is created a moment later."""
+    """The answer is 503, and the next request reads the secret again. The test creates the secret a moment later."""
     environment = ExecutionEnvironment({"QUEUE_SECRET": NAME})
     with pytest.raises(ServiceUnavailable):
         environment.settings  # noqa: B018

@@ -1,9 +1,9 @@
-"""Tests that until release 0.1.0 the baseline changes in place and sql/ has nothing about an earlier release. Then it
-is fixed.
+"""Until release 0.1.0 the baseline changes in place, and sql/ contains nothing about an earlier release. Then the
+baseline is fixed.
 
 CHANGELOG declares the release by the commit in the heading of its section.
 
-Every folder of sql/functions is read, and the database has exactly the functions in them.
+The runner reads every folder of sql/functions, and the database has exactly the functions in them.
 
 The dump of the schema is the same on every version of PostgreSQL, and shows tables and functions.
 """
@@ -40,8 +40,9 @@ def released_commit(changelog: str) -> str:
 
 
 def faults(directory: Path, released_baseline: str | None) -> Iterator[str]:
-    """Returns what a folder like sql/ may not have. `released_baseline` is the text of the release, or None before
-    it."""
+    """Returns what a folder like sql/ must not contain. `released_baseline` is the text of the release, or None before
+    the release.
+    """
     if released_baseline is not None:
         if (directory / BASELINE).read_text() != released_baseline:
             yield f"{BASELINE} is not that of release 0.1.0: write a migration instead"
@@ -117,7 +118,7 @@ def test_the_heading_declares_the_release(heading: str, commit: str) -> None:
 
 
 FUNCTIONS = find_sql_directory() / "functions"
-# A migration created it, because an index uses it.
+# A migration created this function, because an index uses it.
 MADE_BY_MIGRATION = ["time_key"]
 DEFINED = re.compile(r"^create or replace (?:function|procedure) queue\.([a-z_]+)", re.MULTILINE)
 
@@ -127,7 +128,7 @@ def files() -> list[Path]:
 
 
 def test_the_catalogue_has_the_functions_of_the_files(database: Database) -> None:
-    """A folder that the migration runner does not read would be missing here."""
+    """The database would lack the functions of a folder that the migration runner does not read."""
     with psycopg.connect(database.dsn) as connection:
         found = connection.execute(
             "select proname from pg_proc where pronamespace = 'queue'::regnamespace"
@@ -144,7 +145,7 @@ def test_functions_are_read_in_the_order_of_their_names_across_folders() -> None
 
 
 def test_a_folder_holds_at_most_20_files() -> None:
-    """`api` may hold more. No function is beside the folders."""
+    """`api` may contain more files. No function is outside the folders."""
     held = Counter(path.parent.name for path in FUNCTIONS.rglob("*.sql"))
     assert {folder: count for folder, count in held.items() if folder != "api" and count > 20} == {}
     assert FUNCTIONS.name not in held

@@ -1,8 +1,8 @@
 """Tests tokens of IAM in place of a password: the signed text, and logins to a PostgreSQL with the token.
 
-It does not use AWS. The sources are "IAM database authentication for MariaDB, MySQL, and PostgreSQL", Amazon RDS User
-Guide: a token is made with Signature Version 4 and lives for 15 minutes; and "Authenticating Requests: Using Query
-Parameters (AWS Signature Version 4)", Amazon S3 API Reference: the parameters of a presigned address.
+The tests do not use AWS. The sources are "IAM database authentication for MariaDB, MySQL, and PostgreSQL", Amazon RDS
+User Guide (Signature Version 4 signs a token, which is valid for 15 minutes), and "Authenticating Requests: Using
+Query Parameters (AWS Signature Version 4)", Amazon S3 API Reference (the parameters of a presigned URL).
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ def signed(key: bytes, text: str) -> bytes:
 
 
 def test_a_token_is_a_presigned_request() -> None:
-    """It is a presigned request of rds-db for `connect` by that user, without its scheme. The test computes the
-    signature again."""
+    """The token is a presigned request of rds-db for `connect` by that user, without its scheme. The test computes the
+    signature again.
+    """
     place, _, query = make_token("db.example.eu-west-1.rds.amazonaws.com", 5433, USER).partition("/?")
     fields = {name: value for name, (value,) in parse_qs(query, strict_parsing=True).items()}
     assert place == "db.example.eu-west-1.rds.amazonaws.com:5433"
@@ -150,7 +151,7 @@ def test_a_token_is_a_presigned_request() -> None:
 def test_each_connection_of_a_function_has_its_own(
     server: Postgres, tmp_path: Path, tokens: list[str], driver: str
 ) -> None:
-    """The first one has expired when the second is needed. An open connection needs none."""
+    """The first token has expired when the second is needed. An open connection needs no token."""
     environment = ExecutionEnvironment(
         {
             "DATABASE_URL": address(server, tmp_path),
@@ -179,7 +180,7 @@ async def test_connections_of_the_container(server: Postgres, tmp_path: Path, to
 
 
 def test_migrations(server: Postgres, tmp_path: Path, tokens: list[str]) -> None:
-    """The user may not, and is in."""
+    """The user has the right to log in with a token, and the migration succeeds."""
     with pytest.raises(Exception, match="cannot migrate: "):
         migrate_or_explain(settings_of(address(server, tmp_path)).direct_url, None)
     assert len(tokens) == 1
@@ -210,7 +211,7 @@ def test_a_password_stays_without_the_setting() -> None:
 def test_without_credentials_or_a_region(
     server: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: str
 ) -> None:
-    """The answer is 503, and the next request tries again, because credentials may come later."""
+    """The answer is 503, and the next request tries again, because credentials may arrive later."""
     database = Database(settings_of(address(server, tmp_path)).database_url, driver)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(ServiceUnavailable) as refused:

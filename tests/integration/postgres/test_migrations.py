@@ -76,7 +76,7 @@ def test_an_applied_migration_must_not_change(empty_database: Database, director
 
 
 def test_a_database_of_an_earlier_commit_is_refused(empty_database: Database, tmp_path: Path) -> None:
-    """Its baseline differs, and it may have migrations that this commit does not know."""
+    """The baseline of that database differs, and it may have migrations that this commit does not know."""
     earlier = tmp_path / "earlier"
     shutil.copytree(find_sql_directory() / "migrations", earlier / "migrations")
     write(earlier / "migrations", {"0002_later.sql": "create table queue.second (id int);"})
@@ -144,7 +144,7 @@ def test_functions_are_replaced_by_those_of_a_newer_release_alone(
     then: str,
     replaced: bool,
 ) -> None:
-    """This also holds if both releases have the same migrations."""
+    """The rule also applies if both releases have the same migrations."""
     monkeypatch.setattr("penstock.postgres.migrations.RELEASE", first)
     migrate(empty_database.api_dsn, directory)
     two = FUNCTIONS["queue.b.sql"].replace("1", "2")
@@ -177,7 +177,7 @@ def test_an_older_release_leaves_the_functions_of_a_newer_one(
 def test_a_second_runner_waits_for_the_first(empty_database: Database, directory: Path) -> None:
     """The second runner waits for the lock while the first is inside a migration. It then has nothing to do.
 
-    It waits for longer than its role's lock_timeout, which is for the service's calls.
+    The second runner waits for longer than its role's lock_timeout, which is for the service's calls.
     """
     migrate(empty_database.api_dsn, directory)
     with psycopg.connect(empty_database.api_dsn) as own:
@@ -192,7 +192,7 @@ def test_a_second_runner_waits_for_the_first(empty_database: Database, directory
     ]
     with psycopg.connect(empty_database.dsn) as blocker, psycopg.connect(empty_database.dsn) as watcher:
         watcher.autocommit = True
-        blocker.execute("lock table queue.first")  # It holds up the first runner.
+        blocker.execute("lock table queue.first")  # the lock blocks the first runner
         for runner in runners:
             runner.start()
         waiting = (
@@ -222,7 +222,7 @@ def test_a_lock_that_never_comes_is_an_error_and_nothing_is_applied(
 
 
 def test_the_role_gets_its_settings_also_through_the_pooler(database: Database, postgres: TestServer) -> None:
-    """Keepalives are the role's too. This pooler reaches the server through a Unix socket, which has none."""
+    """Keepalives are settings of the role too. This pooler reaches the server through a Unix socket, which has none."""
     with psycopg.connect(database.pooled_dsn, prepare_threshold=None) as connection:
         row = connection.execute("select rolconfig from pg_roles where rolname = current_user").fetchone()
         assert row == ([f"{name}={value}" for name, value in SESSION_SETTINGS.items()],)
@@ -232,7 +232,7 @@ def test_the_role_gets_its_settings_also_through_the_pooler(database: Database, 
 
 
 def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None:
-    """SQL_ASCII returns texts as bytes: checksums would seem to differ, and receives would fail."""
+    """SQL_ASCII returns texts as bytes, so checksums would differ and receives would fail."""
     postgres.administration.execute(
         "create database ascii template template0 encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C'"
     )

@@ -161,7 +161,7 @@ def test_parameters_in_the_log_are_warned_of(
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_slow_calls_are_logged_without_bodies(postgres: TestServer, database: Database, driver: str) -> None:
-    """The server is set as by `penstock up`. compose and Terraform set the same."""
+    """The server has the settings of `penstock up`, which compose and Terraform also set."""
     choose(database, SLOW)
     log = postgres.server.data.parent / "log"
     start = log.stat().st_size
@@ -178,7 +178,7 @@ def test_slow_calls_are_logged_without_bodies(postgres: TestServer, database: Da
 
 # --- in the functions ------------------------------------------------------------------------------------------------
 def test_functions_have_the_planners_whoever_calls(database: Database) -> None:
-    """Functions in SQL have none, because PostgreSQL makes their query a part of the caller's."""
+    """Functions in SQL have no settings, because PostgreSQL inlines their query into the caller's."""
     with psycopg.connect(database.dsn) as connection:
         rows = connection.execute(
             "select p.oid::regprocedure::text, proconfig from pg_proc p join pg_language l on l.oid = p.prolang"

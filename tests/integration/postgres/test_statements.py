@@ -123,7 +123,7 @@ def test_types_that_fit(hint: Any, kind: str, expected: bool) -> None:
 
 # --- functions without a statement -----------------------------------------------------------------------------------
 def test_every_function_is_called_by_a_statement_by_sql_or_by_applications() -> None:
-    """Those of sql/functions/api are for applications. Any other function without a caller is useless."""
+    """The functions of sql/functions/api are for applications. Any other function without a caller is useless."""
     files = {path.stem: path for path in (find_sql_directory() / "functions").glob("*/*.sql")}
     used = {statement.name for _, statement in all_statements()}
     for path in find_sql_directory().rglob("*.sql"):
@@ -134,7 +134,7 @@ def test_every_function_is_called_by_a_statement_by_sql_or_by_applications() -> 
 
 
 # --- binary array ----------------------------------------------------------------------------------------------------
-# Arrays that are written here, as PostgreSQL reads them.
+# Compares binary arrays written by Penstock with PostgreSQL's reading of them.
 
 
 INSTANTS = [datetime(2026, 3, 1, 12, 30, 0, 250_000, UTC), datetime(1999, 12, 31, tzinfo=UTC)]

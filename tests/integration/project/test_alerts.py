@@ -21,9 +21,9 @@ from tests.support.verdicts.simulation import Plan, simulate
 ROOT = Path(__file__).parents[3]
 
 # --- rules -----------------------------------------------------------------------------------------------------------
-# Alert rules: promtool accepts them, each alert fires on what it is for, none on a quiet installation.
+# promtool accepts the alert rules, each alert fires for its purpose, and none fires on a quiet installation.
 #
-# `promtool test rules` evaluates the rules on made-up series (prometheus.io, "Unit Testing for Rules").
+# `promtool test rules` evaluates the rules on generated series (prometheus.io, "Unit Testing for Rules").
 PROMETHEUS = ROOT / "infra/container/prometheus"
 ALERTS = {
     rule["alert"]: rule
@@ -33,7 +33,7 @@ ALERTS = {
 PAGE = (ROOT / "docs/operations.md").read_text()
 
 STEADY = "0+0x200"
-FASTER = "0+60x200"  # One a second arrives.
+FASTER = "0+60x200"  # one message a second arrives
 OLDER = "0+60x200"
 ONE = "1+0x200"
 
@@ -43,8 +43,7 @@ def verdict(kind: str) -> str:
     return f'penstock_queue_verdict{{queue="q",verdict="{kind}"}}'
 
 
-# These series make an alert fire within 100 minutes, with a value a minute. The labels are those that the alert then
-# has.
+# These series make an alert fire within 100 minutes, with a value for each minute. The labels are those of the alert.
 CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PenstockDown": ({'up{job="penstock",instance="a"}': STEADY}, {"job": "penstock", "instance": "a"}),
     "PenstockDatabaseDown": ({'penstock_db_up{instance="a"}': STEADY, 'penstock_db_up{instance="b"}': STEADY}, {}),
@@ -108,23 +107,23 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"table": "log"},
     ),
 }  # fmt: skip
-# These are normal values of everything at once.
+# Normal values of all metrics at once.
 QUIET = {
     'up{job="penstock",instance="a"}': "1+0x200",
     'penstock_queue_until_retention_seconds{queue="q"}': "300000+0x200",
     'penstock_db_up{instance="a"}': "1+0x200",
-    'penstock_db_up{instance="b"}': STEADY,  # Another process reaches it.
+    'penstock_db_up{instance="b"}': STEADY,  # another process reaches the database
     'penstock_http_requests_total{status="200"}': "0+1000x200",
     'penstock_http_requests_total{status="503"}': "0+1x200",
     'penstock_http_request_duration_seconds_bucket{path="sqs:SendMessage",le="0.5"}': "0+100x200",
     'penstock_http_request_duration_seconds_bucket{path="sqs:SendMessage",le="+Inf"}': "0+100x200",
-    'penstock_http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="0.5"}': STEADY,  # Long polls are slow.
+    'penstock_http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="0.5"}': STEADY,  # long polls are slow
     'penstock_http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="+Inf"}': "0+100x200",
     "penstock_db_pool_acquire_timeouts_total": "7+0x200",
     'penstock_auth_failures_total{code="AccessDenied"}': "0+1x200",
     'penstock_queue_oldest_message_age_seconds{queue="q"}': "60+0x200",
     'penstock_queue_oldest_message_age_seconds{queue="lost"}': OLDER,
-    'penstock_queue_is_dead_letter_queue{queue="lost"}': "1+0x200",  # Messages are meant to stay there.
+    'penstock_queue_is_dead_letter_queue{queue="lost"}': "1+0x200",  # messages are meant to stay there
     'penstock_queue_verdict{queue="q",verdict="ok"}': "1+0x200",
     'penstock_queue_verdict{queue="batch",verdict="draining"}': "1+0x200",
     'penstock_queue_until_empty_seconds{queue="batch"}': "600+0x200",
@@ -242,15 +241,15 @@ def test_alerts_about_a_queue_name_it() -> None:
 
 
 # --- how soon --------------------------------------------------------------------------------------------------------
-# How soon a dead consumer pages, and that healthy queues never do: promtool on what /metrics shows of made-up days.
-# A scrape shows the oldest minutes and the oldest verdict that are possible. The bounds are those of
-# docs/operations.md: a page within three minutes of the end of a consumer, and no page for a healthy queue.
+# A dead consumer pages soon, and healthy queues never do. promtool reads what /metrics shows on generated days. A
+# scrape shows the oldest possible minutes and verdict. docs/operations.md has the bounds: a page within three minutes
+# of the end of a consumer, and no page for a healthy queue.
 RULES = ROOT / "infra/container/prometheus/alerts.yaml"
-DIES_AT = 90  # The unit is minutes, and a fraction of one is added.
+DIES_AT = 90  # in minutes, to which a fraction of a minute is added
 WITHIN = 180
 
-# These are consumers that end at a time of the day, in minutes: of a busy queue, of a quiet one, of one whose messages
-# in flight stay, and of one that was always behind.
+# Consumers that end at a time of the day, in minutes: of a busy queue, of a quiet one, of one whose messages in flight
+# stay, and of one that was always behind.
 DYING: dict[str, Callable[[float], Plan]] = {
     "busy": lambda end: Plan(lambda _: 300, lambda m, _: 0 if m >= end else 10, lambda _: 1.5),
     "quiet": lambda end: Plan(lambda _: 3, lambda m, _: 0 if m >= end else 1, lambda _: 1),

@@ -1,7 +1,7 @@
 """Checks Grafana's dashboards: queries use existing metrics, links lead to targets, and every panel has a description.
 
-The form is in "Dashboard JSON model", "Variables" and "Configure data links" of Grafana's documentation
-(grafana.com/docs). Grafana itself is not started.
+Grafana's documentation (grafana.com/docs) defines the form: "Dashboard JSON model", "Variables" and "Configure data
+links". The tests do not start Grafana.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SQL = [
     *(target["rawSql"] for target in TARGETS if "rawSql" in target),
     *(v["definition"] for v in VARIABLES if v.get("datasource", {}).get("type") == "postgres"),
 ]
-# These are Grafana's replacements ("Global variables", "Variable syntax", "PostgreSQL query editor: Macros").
+# Grafana's replacements ("Global variables", "Variable syntax", "PostgreSQL query editor: Macros").
 VALUES = {
     "${queue:sqlstring}": "'orders'",
     "${account:sqlstring}": "'000000000000'",

@@ -21,15 +21,15 @@ from tests.support.database import Database
 from tests.support.pages.blocks import PARSED, REASONS, ROOT, RUN, Block, blocks, pages, unfenced
 
 # --- citations -------------------------------------------------------------------------------------------------------
-# What files point at is in the repository: pages, links, and the paths that documents name.
+# The pages, links and paths that documents name exist in the repository.
 HERE = Path(__file__).relative_to(ROOT).as_posix()
-# This is a page of an earlier outline at another place. The brackets keep this line from naming it.
+# A page of an earlier outline at another place. The brackets keep this line from naming it.
 RETIRED = re.compile(r"aws[-]behaviour|native[-]api\b|platform[ ]facts|\.\./[s]hared\b")
-BUILT = "build/"  # The output of `make` there is not kept.
+BUILT = "build/"  # the output of `make` there is not in the repository
 NAMED_PAGE = re.compile(r"[\w./-]+\.md\b")
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 PATH = re.compile(r"`([\w.-]+/[\w.*/-]*)`")
-# These describe the past, when other folders existed.
+# These pages describe the past, when other folders existed.
 HISTORY = ("CHANGELOG.md", "docs/decisions/", "docs/performance/log/")
 
 
@@ -84,7 +84,7 @@ def test_no_file_cites_a_page_that_is_not_here() -> None:
     unknown = [
         f"{name}: {page}"
         for name, text in texts().items()
-        if name != HERE  # Its examples lead nowhere.
+        if name != HERE  # this file's examples lead nowhere
         for page in NAMED_PAGE.findall(text)
         if not page.startswith(BUILT) and not is_known(page, name)
     ]
@@ -121,7 +121,7 @@ def test_documents_name_paths_that_exist() -> None:
     assert {name: paths for name, paths in missing.items() if paths} == {}
 
 
-# These are names of other programs, which decisions compare or reject.
+# Names of other programs, which decisions compare or reject.
 FOREIGN = {
     "MALLOC_ARENA_MAX=1", "MALLOC_MMAP_THRESHOLD_", "Multiprocess", "curl --http2", "mark_process_dead", "set_exemplar",
     "uvicorn-worker",
@@ -166,7 +166,7 @@ def test_a_missing_path_and_page_are_found() -> None:
 
 
 # --- docs/operations.md ----------------------------------------------------------------------------------------------
-# docs/operations.md: every query runs on the schema of this release, links lead somewhere.
+# Every query of docs/operations.md runs on the schema of this release, and its links work.
 OPERATIONS_PAGE = (ROOT / "docs/operations.md").read_text()
 QUERIES = re.findall(r"^```sql\n(?!begin;)(.*?)^```", OPERATIONS_PAGE, re.MULTILINE | re.DOTALL)
 
@@ -177,7 +177,7 @@ def test_there_are_queries() -> None:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_runs(database: Database, query: str) -> None:
-    """It runs as the owner, as the page says, and in a transaction that may not write."""
+    """The query runs as the owner, as the page says, and in a read-only transaction."""
     with psycopg.connect(database.api_dsn) as connection:
         connection.execute("select queue.create('a'), queue.create_fifo('b.fifo'), queue.send('a', '1')")
         connection.commit()
@@ -205,7 +205,7 @@ def test_a_listener_is_found(database: Database) -> None:
 
 
 def test_an_old_snapshot_is_found(database: Database, empty_database: Database) -> None:
-    """It belongs to this database, because vacuum does not wait for snapshots of others."""
+    """The snapshot belongs to this database, because vacuum does not wait for snapshots of others."""
     query = next(q for q in QUERIES if "backend_xmin is not null" in q)
     with (
         psycopg.connect(database.dsn, autocommit=True) as connection,
@@ -221,7 +221,8 @@ def test_an_old_snapshot_is_found(database: Database, empty_database: Database) 
 
 
 # --- code blocks -----------------------------------------------------------------------------------------------------
-# Each code block of README.md and docs/ is run by `make test-docs`, parsed here, or has a mark that says why not.
+# `make test-docs` runs each code block of README.md and docs/, or this test parses it, or the block has a mark with
+# the reason.
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 
@@ -262,7 +263,7 @@ def test_every_block_is_run_or_says_why_not() -> None:
 
 
 def test_no_block_is_indented_only() -> None:
-    """Its language would not be known."""
+    """Such a block would have no language."""
     assert [place for page in PAGES for place in unfenced(page)] == []
 
 
@@ -283,12 +284,12 @@ def test_bash_parses_the_commands() -> None:
 
 
 # --- docs/recipes.md -------------------------------------------------------------------------------------------------
-# Each line of settings in a section of docs/recipes.md is one of the program that `make clients` runs.
+# Each line of settings in a section of docs/recipes.md is in the program that `make clients` runs.
 RECIPES = "docs/recipes.md"
 CLIENTS = ROOT / "tests/support/clients"
 ADDRESS = '"http://127.0.0.1:9324"'
 NOT_RUN = {"laravel", "masstransit", "shoryuken"}
-# By section, these are the program, and the page's text in place of the program's arguments and variables.
+# For each section, the program, and the page's text for the program's arguments and variables.
 PROGRAMS: dict[str, tuple[Path, dict[str, str]]] = {
     "celery": (
         CLIENTS / "celery_tasks.py",

@@ -16,9 +16,9 @@ from hatchling.builders.wheel import WheelBuilder
 ROOT = Path(__file__).parents[3]
 
 # --- interpreter -----------------------------------------------------------------------------------------------------
-# infra/local/find_python.sh: which of the interpreters on PATH makes the virtual environments.
+# infra/local/find_python.sh chooses the interpreter on PATH that creates the virtual environments.
 #
-# The interpreters are small scripts that run the real one with other facts: its version, its build, and where it is.
+# The interpreters are small scripts that run the real one with other facts: its version, its build, and its location.
 FIND = ROOT / "infra" / "local" / "find_python.sh"
 WITH_PROFILES = "'--prefix=/usr/local' '--enable-optimizations' '--with-lto'"
 WITHOUT = "'--prefix=/usr/local' '--enable-shared'"
@@ -39,7 +39,7 @@ runpy.run_path(sys.argv[1], run_name="__main__")
 
 @dataclass(frozen=True)
 class Interpreter:
-    """Holds the facts of one interpreter, which is suitable by default."""
+    """The facts of one interpreter, which is suitable by default."""
 
     arguments: str = WITHOUT
     version: tuple[int, int, int] = (3, 11, 2)
@@ -128,7 +128,7 @@ def test_an_unsuitable_one_is_refused(tmp_path: Path, unsuitable: Interpreter) -
 
 
 def test_one_that_only_fails_is_refused(tmp_path: Path) -> None:
-    """A shim of pyenv does so for a version that is not selected."""
+    """pyenv's shim fails this way for a version that is not selected."""
     broken = tmp_path / "first" / "python3"
     broken.parent.mkdir()
     broken.write_text("#!/bin/sh\nexit 127\n")
@@ -175,8 +175,8 @@ def test_make_ends_where_none_is_found(tmp_path: Path) -> None:
 
 
 # --- wheel -----------------------------------------------------------------------------------------------------------
-# The wheel: what `pip install penstock` gives holds everything that the checkout runs with.
-# Where a file of the checkout lies in the wheel.
+# The wheel of `pip install penstock` contains everything that the checkout runs with.
+# The locations of the checkout's files in the wheel.
 PLACES = {
     "layers/core/penstock": "penstock",
     "layers/web/penstock_web": "penstock_web",
@@ -210,7 +210,7 @@ def expected() -> set[str]:
 
 
 def test_the_wheel_holds_every_file(installed: Path) -> None:
-    """It has code, SQL, and the files with which `penstock up` starts PgBouncer, and nothing else."""
+    """The wheel contains code, SQL, and the files with which `penstock up` starts PgBouncer, and nothing else."""
     names = {str(file.relative_to(installed)) for file in installed.rglob("*") if file.is_file()}
     assert {name for name in names if ".dist-info/" not in name} == expected()
     assert {"penstock_web/local/auth_query.sql", "penstock_web/local/pgbouncer.ini.tmpl"} < names
@@ -218,7 +218,7 @@ def test_the_wheel_holds_every_file(installed: Path) -> None:
 
 
 def test_an_installed_package_finds_its_files(installed: Path) -> None:
-    """It does not use the files of a checkout beside it, because the wheel is first on the path here."""
+    """The package does not use the files of a checkout beside it, because the wheel is first on the path here."""
     code = (
         "from penstock.postgres import migrations; from penstock_web.local import pgbouncer\n"
         "names = ('auth_query.sql', 'pgbouncer.ini.tmpl')\n"
@@ -238,7 +238,7 @@ def test_an_installed_package_finds_its_files(installed: Path) -> None:
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------
-# `make audit`: its output with weaknesses, without any, and when it could not ask.
+# Tests the output of `make audit` with weaknesses, without any, and without a connection.
 @pytest.mark.parametrize(
     ("program", "code", "said"),
     [

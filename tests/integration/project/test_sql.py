@@ -22,7 +22,7 @@ from tests.support.sql.function_check import check_files, check_server
 ROOT = Path(__file__).parents[3]
 
 # --- function files --------------------------------------------------------------------------------------------------
-# The check of the SQL functions finds what it is there for, and finds nothing in ours.
+# The check of the SQL functions finds each planted fault, and finds none in Penstock's functions.
 HEADER = "-- queue.f(a): does something.\n"
 GOOD = HEADER + "create or replace function queue.f(p_a int) returns int\nlanguage sql as 'select p_a';\n"
 PART = "\n-- queue.g(): a part of it.\ncreate or replace function queue.g() returns int language sql as 'select 1';\n"
@@ -102,7 +102,7 @@ def test_findings_of_the_server(directory: Path, empty_database: Database, text:
 
 
 # --- docs/sql.md -----------------------------------------------------------------------------------------------------
-# What applications may call: docs/sql.md, sql/functions/api, sql/grants.sql and the catalogue name the same.
+# docs/sql.md, sql/functions/api, sql/grants.sql and the catalogue name the same functions for applications.
 PAGE = (ROOT / "docs/sql.md").read_text()
 GRANTS = (find_sql_directory() / "grants.sql").read_text()
 FILES = sorted(path.stem for path in (find_sql_directory() / "functions/api").glob("*.sql"))
@@ -139,7 +139,7 @@ def test_the_page_names_the_files() -> None:
 
 
 def test_the_grants_are_for_the_files(database: Database) -> None:
-    """The grants are those of the role of applications, and of the service's."""
+    """The files grant rights to the role of applications and to the service's role."""
     with psycopg.connect(database.dsn) as connection:
         connection.execute(GRANTS.encode())
         granted = {
@@ -168,7 +168,7 @@ def test_the_public_may_call_nothing(database: Database) -> None:
 
 
 def test_arguments_are_given_by_name(database: Database) -> None:
-    """It runs the examples of the page in one transaction."""
+    """The test runs the examples of the page in one transaction."""
     (examples,) = [block.text for block in blocks("docs/sql.md") if "delay => 5" in block.text]
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         connection.execute(examples.encode())
@@ -176,7 +176,7 @@ def test_arguments_are_given_by_name(database: Database) -> None:
 
 
 # --- statements ------------------------------------------------------------------------------------------------------
-# mypy finds a misspelt operation in the table of actions, one of another request, and knows the type of rows.
+# In the table of actions, mypy finds a misspelt operation and one of another request, and knows the type of rows.
 CODE = """
 from penstock import actions
 from penstock.access.resources import use_queue
@@ -199,17 +199,17 @@ def describe() -> Operation[str]:
     return rows[0].nam
 """
 EXPECTED = {
-    11: "attr-defined",  # no such operation
-    12: "arg-type",  # an operation of another request
-    13: "arg-type",  # an operation with another result
-    14: "arg-type",  # a resource that the request does not name
+    11: "attr-defined",  # the operation does not exist
+    12: "arg-type",  # the operation belongs to another request
+    13: "arg-type",  # the operation has another result
+    14: "arg-type",  # the request does not name this resource
     19: "list[penstock.postgres.statements.queues.QueueRow]",
-    20: "attr-defined",  # no such column
+    20: "attr-defined",  # the column does not exist
 }
 
 
 def test_the_seams_are_typed(tmp_path: Path) -> None:
-    """It uses the table's names and a separate cache, so that another mypy may run."""
+    """mypy uses the table's names and a separate cache, so that another mypy may run at the same time."""
     path = tmp_path / "seams.py"
     path.write_text(CODE)
     command = [
@@ -231,10 +231,10 @@ def test_the_seams_are_typed(tmp_path: Path) -> None:
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
-# Rows of the database are used by the names of their columns: no code of the layers counts columns.
+# The code of the layers reads rows of the database by the names of their columns, never by position.
 #
-# Only `penstock.postgres` and `penstock_web.database`, which make the rows, do. What a call of the database returns is
-# followed through names within a function; parameters named `row` and `rows` are taken for what they say.
+# Only `penstock.postgres` and `penstock_web.database`, which create the rows, use positions. The check follows the
+# result of a database call through names within a function, and treats parameters named `row` and `rows` as rows.
 LAYERS = ROOT / "layers"
 MAKERS = ("core/penstock/postgres/", "web/penstock_web/database/")
 EFFECTS = {"Call", "BatchCall", "Transact", "Receive"}
@@ -245,13 +245,13 @@ Loop = ast.For | ast.AsyncFor | ast.comprehension
 
 
 class Scope:
-    """Holds the meaning of a function's names: `rows` are lists of rows, `row` is a single one."""
+    """The meaning of a function's names: `rows` are lists of rows, `row` is a single one."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
         names = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
         self.rows, self.row = names & {"rows"}, names & {"row"}
-        for _ in range(3):  # A name may be used above its assignment, in a loop.
+        for _ in range(3):  # a loop may use a name above its assignment
             for node in ast.walk(function):
                 self._learn(node)
 

@@ -27,9 +27,9 @@ refuses_caller=denies sealer=cipher sight=view skimmed=sampled stay=call told=re
 unsealable=undecryptable visit=call walk=trace world=installation
     """.split()  # noqa: SIM905
 )
-# These are in tests and the Makefile. `door` is a column of queue.schedule.
+# Tests and the Makefile have these names. `door` is a column of queue.schedule.
 RETIRED_IN_TESTS = {"doors": "forms", "world": "installation", "story": "scenario"}
-# These folders have no refused phrase any more. The list grows until it is prose.FOLDERS.
+# These folders have no refused phrase. The list grows until it equals prose.FOLDERS.
 PLAIN = (
     "benchmarks",
     "examples",
@@ -73,7 +73,7 @@ _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 
 def retired_in(identifier: str, retired: Mapping[str, str] = RETIRED) -> set[str]:
     """Returns the retired words of an identifier: the whole of it, or one of its parts."""
-    identifier = identifier.replace("dead_letters", "")  # messages of a dead-letter queue
+    identifier = identifier.replace("dead_letters", "")  # the messages of a dead-letter queue
     parts = {word.lower() for word in _WORDS.findall(identifier)}
     return (parts | {identifier.strip("_").lower()}) & retired.keys()
 
@@ -137,7 +137,7 @@ def test_subjects_of_commits_fit_a_line() -> None:
 
 
 def test_names_of_tests_have_a_subject() -> None:
-    """`test_a_sender_without_permission_is_refused`: subject, verb, object."""
+    """Such a name is `test_a_sender_without_permission_is_refused`: subject, verb, object."""
     beginning = re.compile(r"test_(who|whoever|what|whatever|nobody|so|none|nor)(_|$)")
     found = {
         (name, word)
@@ -164,7 +164,7 @@ def test_other_words_are_none() -> None:
 
 # --- plain English ---------------------------------------------------------------------------------------------------
 def test_texts_are_in_plain_english() -> None:
-    """`python -m tests.support.prose PATH` lists what is left elsewhere."""
+    """`python -m tests.support.prose PATH` lists the remaining phrases of other folders."""
     tests = [f"{folder}/{name}" for folder, names in PLAIN_TESTS.items() for name in names.split()]
     offences = prose.check([*PLAIN, *tests])
     excused = {(rule, path) for rule, paths in EXCEPTIONS.items() for path in paths}

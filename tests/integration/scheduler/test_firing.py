@@ -38,8 +38,9 @@ def _jobs(db: Connection) -> None:
 
 
 def test_simple_ones_fire_together(db: Connection, fire: Fire, hour: Hour) -> None:
-    """They fire in one statement and not in a savepoint each, which would give each row another xmin. If one of them
-    fails, they do not."""
+    """The schedules fire in one statement and not in a savepoint each, which would give each row another xmin. If one
+    of them fails, each has a savepoint.
+    """
     written_in = "select count(distinct xmin::text) from queue.schedule_run where fired_at is not null"
     for name in ("a", "b"):
         put(db, name, hour(), catchup=True)
@@ -192,7 +193,9 @@ def test_an_occurrence_that_failed_until_too_late_is_recorded_as_skipped(
 def test_a_change_that_comes_before_a_late_firing_does_not_hide_it(
     db: Connection, fire: Fire, hour: Hour
 ) -> None:
-    """It does so only if it changes the times. Otherwise the due occurrence still fires."""
+    """The change replaces the late occurrence only if it changes the times. Otherwise the due occurrence still
+    fires.
+    """
     put(db, "s", hour(-2))
     put(db, "s", None, "patch", target={"queue": "jobs", "message": {"changed": True}})
     assert value(db, "select count(*) from queue.schedule_run") == 0
@@ -234,7 +237,9 @@ def test_catch_up_has_a_limit_and_says_what_it_skipped(db: Connection, fire: Fir
 
 
 def test_an_account_with_many_schedules_delays_no_other(db: Connection, hour: Hour) -> None:
-    """Claims take turns among the accounts with due schedules, and beyond that the longest due come first."""
+    """Claims alternate between the accounts with due schedules, and then take the schedules that have been due
+    longest.
+    """
     put(db, "mine", hour())
     db.execute("""insert into queue.schedule
         select (jsonb_populate_record(s, jsonb_build_object('schedule_id', n, 'name', 'other-' || n, 'account_id',
@@ -258,7 +263,9 @@ def put_as(db: Connection, account_id: str, name: str, at: datetime) -> None:
 def test_an_account_fires_no_more_in_a_second_and_the_rest_later(
     db: Connection, connect_other: Connection, hour: Hour
 ) -> None:
-    """Another account's schedules fire at once. By "Quotas for Amazon EventBridge Scheduler" the rest is delayed."""
+    """Another account's schedules fire at once. By "Quotas for Amazon EventBridge Scheduler" the remaining ones are
+    delayed.
+    """
     for n in range(8):
         put(db, f"mine{n}", hour())
     put_as(db, "111122223333", "other", hour())
@@ -289,7 +296,7 @@ def test_an_account_fires_no_more_in_a_second_and_the_rest_later(
     fired.append(claim(3))
     assert fired[-1] == 3
     fired.append(claim(0))
-    assert fired[-1] == 2  # no quota
+    assert fired[-1] == 2  # no quota applies
 
 
 def test_the_worker_keeps_to_the_quota_and_fires_everything(db: Connection, fire: Fire, hour: Hour) -> None:
@@ -297,7 +304,7 @@ def test_the_worker_keeps_to_the_quota_and_fires_everything(db: Connection, fire
         put(db, f"s{n}", hour(), catchup=True)
     assert fire(quota_firings_per_second=2)["fired"] == 3
     seconds = value(db, "select extract(epoch from max(fired_at) - min(fired_at)) from queue.schedule_run")
-    assert seconds > 0.9  # less a moment: a firing is counted before it is recorded
+    assert seconds > 0.9  # nearly a second, because a firing is counted before it is recorded
 
 
 def test_a_schedule_that_cannot_fire_hides_no_other(db: Connection, hour: Hour) -> None:
@@ -390,7 +397,7 @@ def test_failures_pause_at_the_threshold(db: Connection, fire: Fire, hour: Hour)
     row = None
     for failures in (1, 2, 3):
         assert fire()["failed"] == 1
-        assert fire()["failed"] == 0  # It waits before the next attempt.
+        assert fire()["failed"] == 0  # the schedule waits before the next attempt
         row = read(db, "s")
         assert row is not None
         assert (row["consecutive_failures"], row["last_error"]) == (
@@ -401,7 +408,7 @@ def test_failures_pause_at_the_threshold(db: Connection, fire: Fire, hour: Hour)
         pass_time(db, 60)
     assert runs(db, "s") == [(at, False, 3, False, "Queue 'missing' does not exist")]
     assert row is not None
-    assert row["next_fire_at"] == at  # ... so it can fire when the cause is gone
+    assert row["next_fire_at"] == at  # it can therefore fire when the cause is gone
 
 
 def test_a_success_forgets_failures(db: Connection, fire: Fire, hour: Hour) -> None:
@@ -470,7 +477,7 @@ def test_overlap_skip_fires_when_the_last_message_is_gone(db: Connection, fire: 
 
 # --- exactly once ----------------------------------------------------------------------------------------------------
 def test_an_occurrence_that_has_fired_does_not_fire_again(db: Connection, fire: Fire, hour: Hour) -> None:
-    """This holds for any cause that set the schedule back, because a run is unique."""
+    """A run has a unique key, so the test may set the schedule back in any way."""
     at = hour()
     put(db, "s", at, catchup=True)
     assert fire()["fired"] == 1

@@ -1,4 +1,4 @@
-"""Tests what the worker reports while it fires."""
+"""Tests the events that the worker reports while it fires."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOUR = timedelta(hours=1)
 
 
 class Heard(Observer):
-    """Remembers it."""
+    """Records the reports."""
 
     def __init__(self) -> None:
         self.late: list[float] = []
@@ -36,7 +36,7 @@ class Heard(Observer):
 def test_how_late_each_occurrence_fires_and_what_became_of_it(
     database: Database, db: Connection, hour: Hour
 ) -> None:
-    """Occurrences that may fire at any moment of a window are left out, because they are never late."""
+    """Occurrences with a flexible window are left out, because they are never late."""
     db.execute("select queue.create('jobs')")
     put(db, "late", hour() - HOUR, catchup=True)
     put(db, "any time", hour() - HOUR, catchup=True, jitter_seconds=30)

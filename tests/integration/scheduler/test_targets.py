@@ -95,7 +95,7 @@ def test_a_fifo_queue_gets_the_message_group(db: Connection, fire: Fire, hour: H
 
 
 def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -> None:
-    """They are as from Publish, even if the topic's SignatureVersion differs from the one that this process knew."""
+    """The envelopes equal those of Publish, even if the topic's SignatureVersion differs from the cached one."""
     call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {"SignatureVersion": "2"}, {})
     subscribe(db)
     invoke(db, hour(), NEWS)
@@ -134,13 +134,13 @@ def test_action_after_completion(
     assert fire()["fired"] == 1
     row = read(db, "s")
     assert (row is not None) == continues
-    if row is not None:  # The owner decides the state of a schedule of EventBridge Scheduler.
+    if row is not None:  # the owner decides the state of such a schedule
         assert (row["status"], row["next_fire_at"], row["last_error"]) == ("active", None, None)
     assert fire()["fired"] == 0
 
 
 def test_missed_ones_fire_until_they_are_too_old(db: Connection, fire: Fire, hour: Hour) -> None:
-    """Our choice is that they fire after an outage as long as MaximumEventAgeInSeconds allows."""
+    """After an outage, they fire within MaximumEventAgeInSeconds (our choice)."""
     invoke(db, hour(-100), RetryPolicy={"MaximumEventAgeInSeconds": 3 * 3600})
     assert fire()["fired"] == 3
     row = read(db, "s")
@@ -219,7 +219,7 @@ def test_an_account_whose_targets_fail_delays_no_other_accounts_retries(db: Conn
     )
     with db.transaction():
         claimed = [row.retry_id for row in call(db, CLAIM_SCHEDULE_RETRIES, 10, 0)]
-        assert len(claimed) == 6  # half of the ten for either account
+        assert len(claimed) == 6  # half of the ten for each account
         assert (
             value(db, "select min(retry_id) from queue.schedule_retry where right(account_id, 1) = '1'")
             in claimed

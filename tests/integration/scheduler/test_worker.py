@@ -35,9 +35,9 @@ def once(db: Connection, name: str, seconds: float) -> None:
 # --- the container ---------------------------------------------------------------------------------------------------
 @pytest.fixture
 def _service(database: Database) -> Iterator[None]:
-    """Runs a process that looks for schedules once an hour, unless one is due or it is woken."""
+    """Runs a process that reads schedules once an hour, unless one is due or a notification wakes it."""
     with running_service(database.api_dsn, QUEUE_SCHEDULE_POLL_MS="3600000"):
-        # It has checked and sleeps, and it listens.
+        # The process has read them and sleeps, and it listens for notifications.
         until_row(database.dsn, looked("queue.next_schedule"))
         until_row(database.dsn, looked("queue.due_work"))
         yield
@@ -83,7 +83,7 @@ def test_a_run_stays_for_what_is_due_before_it_ends(db: Connection, database: Da
 
 
 def test_a_run_that_waits_notices_a_nearer_schedule(db: Connection, database: Database) -> None:
-    """No process wakes a function."""
+    """No process can wake a function."""
     once(db, "far", 3000)
     firer = Firer(longest_run_seconds=3600)
     settings = Settings.read({}, queue_schedule_poll_ms=10)

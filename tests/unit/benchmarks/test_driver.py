@@ -212,7 +212,7 @@ async def test_a_refused_publish_raises() -> None:
 
 
 async def test_a_published_message_is_read_as_it_was_written() -> None:
-    """A header frame with the message id, byte by byte, after the delivery that belongs to it."""
+    """The test uses a header frame with the message id, byte by byte, after the delivery that belongs to it."""
     sender, transport, _ = connected()
     task = await published(sender, 1)
     task.cancel()

@@ -123,7 +123,7 @@ def matches(row: Row, queue: int, group: str, measure: int, at_us: int) -> bool:
 
 
 def test_durations_outside_the_span_are_left_out() -> None:
-    """No window begins after now, though the span goes on."""
+    """No window begins after now, although the span continues."""
     early, late, later = BASE - 1, BASE + DAY, BASE + 30 * HOUR
     span = DaySpan(SPAN.days, late)
     mixed = batches([(1, "", 0, moment, 5) for moment in (early, late, later)])
@@ -302,7 +302,9 @@ class DoneRun:
 
 
 def test_the_given_span_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then each run computes what is new; it waits for the rest of the interval, and ends with the error of a run."""
+    """After the first, each run computes what is new. It waits for the rest of the interval, and ends with the error
+    of a run.
+    """
     asked: list[tuple[object, str]] = []
     waits: list[float] = []
     texts: list[str] = []

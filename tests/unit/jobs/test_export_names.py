@@ -150,7 +150,7 @@ def test_an_hour_that_begins_before_its_day_does() -> None:
 
 
 def test_days_that_the_history_has_lost_are_left_out() -> None:
-    """And queues that keep none, or that there are no more."""
+    """Queues without history, and deleted queues, are left out too."""
     kept = us("2026-03-30T05:00Z")
     found = scope({1: us("2026-03-01T00:00Z"), 2: us("2026-03-30T11:59Z"), 3: 0}, {1: kept, 2: 0})
     assert found.since_us == {1: kept, 2: us("2026-03-30T00:00+02:00")}

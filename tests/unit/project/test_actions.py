@@ -322,7 +322,7 @@ def test_the_destination_of_an_action_is_checked() -> None:
 
 
 def test_the_target_of_a_publish_is_checked() -> None:
-    """A topic, an endpoint of a mobile app, or every phone number."""
+    """The target of a message is a topic, an endpoint of a mobile app, or every phone number."""
     (publish,) = (action for action in ACTIONS if action.name == "Publish")
     assert list_uses(publish, topic_arn=TOPIC) == list_uses(publish, target_arn=TOPIC) == [Use(TOPIC)]
     assert list_uses(publish, target_arn=ENDPOINT) == [Use(ENDPOINT)]
@@ -338,7 +338,9 @@ def test_rules_name_actions(service: str) -> None:
 
 
 def test_the_target_of_a_schedule_is_checked() -> None:
-    """Every action of EventBridge Scheduler that has a target, and none that names another account's resources."""
+    """This includes every action of EventBridge Scheduler with a target. No such action names another account's
+    resources.
+    """
     scheduler = [action for action in ACTIONS if action.service == "scheduler"]
     with_target = [a for a in scheduler if "target" in {field.name for field in fields(a.request)}]
     assert {action.name for action in with_target} == {"CreateSchedule", "UpdateSchedule"}

@@ -293,7 +293,7 @@ def test_every_program_for_the_jvm_has_its_lock(program: str) -> None:
 
 
 def test_the_tested_versions_are_the_served_ones() -> None:
-    """dev.lock holds all of service.lock, in the same versions."""
+    """dev.lock contains all of service.lock, in the same versions."""
     assert pins(ROOT / "requirements/service.lock").items() <= pins(ROOT / "requirements/dev.lock").items()
 
 

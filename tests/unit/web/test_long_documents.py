@@ -121,7 +121,7 @@ def test_other_threads_may_go_on_between_two_messages(read: Callable[[bytes], An
 
 @pytest.mark.parametrize("read", [read_event, read_messages, read_schedule, read_patch])
 def test_a_longer_message_than_allowed_is_not_decoded(read: Callable[[bytes], Any]) -> None:
-    """One message is one step. The text would be no JSON."""
+    """One message is one step. The text is not valid JSON."""
     with pytest.raises(RequestEntityTooLarge):
         read(b'{"message":[' + b"1," * 2_500_000)
 

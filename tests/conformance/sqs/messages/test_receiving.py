@@ -253,7 +253,7 @@ def test_handles_are_new_on_every_receive(sqs: Sqs) -> None:
 
 
 MIB = 1_048_576
-LONGEST_ANSWER = 6 * MIB  # what SDKs and proxies have to hold; functions may answer no more ("Lambda quotas")
+LONGEST_ANSWER = 6 * MIB  # SDKs and proxies must store it; functions may answer no more ("Lambda quotas")
 
 
 @pytest.mark.parametrize(

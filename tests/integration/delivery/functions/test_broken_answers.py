@@ -1,4 +1,4 @@
-"""Tests answers that broke off. Such an answer may have named failed messages, which must not be deleted.
+"""Tests incomplete answers. Such an answer may have named failed messages, which must not be deleted.
 
 Also tests messages and invocations that are no longer tried.
 
@@ -92,7 +92,7 @@ async def test_a_body_that_breaks_off(target: str, sent: bytes, is_reset: bool) 
 @pytest.mark.parametrize("target", ["", FUNCTION])
 @pytest.mark.parametrize("body", [b"", BODY])
 async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) -> None:
-    """Servers of HTTP/1.0 answer this way."""
+    """Servers of HTTP/1.0 end the body by closing the connection."""
 
     async def respond(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.0 200 OK\r\n\r\n" + body)
@@ -102,7 +102,9 @@ async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) ->
 
 
 async def test_a_body_that_comes_late() -> None:
-    """The service waits for it if it counts. Webhooks do not wait for it."""
+    """The service waits for the body of an invocation because the body counts. It does not wait for the body of a
+    webhook's answer.
+    """
     answers: list[Answer] = []
     came_late = asyncio.Event()
 
@@ -129,7 +131,7 @@ async def test_a_body_that_comes_late() -> None:
 
 @pytest.mark.parametrize("target", ["", FUNCTION])
 async def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
-    """Lambda's answer may be this long. Its beginning is kept."""
+    """Lambda's answer may have 6 MB. The service keeps the beginning."""
     body = b"x" * (6 * 1_048_576)
 
     async def respond(writer: asyncio.StreamWriter) -> None:
@@ -143,7 +145,7 @@ async def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
 async def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After the time for a connection, three seconds, it counts as unreachable."""
+    """If the connection takes more than three seconds, the target counts as unreachable."""
     invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"}))
 
     async def dial(*_: object) -> None:
@@ -155,7 +157,7 @@ async def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(
 
 
 async def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Accounts can read LastProcessingResult."""
+    """Accounts can read LastProcessingResult, so the error must not contain the address."""
 
     async def refuse(*_: object) -> None:
         raise EndpointRefused("lambda.internal.example has no address")
@@ -167,7 +169,7 @@ async def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyP
 
 
 async def test_connections_survive_nat_while_a_function_works() -> None:
-    """Otherwise the answer of a function that takes longer than 350 seconds would never arrive."""
+    """Without keep-alive, the answer of a function that takes longer than 350 seconds would never arrive."""
     ended = asyncio.Event()
 
     async def read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -243,7 +245,7 @@ def paused_invocation(db: Connection, until: float, dead_letters: str) -> None:
 def test_an_invocation_whose_function_is_paused_waits_as_long_as_its_policy_says(
     db: Connection, until: float, dead: int
 ) -> None:
-    """Other webhooks are given up after an hour. The input of the last attempt is the dead letter."""
+    """Other webhooks are given up after an hour. The dead letter contains the input of the last attempt."""
     dead_letters = create(db, "dead")
     paused_invocation(db, until, dead_letters)
     assert db.execute("select dead_lettered from queue.expire_deliveries(10)").fetchone() == (dead,)

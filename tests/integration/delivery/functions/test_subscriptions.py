@@ -47,10 +47,10 @@ def redrive(arn: str) -> dict[str, str]:
 
 
 def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None:
-    """The test compares the page's example field by field, with its values if they do not depend on the moment."""
+    """The test compares each field of the page's example, and each value that does not depend on the moment."""
     name = harness.function(ignore)
     topic, subscription = subscribed(harness, name)
-    assert subscription.startswith(f"{topic}:")  # no confirmation
+    assert subscription.startswith(f"{topic}:")  # the subscription needs no confirmation
     sent = harness.service.client("sns").publish(
         TopicArn=topic, Message="Hello from SNS!", Subject="TestInvoke",
         MessageAttributes={
@@ -92,7 +92,7 @@ def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None
 
 
 def test_powertools_reads_the_event(harness: Harness) -> None:
-    """Its data class and its pydantic model accept our event, also without a subject and attributes."""
+    """Powertools' data class and pydantic model accept the event, also without a subject and attributes."""
     name = harness.function(ignore)
     topic, subscription = subscribed(harness, name)
     harness.service.client("sns").publish(TopicArn=topic, Message='{"id": 1}')
@@ -126,7 +126,7 @@ def test_filters_and_texts_of_its_own(harness: Harness) -> None:
 
 
 def test_a_throttled_function_is_tried_again(harness: Harness) -> None:
-    """It is tried again at once, three times ("Amazon SNS message delivery retries"). Each attempt is in the log."""
+    """The service retries at once, three times ("Amazon SNS message delivery retries"). The log has each attempt."""
     answers = iter([Throttle(), Refusal(500, "ServiceException")])
 
     def fails_twice(_: Any) -> None:

@@ -69,7 +69,7 @@ def test_of_public_addresses_the_answers_are_kept(
 def test_a_body_that_never_ends_takes_nothing_from_the_status(
     db: Connection, deliver: Deliver, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time of the attempt ends while the body is read. The status counts, as without the log."""
+    """The attempt ends while the service reads the body. The status counts, as it does without the log."""
     monkeypatch.setattr(sender_module, "is_public", lambda _: True)
     receiver.answers["/half"] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
     publish(db, receiver.url("/half"), kind="event", raw=True)
@@ -80,7 +80,9 @@ def test_a_body_that_never_ends_takes_nothing_from_the_status(
 def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """This includes subscriptions with a separate rate, and webhooks that wait for longer than an hour."""
+    """The pause also applies to subscriptions with a separate rate, and to webhooks that have waited longer than an
+    hour.
+    """
     url, other = receiver.url("/200"), receiver.url("/204")
     publish(db, url, other)
     deliver()
@@ -103,7 +105,7 @@ def test_an_answer_of_an_attempt_under_way_ends_no_pause(db: Connection) -> None
     store = DeliveryStore(db, None, 20)
     publish(db, BAD, copies=3)
     claims = store.claim(50, {})
-    assert paused(db, BAD) is False  # Nothing is known of it yet.
+    assert paused(db, BAD) is False  # the service does not know the endpoint yet
     store.settle([Finished(claims[0], judge_answer(claims[0].delivery, 503))])
     assert paused(db, BAD)
     store.settle([Finished(claim, judge_answer(claim.delivery, 200)) for claim in claims[1:]])

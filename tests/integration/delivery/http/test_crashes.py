@@ -82,7 +82,7 @@ def test_nothing_is_lost_when_workers_are_killed(
 
 
 def release(db: Connection) -> int:
-    """Releases the remaining webhooks, none of which has a lease of a dead worker."""
+    """Releases the remaining webhooks. None of them has a lease of a dead worker."""
     left = number(db, "select count(*) from queue.outgoing_delivery")
     stuck = number(
         db, "select count(*) from queue.outgoing_delivery where due_at > clock_timestamp() + interval '5 s'"
@@ -94,8 +94,9 @@ def release(db: Connection) -> int:
 
 @pytest.mark.slow
 def test_ten_thousand_deliveries(db: Connection, database: Database) -> None:
-    """The rate is at least 1,000 a second on one core, by the processor time of this process, which has only the
-    worker."""
+    """The rate is at least 1,000 a second on one core, measured by the processor time of this process, which runs only
+    the worker.
+    """
     command = [sys.executable, "-m", "tests.support.delivery.receiver"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -122,7 +122,7 @@ def test_an_event_is_tried_five_times(
 def test_a_delivery_policy_sets_attempts_and_delays(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """The first retry, which has no delay, is part of the first run."""
+    """The first retry has no delay and is part of the first run."""
     publish(db, receiver.url("/500"), policy=POLICY)
     assert spacing(db, deliver) == [1, 4, 4]
     assert receiver.count("/500") == 5
@@ -145,7 +145,7 @@ def test_the_status_counts_whatever_becomes_of_the_body(
 
 
 def test_an_endless_body_is_not_read(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """It reads 64 KiB. The buffers of both sockets come in addition, and are far less than the receiver offered."""
+    """The worker reads 64 KiB. The buffers of both sockets are far smaller than the body that the receiver offers."""
     publish(db, receiver.url("/gzip"), copies=5)
     assert deliver()["delivered"] == 5
     assert receiver.sent["gzip"] < 5 * 16 * 2**20
@@ -218,7 +218,7 @@ def test_only_the_holder_of_the_lease_writes_the_outcome(db: Connection, receive
 
 
 def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, receiver: Receiver) -> None:
-    """Neither leaves the notice behind."""
+    """Neither worker leaves the notice behind."""
     publish(db, receiver.url("/200"), copies=2)
     claims = [DeliveryStore(db, None, 20).claim(1, {})[0] for _ in range(2)]
     for claimed in claims:
@@ -229,7 +229,7 @@ def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, re
 def test_outcomes_outlive_a_lost_database(
     db: Connection, receiver: Receiver, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next run writes them with a new connection, and nothing is delivered twice."""
+    """The next run writes the outcomes with a new connection, and delivers nothing twice."""
     publish(db, receiver.url("/200"), copies=5)
     settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
     deliverer = Deliverer(longest_run_seconds=5)
@@ -251,7 +251,7 @@ def test_outcomes_outlive_a_lost_database(
 
 # --- what is told while it happens -----------------------------------------------------------------------------------
 class Heard(Observer):
-    """Remembers its calls."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.attempts: list[bool] = []

@@ -1,4 +1,4 @@
-"""Tests endpoints and hosts that fail, are slow or throttled. Only their webhooks wait for them."""
+"""Tests endpoints and hosts that fail, are slow or are throttled. Only their webhooks wait for them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_process_gets_20_of_a_host_and_others_behind_them(db: Connection, stor
 
 
 def test_all_urls_of_a_host_share_its_places(db: Connection, store: DeliveryStore) -> None:
-    """60 URLs of a slow host take 20 places, whatever their letter case and their subscriptions' rates are."""
+    """60 URLs of a slow host share 20 places, whatever their letter case and their subscriptions' rates are."""
     urls = [f"http://{'Slow' if n % 2 else 'slow'}.example:80/{n}" for n in range(60)]
     publish(db, *urls[:40], copies=2)
     publish(db, *urls[40:], policy={"throttlePolicy": {"maxReceivesPerSecond": 1_000}})
@@ -107,7 +107,9 @@ def test_an_account_alone_leaves_a_fifth_of_the_places(
 def test_an_account_whose_hosts_are_all_due_again_leaves_others_their_turn(
     db: Connection, store: DeliveryStore
 ) -> None:
-    """More endpoints of one account are due again than a claim examines. Another account's endpoint is served too."""
+    """More endpoints of one account are due than a claim examines. The claim still serves another account's
+    endpoint.
+    """
     publish(db, BAD)
     publish_as(db, OTHER_ACCOUNT, *(f"http://slow{n}.example/" for n in range(30)))
     db.execute(
@@ -220,7 +222,7 @@ def test_an_accounts_failures_pause_no_other_accounts_webhooks_for_the_same_url(
 
 
 def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: DeliveryStore) -> None:
-    """This also holds if its webhooks waited for the host before it was paused."""
+    """The other URL is served also if its webhooks waited for the host before the pause."""
     publish(db, BAD, copies=60)
     publish(db, BAD + "works")
     failing = store.claim(50, {})
@@ -236,7 +238,7 @@ def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: D
 
 
 def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: DeliveryStore) -> None:
-    """The rate is 5 a second: one each 200 ms, for all workers together. Unused capacity is not saved for longer."""
+    """The rate is 5 a second, which is one each 200 ms for all workers together. Unused capacity expires."""
     publish(db, BAD, policy=THROTTLED, copies=1)
     db.execute(COPIES)
     taken = []

@@ -117,8 +117,9 @@ def redrive(name: str) -> dict[str, str]:
 def test_a_final_failure_goes_to_the_dead_letter_queue(
     db: Connection, deliver: Deliver, receiver: Receiver, path: str, name: str
 ) -> None:
-    """It goes there at once after a client-side error, and otherwise after all retries, as an envelope ("Amazon SNS
-    dead-letter queues")."""
+    """The envelope goes to the dead-letter queue at once after a client-side error, and otherwise after all retries
+    ("Amazon SNS dead-letter queues").
+    """
     create(db, name)
     arn = subscribe(db, "news", PHONE, **redrive(name))
     publish(db, "news", "hello")
@@ -142,7 +143,7 @@ def test_a_dead_letter_queue_that_is_gone(db: Connection, deliver: Deliver, rece
 def test_a_number_that_opts_out_before_the_gateway_gets_no_message(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """This is a client-side error too. The phone of a person who sent STOP does not ring."""
+    """An opt-out is a client-side error too: the phone of a person who sent STOP gets nothing."""
     create(db, "dead")
     arn = subscribe(db, "news", PHONE, **redrive("dead"))
     publish(db, "news", "hello")
@@ -168,7 +169,7 @@ def test_a_push_names_platform_and_token(db: Connection, deliver: Deliver, recei
 
 @pytest.mark.parametrize("path", ["/500", "/429", "/hang_up"])
 def test_a_gateway_that_fails(db: Connection, deliver: Deliver, receiver: Receiver, path: str) -> None:
-    """It is tried again 50 times over six hours under the same id. Then the message has failed ("Amazon SNS message
+    """The worker retries 50 times over six hours under the same id. Then the message has failed ("Amazon SNS message
     delivery retries": 2 times after 10 seconds, 10 with exponential backoff from 10 to 600, 38 after 600).
     """
     send(db, "hello")
@@ -194,9 +195,7 @@ def test_a_gateway_that_refuses(db: Connection, deliver: Deliver, receiver: Rece
     assert through(deliver, receiver, "/404")["exhausted"] == 1
     assert states(db) == [("failed", "HTTP status 404")]
     listed = db.execute("select endpoint from queue.list_deliveries(%s, 'exhausted', null, 1)", (ACCOUNT,))
-    assert listed.fetchall() == [
-        ("https://gateway/sms",)
-    ]  # The address is not shown, because it is the operator's.
+    assert listed.fetchall() == [("https://gateway/sms",)]  # the error does not show the operator's address
     db.execute(
         "select queue.retry_delivery(%s, (select delivery_id from queue.outgoing_delivery))", (ACCOUNT,)
     )
@@ -208,7 +207,7 @@ def test_a_gateway_that_refuses(db: Connection, deliver: Deliver, receiver: Rece
 def test_a_worker_without_a_gateway_posts_nowhere(
     db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The settings lack it, or this process does: no host with the name `gateway` gets anything."""
+    """If the settings or this process lack the gateway, no host with the name `gateway` gets a request."""
     asked: list[str] = []
 
     def resolve(host: str, *_: object, **__: object) -> list[object]:
@@ -235,7 +234,7 @@ def test_where_the_gateway_is_stays_the_operators_secret(
 
 
 def test_only_these_messages_go_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """Mail, messages older than six hours and opted-out numbers do not go there. Without a gateway nothing does."""
+    """Mail, messages older than six hours and opted-out numbers do not go there. Without a gateway no message does."""
     send(db, "old")
     assert sum(deliver().values()) == 0
     db.execute("update queue.outgoing set created_at = created_at - interval '361 minutes'")
@@ -270,7 +269,7 @@ def test_an_account_of_which_too_many_wait_publishes_no_more_of_the_protocol(db:
 
 @pytest.fixture
 def others(database: Any) -> Iterator[list[Connection]]:
-    """More connections."""
+    """Yields further connections."""
     with (
         psycopg.connect(database.api_dsn, autocommit=True) as one,
         psycopg.connect(database.api_dsn, autocommit=True) as two,
@@ -294,7 +293,7 @@ def test_two_workers_hand_over_each_message_once(
 
 
 def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
-    """Messages that no gateway carries delay nothing either, because they are not even read."""
+    """Messages without a gateway cause no delay either, because the worker does not read them."""
     for number in range(30):
         send(db, f"m{number}")
         send(db, f"m{number}", "a@example.com", "email")
@@ -309,7 +308,7 @@ def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
 
 
 def test_old_messages_go(db: Connection) -> None:
-    """Messages beyond a number of days are removed, and of an account all but the newest."""
+    """Maintenance removes messages after a number of days, and of each account all but the newest."""
     for number in range(5):
         send(db, f"m{number}")
     db.execute(
@@ -328,8 +327,9 @@ def test_old_messages_go(db: Connection) -> None:
 def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
     db: Connection, others: list[Connection], days: int, most: int
 ) -> None:
-    """It therefore cannot deadlock with workers that write outcomes, which lock messages in the order of their
-    webhooks."""
+    """The clean-up therefore cannot deadlock with workers that write outcomes and lock messages in the order of their
+    webhooks.
+    """
     for number in range(4):
         send(db, f"m{number}")
     db.execute("update queue.outgoing set created_at = created_at - interval '8 days' where body <> 'm3'")
@@ -345,13 +345,13 @@ def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
 def test_a_message_that_the_gateway_has_not_got_stays(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """They stay however many are newer, because Publish has accepted them."""
+    """Publish has accepted the messages, so they stay, however many newer messages exist."""
     for number in range(6):
         send(db, f"m{number}")
     db.execute("update queue.outgoing set created_at = created_at - interval '6 hours' where body = 'm0'")
     send(db, "mail", "a@example.com", "email")
     clean = "select queue.clean_outgoing(1000, 7, 1, '{sms,application}')"
-    assert db.execute(clean).fetchone() == (1,)  # This is m0, which is too old for the gateway.
+    assert db.execute(clean).fetchone() == (1,)  # the clean-up removes m0, which is too old for the gateway
     assert through(deliver, receiver, "/500")["retried"] == 5
     assert db.execute(clean).fetchone() == (0,)
     pass_time(db, 11)

@@ -1,8 +1,8 @@
 """Tests the bytes on the wire: headers of SNS ("HTTP/HTTPS headers"), of events, and of Standard Webhooks.
 
-It uses the worker itself, with URLs that lead to this machine. No worker connects to the receiver there.
+The tests run the worker with URLs that lead to this machine. No worker connects to the receiver there.
 
-`tests/unit/delivery/http/test_guard.py` tries the spellings of all addresses without connections.
+`tests/unit/delivery/http/test_guard.py` tests the spellings of all addresses without connections.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def test_a_notification(db: Connection, deliver: Deliver, receiver: Receiver) ->
     assert headers["Content-Type"] == "text/plain; charset=UTF-8"
     assert headers["User-Agent"] == "Amazon Simple Notification Service Agent"
     assert headers["Host"] == f"127.0.0.1:{receiver.port}"
-    assert headers["Accept-Encoding"] == "gzip,deflate"  # This was recorded at AWS.
+    assert headers["Accept-Encoding"] == "gzip,deflate"  # recorded at AWS
     assert "x-amz-sns-rawdelivery" not in headers
     envelope = json.loads(request.body)
     assert envelope == {"arn": headers["x-amz-sns-subscription-arn"], "Message": "hello"}
@@ -85,7 +85,7 @@ def test_an_event_is_json_without_signature(db: Connection, deliver: Deliver, re
 
 
 def test_an_event_is_signed_with_every_secret(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """By Standard Webhooks 1.0 it is the HMAC-SHA256 of `id.timestamp.body`, in base64, after `v1,`."""
+    """By Standard Webhooks 1.0 the signature is the HMAC-SHA256 of `id.timestamp.body`, in base64, after `v1,`."""
     settings = {"webhook_signing_secret": SETTING}
     message_id, request = posted(db, deliver, receiver, kind="event", raw=True, settings=settings)
     headers = request.headers
@@ -160,7 +160,7 @@ def test_where_a_name_leads_is_not_told(db: Connection, deliver: Deliver, receiv
 
 @pytest.mark.usefixtures("names")
 def test_where_it_is_allowed_it_does(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """Without this the test above would prove nothing."""
+    """Without this test, the test above would prove nothing."""
     publish(
         db, *(f"http://{host}:{receiver.port}/200" for host in ("127.0.0.1", "localhost", "private.example"))
     )

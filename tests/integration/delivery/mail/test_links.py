@@ -4,7 +4,8 @@ functions.
 The sources are "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API
 reference). RFC 8058, 3.2, defines the click of a mail program.
 
-Our choice limits how often an address is asked to confirm (docs/topics.md, "E-mail"), so that no address can be
+The service limits how often it asks an address to confirm (our choice: docs/topics.md, "E-mail"), so that no address
+can be
 flooded.
 
 For an account at most ten such mails are sent in an hour, and to an address one.
@@ -37,14 +38,14 @@ READER = "reader@example.com"
 
 @contextmanager
 def container(database: Database, variables: dict[str, str]) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yields its address. Its worker runs by itself."""
+    """Yields the address of a container whose worker runs."""
     with running_service(database.api_dsn, **variables) as service:
         yield service.url, lambda: None
 
 
 @contextmanager
 def functions(database: Database, variables: dict[str, str]) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yields their address, and the invocation of the schedule."""
+    """Yields the address of the functions, and a function that invokes the schedule."""
     with FunctionServer(database.pooled_dsn, variables=variables) as server:
         yield server.endpoint_url, lambda: server.functions.invoke("deliver", {})
 
@@ -211,7 +212,7 @@ def test_the_link_is_good_for_two_days_from_when_it_goes_out(db: Connection, del
 
 
 def test_an_account_that_asks_one_address_too_often_waits(db: Connection, deliver: Deliver) -> None:
-    """Ten mails of an account wait, so that other accounts can ask. Nothing waits for over two days."""
+    """Ten mails of an account wait, so that other accounts can ask. No mail waits for more than two days."""
     for _ in range(13):
         ask(db, make_topic(db), "reader@example.com")
     for account in range(1, 9):
@@ -227,7 +228,7 @@ def test_an_account_that_asks_one_address_too_often_waits(db: Connection, delive
 def test_a_repeated_subscription_sends_no_second_mail(
     db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
-    """This applies within an hour. The first link stays valid."""
+    """The rule applies within an hour. The first link stays valid."""
     topic = make_topic(db)
     arn = ask(db, topic, "reader@example.com")
     token = db.execute("select token from queue.subscription").fetchone()

@@ -44,7 +44,7 @@ def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServe
 
 
 def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """With `email-json` the text is the envelope, and the default subject is AWS's."""
+    """With `email-json` the text is the envelope. The default subject is AWS's."""
     reader = subscribe(db, make_topic(db), "reader@example.com", "email-json")
     envelope = json.dumps({"Type": "Notification", "Message": "x" * 200_000})
     publish(db, reader, envelope)
@@ -57,8 +57,9 @@ def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) 
 
 
 def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """AuthenticateOnUnsubscribe is the reason (ConfirmSubscription, API reference), and one click needs https (RFC
-    8058)."""
+    """AuthenticateOnUnsubscribe is the reason (ConfirmSubscription, API reference). One click needs https (RFC
+    8058).
+    """
     topic = make_topic(db)
     signed, plain = (subscribe(db, topic, f"{name}@example.com") for name in ("signed", "plain"))
     db.execute("update queue.subscription set authenticates_unsubscribe = true where arn = %s", (signed,))
@@ -76,7 +77,7 @@ def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_
 def test_no_line_of_a_user_becomes_a_header(
     db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
-    """This holds for any way into the database."""
+    """The header is safe for text that reaches the database in any way."""
     texts = ["a\r\nBcc: x@example.com", "a\nBcc: x@example.com\n\nbody", "a\rBcc: x", "a\x0bb\x85c\u2028d"]
     for text in texts:
         reader = subscribe(db, make_topic(db, DisplayName=text), "reader@example.com")
@@ -105,7 +106,7 @@ def test_no_line_of_a_user_becomes_a_command(
 # --- refusals --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["greylisted", "busy", "away"])
 def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: MailServer, name: str) -> None:
-    """It is tried again after 10 seconds twice, then after longer times up to 600: 50 times in over 6 hours."""
+    """The worker retries after 10 seconds twice, then after longer times up to 600: 50 times in over 6 hours."""
     publish(db, subscribe(db, make_topic(db), f"{name}@example.com"), "m")
     assert deliver()["retried"] == 1
     assert (states(db), round(due_in_seconds(db)[0])) == ([("waiting", None)], 10)
@@ -146,7 +147,9 @@ def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailS
 def test_an_address_that_is_refused_again_and_again(
     db: Connection, deliver: Deliver, mail_server: MailServer, name: str, bounces: int
 ) -> None:
-    """After five refusals of the recipient, and not of the sender or the content, nothing is sent any more."""
+    """After five refusals of the recipient, and not of the sender or the content, the service sends no more mail
+    there.
+    """
     dead = create(db, "dead")
     reader = subscribe(db, make_topic(db), f"{name}@example.com", dead_letters=dead)
     for _ in range(5):
@@ -166,8 +169,9 @@ def test_an_address_that_is_refused_again_and_again(
 def test_a_mail_that_is_accepted_ends_the_count(
     db: Connection, deliver: Deliver, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This also holds for a mail that an operator retries after the address was disabled (POST
-    /v1/deliveries/{id}/retry)."""
+    """A successful mail also ends the count if an operator retried it after the address was disabled (POST
+    /v1/deliveries/{id}/retry).
+    """
     reader = subscribe(db, make_topic(db), "refused@example.com")
     for _ in range(5):
         publish(db, reader, "m")
@@ -195,7 +199,9 @@ def test_an_unsubscribed_address_gets_no_mail(
 
 
 def test_without_a_mail_server(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """Mails are kept. A mail that a process with a server has begun waits for it, and uses no attempt."""
+    """The queue keeps mails. A mail that a process with a server has begun waits for that process, and uses no
+    attempt.
+    """
     reader = subscribe(db, make_topic(db), "busy@example.com")
     publish(db, reader, "m")
     assert sum(deliver(sns_smtp_url="").values()) == 0
@@ -219,7 +225,7 @@ def test_many_readers(db: Connection, deliver: Deliver, mail_server: MailServer)
 
 
 def test_a_topic_of_whose_account_too_many_mails_wait(db: Connection) -> None:
-    """They are counted apart from text messages and pushes (QUOTA_DELIVERIES, docs/security.md)."""
+    """The service counts mails apart from text messages and pushes (QUOTA_DELIVERIES, docs/security.md)."""
     topic = make_topic(db)
     reader = subscribe(db, topic, "reader@example.com")
     for _ in range(2):

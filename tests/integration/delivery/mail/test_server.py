@@ -1,7 +1,7 @@
 """Tests the way to the mail server: TLS, logins, slow or missing servers, lost answers, and killed workers.
 
-The sources are RFC 3207 (STARTTLS), RFC 4954 (AUTH), and RFC 5321, 4.5.3.2 (waits) and 4.2.1. That a login needs TLS is
-our choice.
+The sources are RFC 3207 (STARTTLS), RFC 4954 (AUTH), and RFC 5321, 4.5.3.2 (waits) and 4.2.1. It is our choice that a
+login needs TLS.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_tls_and_a_login(db: Connection, deliver: Deliver, certified: ssl.SSLCon
 def test_no_password_without_tls(
     db: Connection, deliver: Deliver, mail_server: MailServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The account learns nothing about the server. The log names it without the password."""
+    """The account learns nothing about the server. The log names the server without the password."""
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     with caplog.at_level(logging.WARNING):
         assert deliver(sns_smtp_url=mail_server.url(LOGIN))["retried"] == 1
@@ -84,7 +84,7 @@ def test_a_certificate_of_somebody_else(
 
 
 def test_a_wrong_password(db: Connection, deliver: Deliver, certified: ssl.SSLContext) -> None:
-    """The operator is at fault: the message is not given up, and the address is not blamed."""
+    """The operator is at fault, so the message is not given up, and the address is not blamed."""
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     with running_mail_server(starttls=certified) as server:
         assert deliver(sns_smtp_url=server.url("user:wrong@"))["retried"] == 1
@@ -102,7 +102,7 @@ def test_a_sender_that_is_refused(db: Connection, deliver: Deliver, mail_server:
 
 
 def test_a_server_that_is_gone(db: Connection, deliver: Deliver) -> None:
-    """Nothing is lost. After 20 failures the account's mails wait together."""
+    """No mail is lost. After 20 failures the account's mails wait together."""
     topic = make_topic(db)
     with running_mail_server() as server:
         url = server.url()
@@ -111,7 +111,7 @@ def test_a_server_that_is_gone(db: Connection, deliver: Deliver) -> None:
     assert deliver(sns_smtp_url=url)["retried"] == 20
     assert number(db, "select count(*) from queue.delivery_endpoint where paused_until is not null") == 1
     assert {state for state, _ in states(db)} == {"waiting"}
-    pass_time(db, 3 * 3600)  # A URL would wait this long.
+    pass_time(db, 3 * 3600)  # a URL would wait this long
     deliver(sns_smtp_url=url)
     assert {state for state, _ in states(db)} == {"waiting"}
     pass_time(db, 7 * 3600)
@@ -125,8 +125,9 @@ def test_a_name_without_address(db: Connection, deliver: Deliver) -> None:
 
 # --- answers that are late or lost -----------------------------------------------------------------------------------
 def test_an_answer_that_is_lost(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The server has the mail, but no reply arrived. The mail is sent again ten minutes later under the same
-    Message-ID."""
+    """The server has the mail, but no reply arrived. The worker sends the mail again ten minutes later under the same
+    Message-ID.
+    """
     publish(db, subscribe(db, make_topic(db), "lost@example.com"), "m")
     assert deliver()["retried"] == 1
     assert round(due_in_seconds(db)[0]) == 600
@@ -155,7 +156,7 @@ def test_a_server_that_never_answers_gets_five_copies(
 def test_a_slow_server_is_not_waited_for(
     db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The attempt ends in any state."""
+    """The attempt ends in every state of the conversation."""
     monkeypatch.setattr(carrier_module, "ATTEMPT_SECONDS", 0.2)
     publish(db, subscribe(db, make_topic(db), "slow@example.com"), "m")
     assert deliver()["retried"] == 1
@@ -174,7 +175,7 @@ def workers(database: Database, mail_server: MailServer) -> Iterator[list[subpro
 def test_nothing_is_lost_when_workers_are_killed(
     db: Connection, database: Database, mail_server: MailServer, workers: list[subprocess.Popen[bytes]]
 ) -> None:
-    """kill -9 comes while the server has mails and has not answered. Only those mails come twice."""
+    """kill -9 comes while the server has mails and has not answered. Only those mails are sent twice."""
     topic = make_topic(db)
     for reader in range(5):
         publish(db, subscribe(db, topic, f"slow+{reader}@example.com"), "m")
@@ -188,7 +189,8 @@ def test_nothing_is_lost_when_workers_are_killed(
         wait_until(lambda kill=kill: slow_ones(mail_server) >= 5 * (kill + 1))  # type: ignore[misc]
         os.kill(workers[-1].pid, signal.SIGKILL)
         workers[-1].wait()
-        wait_until(lambda: not number(db, SESSIONS_OF_OTHERS))  # Until then its work holds its rows.
+        # Until then, the session of the killed worker holds its rows.
+        wait_until(lambda: not number(db, SESSIONS_OF_OTHERS))
         pass_time(db, LEASE_SECONDS + 1)
     mail_server.release.set()
     settings = Settings.read(env)

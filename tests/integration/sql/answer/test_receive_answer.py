@@ -192,8 +192,9 @@ def in_the_slow_path(db: Connection, arn: str) -> int:
 def test_a_message_that_is_too_long_is_passed_over(
     db: Connection, name: str, put: Callable[[Connection, str], int]
 ) -> None:
-    """It may be anywhere, and any number of receives may try. Others come. The container then gets it as if nothing had
-    happened."""
+    """The message may be anywhere, and any number of receives may try. Other messages come, and the container then
+    gets this one.
+    """
     dead = create(db, "dead.fifo" if name.endswith(".fifo") else "dead")
     arn = create(db, name, RedrivePolicy=redrive(dead, 2))
     before = put(db, arn)

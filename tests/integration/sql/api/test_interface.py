@@ -148,7 +148,7 @@ def test_visibility_and_metrics(db: Connection) -> None:
     )
     assert value(db, "select queue.change_visibility('q', 1, 60)") is None
     columns = "queue_name, queue_length, visible, in_flight, delayed, total_messages"
-    # It is delayed and not in flight, because no consumer has received it.
+    # The message is delayed and not in flight, because no consumer has received it.
     assert ask(db, f"select {columns} from queue.metrics('q')") == [("q", 1, 0, 0, 1, 1)]
     assert value(db, "select queue.purge_queue('q')") == 1
     assert ask(db, "select name, fifo from queue.list_queues()") == [("q", False)]

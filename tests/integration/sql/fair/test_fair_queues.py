@@ -56,8 +56,8 @@ def tenants(deliveries: list[Delivery]) -> list[str]:
 
 
 def crowd(db: Connection, arn: str, messages: int = 200, in_flight: int = 40) -> list[Delivery]:
-    """Creates a tenant that has sent many messages, some of which are in flight. Of two receives the first only
-    notices."""
+    """Creates a tenant that has sent many messages, some of which are in flight. The first of two
+    receives only detects the tenant."""
     send_as(db, arn, "noisy", messages)
     return [*receive(db, arn, 10), *receive(db, arn, in_flight - 10)]
 
@@ -335,7 +335,7 @@ def test_a_noisy_tenant_is_not_starved(db: Connection) -> None:
 
 
 def test_a_receive_takes_no_message_twice(db: Connection) -> None:
-    """With a timeout of 0 it is visible at once. Only the next receive may receive it again, or move it."""
+    """With a timeout of 0 a message is visible at once. Only the next receive may receive it again, or move it."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead))
     crowd(db, arn, messages=60)

@@ -125,7 +125,7 @@ def test_the_scope_of_deduplication(db: Connection, scope: str, stored: list[str
 
 
 def test_content_based_deduplication(db: Connection) -> None:
-    """It uses the SHA-256 of the body. Attributes do not count, and an explicit id wins."""
+    """The deduplication id is the SHA-256 of the body. Attributes do not count, and an explicit id wins."""
     arn = create(db, "q.fifo", ContentBasedDeduplication="true")
     for entry in (
         Entry("same", group="g"),

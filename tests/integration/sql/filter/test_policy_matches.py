@@ -282,7 +282,8 @@ def test_the_deepest_arrays_that_have_facts(db: Connection) -> None:
 
 
 def test_every_character_has_one_lower_case(db: Connection) -> None:
-    """This holds in Python and in SQL, for any collation and each character alone. None changes a text's length.
+    """This holds in Python and in SQL, for any collation and each character alone. No conversion changes a text's
+    length.
 
     The test uses letters and symbols of Unicode 3.2, because later additions depend on Python's version.
     """

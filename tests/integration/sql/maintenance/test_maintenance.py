@@ -45,7 +45,7 @@ def send_many(db: Connection, arn: str, number: int) -> list[int]:
 
 
 def age(db: Connection, text: str = "1 day") -> None:
-    """Makes everything sent this much earlier."""
+    """Moves the time of sending of all messages back by this much."""
     for table in ("log", "side", "fifo_message"):
         db.execute(f"update queue.{table} set sent_at = sent_at - %s::interval".encode(), (text,))
 
@@ -56,7 +56,7 @@ def installation(db: Connection, limit: int = 1000) -> int:
 
 
 def test_a_large_purge_is_cleaned_in_pieces(db: Connection) -> None:
-    """It covers more ids than one cleaning reads."""
+    """The purge covers more ids than one cleaning reads."""
     arn = create(db)
     send_many(db, arn, 25_000)
     assert purge(db, arn) == 25_000

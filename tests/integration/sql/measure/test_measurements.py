@@ -166,7 +166,7 @@ def test_an_overdue_schedule_is_seen(db: Connection) -> None:
 
 
 def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
-    """This happens if only functions run. Nothing is lost by it, and deleted queues are forgotten."""
+    """Counts accumulate if only functions run. Nothing is lost by it, and deleted queues are forgotten."""
     arn = create(db, "a")
     number = queue_id(db, arn)
     query = "insert into queue.dead_letter_count select %s, 2 from generate_series(1, 1200)"

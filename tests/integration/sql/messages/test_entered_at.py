@@ -79,7 +79,9 @@ class Marks:
 
 @pytest.mark.parametrize("lane", ["log", "slow path", ".fifo"])
 def test_a_message_is_in_one_queue_at_a_time(db: Connection, lane: str) -> None:
-    """They are sent, dead-lettered, moved back and purged. The views show the same before and after cleaning."""
+    """The messages are sent, dead-lettered, moved back and purged. The views show the same before and after
+    cleaning.
+    """
     suffix = lane if lane == ".fifo" else ""
     group = "g" if suffix else None
     dead = create(db, "dead" + suffix)

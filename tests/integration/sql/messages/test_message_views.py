@@ -261,8 +261,9 @@ def test_cleaning_does_not_show_in_a_snapshot(db: Connection, connect: Connect) 
 def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(
     db: Connection, connect: Connect
 ) -> None:
-    """It is recorded before the snapshot and committed after it. A reader below pg_snapshot_xmin finds the row next
-    time."""
+    """The row is recorded before the snapshot and committed after it. A reader below pg_snapshot_xmin finds the row
+    next time.
+    """
     one, other = create(db, "one.fifo"), create(db, "other.fifo")
     for arn in (one, other):
         send(db, arn, "m", group="g")

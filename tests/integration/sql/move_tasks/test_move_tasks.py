@@ -60,8 +60,9 @@ def test_each_message_returns_to_its_own_queue(db: Connection, suffix: str) -> N
 
 @BOTH
 def test_a_moved_message_is_a_new_one(db: Connection, suffix: str) -> None:
-    """It has a new message id and enqueue time, and its receive count starts again (Developer Guide, dead-letter queue
-    redrive)."""
+    """The moved message has a new message id and enqueue time, and its receive count starts again (Developer Guide,
+    dead-letter queue redrive).
+    """
     dead, arn = dead_queue(db, suffix, "q")
     poison(db, arn, dead, "a1")
     db.execute("update queue.side set sent_at = sent_at - interval '1 hour'")

@@ -230,7 +230,7 @@ def test_receiving_needs_read_committed(db: Connection, connect: Connect, isolat
 def test_a_message_that_expired_while_its_delete_is_open_is_passed_over(
     db: Connection, connect: Connect
 ) -> None:
-    """It is found again when that delete is rolled back, because the watermark waits for it."""
+    """The message is found again when that delete is rolled back, because the watermark waits for it."""
     arn = create(db)
     send(db, arn, "1")
     held = receive(db, arn, visibility=0)

@@ -99,7 +99,7 @@ def test_a_topic_can_disable_overrides() -> None:
 
 
 def test_a_topic_without_a_policy_has_the_default() -> None:
-    """As the example of `aws sns get-topic-attributes` has it, and the content type's default."""
+    """The answer is the example of `aws sns get-topic-attributes`, with the content type's default."""
     assert compute_effective_topic_policy(None) == {
         "http": {
             "defaultHealthyRetryPolicy": {

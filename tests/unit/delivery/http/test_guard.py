@@ -102,7 +102,7 @@ async def test_one_forbidden_address_of_a_name_is_enough(
 
 
 async def test_the_checked_address_is_dialled(dialled: Dialled) -> None:
-    """A resolver that answers something else the second time is not asked a second time."""
+    """The client asks the resolver only once, so a different second answer has no effect."""
     asked = []
 
     async def rebinding(host: str, account_id: str) -> list[Address]:

@@ -365,7 +365,7 @@ async def test_drain_waits_for_flushes() -> None:
 
 
 async def test_callers_in_successive_turns_share_the_first_call() -> None:
-    """Callers whose requests are read in turns of the event loop that follow each other share the first call."""
+    """Callers whose requests are read in consecutive turns of the event loop share the first call."""
     database = FakeDatabase()
     batcher = Batcher(database.call, limit=10)
     answers = []

@@ -97,7 +97,7 @@ async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, 
 
 @pytest.mark.parametrize(("length", "then"), [(100, 100), (100_000, 42)])
 async def test_a_receive_of_many_gets_them_from_an_unknown_queue(length: int, then: int) -> None:
-    """As consumers of the REST API do. Then its messages may prove to be long."""
+    """Consumers of the REST API ask for many. The queue's messages may then turn out to be long."""
     batcher = Batcher(FakeDatabase(Queue(stored=1000, body="x" * length)).call, limit=10_000)
     assert [len(bodies(await batcher.submit(take(100)))) for _ in range(2)] == [100, then]
 
@@ -132,7 +132,7 @@ def message_of(size_bytes: int) -> Batch:
 
 
 async def test_sent_messages_update_the_estimate_of_lengths() -> None:
-    """Where the receives before found nothing, and none is expected to be long."""
+    """Earlier receives found nothing, and no message is expected to be long."""
     queue = Queue(stored=0, body="x" * 1_048_576)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:

@@ -51,7 +51,7 @@ class Wanted:
 
 
 async def test_a_request_that_fits_enters_at_once_and_others_in_order() -> None:
-    """Also a small one waits behind a large one, which else might wait forever."""
+    """A small request also waits behind a large one, because otherwise the large one might wait for ever."""
     budget, inside = MemoryBudget(WHOLE, 10), list[Wanted]()
 
     async def acquire(request: Wanted) -> None:
@@ -119,7 +119,7 @@ async def test_a_request_that_waits_too_long_leaves() -> None:
 
 @pytest.mark.parametrize("steps", ["leave cancel wait", "cancel leave wait", "cancel wait leave"])
 async def test_a_waiting_request_that_leaves_neither_takes_nor_frees_memory(steps: str) -> None:
-    """Also when room came just then, and the request was not told yet."""
+    """This includes the moment at which room became free and the request was not told yet."""
     budget, inside = MemoryBudget(WHOLE, 10), Wanted(WHOLE)
     await budget.acquire(inside)
     waiting = asyncio.create_task(budget.acquire(Wanted(HALF)))
@@ -154,7 +154,7 @@ def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: in
 
 
 async def test_a_slow_sender_delays_no_complete_request() -> None:
-    """Only a complete request takes room where the work is done."""
+    """Only a complete request takes memory for processing."""
     reading, working, rest = MemoryBudget(3 * WHOLE, 10), MemoryBudget(WHOLE, 10), asyncio.Event()
 
     async def slow() -> MutableMapping[str, Any]:

@@ -73,7 +73,9 @@ def bytes_of(text: bytes) -> list[bytes]:
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
 async def test_a_request_that_is_not_http_is_400_and_ends_the_connection(data: bytes, cut: bool) -> None:
-    """RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The rest is no request: so nothing can be smuggled."""
+    """Source: RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The rest is not read as a request, so nothing can be
+    smuggled.
+    """
     application, client = await answered(*(bytes_of(data) if cut else [data]), NEXT)
     assert client.statuses == [400]
     assert b"connection: close\r\n" in client.transport.written

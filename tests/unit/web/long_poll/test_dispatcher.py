@@ -89,7 +89,7 @@ async def test_a_receiver_that_found_nothing_returns_to_the_front() -> None:
 
 
 async def test_a_message_that_came_without_waiting_receivers_is_found() -> None:
-    """Two receivers find nothing, one message comes meanwhile, and only then they begin to wait."""
+    """Two receivers find nothing, one message arrives meanwhile, and only then they begin to wait."""
     long_polls = LongPollDispatcher(Database().call)
     long_polls.wait(ResolvedQueue(ORDERS), 0.5, long_polls.next_ticket())
     await asyncio.sleep(1)
@@ -114,7 +114,7 @@ async def test_a_guess_that_there_is_more_is_not_missed() -> None:
 
 
 async def test_a_receiver_after_an_empty_wait_makes_no_call() -> None:
-    """Clients do so at once, all that wait for a queue at about the same time."""
+    """Clients poll again at once, and all that wait for a queue do so at about the same time."""
     long_polls = LongPollDispatcher(Database().call)
     assert await long_polls.wait(ResolvedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
     await settle()

@@ -56,7 +56,7 @@ def test_no_response_is_left_to_a_default(routes: dict[str, Operation]) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 408, 413, 415, 421, 429, 500, 503])
 def test_every_route_documents_these_errors(routes: dict[str, Operation], status: int) -> None:
-    """docs/access.md: 401, 403, 415 and 421; 429 for unknown keys."""
+    """docs/access.md lists 401, 403, 415 and 421; 429 is for unknown keys."""
     assert {name for name, one in routes.items() if str(status) not in one["responses"]} == set()
 
 

@@ -211,7 +211,7 @@ async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
 
 
 async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None:
-    """Also where the request has taken longer than the queue's visibility timeout."""
+    """This holds also if the request took longer than the queue's visibility timeout."""
 
     def make() -> Harness:
         harness = Harness(Queue(30, "a"), Target(40), Options(), function="http://127.0.0.1:1/")
