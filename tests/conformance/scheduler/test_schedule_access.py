@@ -86,7 +86,9 @@ def test_a_key_of_another_service(owner: Scheduler) -> None:
 
 
 def test_a_target_of_another_service_must_be_ones_own(owner: Scheduler, partner: Scheduler) -> None:
-    """No policy could allow it to another account. The error tells the owner that Penstock invokes no such target."""
+    """No policy could allow this target to another account. The error tells the owner that Penstock invokes no such
+    target.
+    """
     given = owner.given(Target=to(f"arn:aws:lambda:us-east-1:{OWNER}:function:f"))
     assert partner.refused("create_schedule", **given) == DENIED
     assert owner.refused("create_schedule", **given) == ("ValidationException", 400)

@@ -317,7 +317,7 @@ def test_a_fifo_queue_under_a_standard_topic(sns: Sns) -> None:
 # --- what cannot be delivered ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("raw", ["false", "true"])
 def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
-    """The other subscriptions get the messages. Those of the deleted queue go to the subscription's dead-letter
+    """The other subscriptions get the messages. The messages for the deleted queue go to the subscription's dead-letter
     queue.
     """
     topic, dead = sns.create(), sns.sqs.create()

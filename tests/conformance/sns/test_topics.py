@@ -179,7 +179,7 @@ def test_topics_are_listed_in_pages(sns: Sns) -> None:
 
 
 def test_deleting(sns: Sns) -> None:
-    """DeleteTopic also ends the subscriptions. It succeeds for a topic that does not exist."""
+    """DeleteTopic also ends the subscriptions. DeleteTopic succeeds for a topic that does not exist."""
     topic = sns.create()
     _, subscription = sns.queue(topic)
     for _ in range(2):

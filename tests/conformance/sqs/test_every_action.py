@@ -26,7 +26,9 @@ WRITER = RequestWriter("sqs")
 
 @pytest.fixture
 def sqs(deployments: Deployments, clock: Clock) -> Sqs:
-    """Returns the client for preparations. It uses only the container, because the resources are in the database."""
+    """Returns the client for preparations. The client uses only the container, because the resources are in the
+    database.
+    """
     return Sqs(deployments, clock, "container", "json")
 
 

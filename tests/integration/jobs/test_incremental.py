@@ -59,8 +59,9 @@ class Installation:
         return row[0]
 
     def check(self, zone: ZoneInfo = BERLIN) -> None:
-        """Checks every window that began before the last run ended, of existing queues. It leaves out what that run
-        measured, which plain SQL would measure now."""
+        """Checks every window that began before the last run ended, of existing queues. The check leaves out what that
+        run measured, which plain SQL would measure now.
+        """
         at = self.scalar("select max(to_at) from queue.metrics_run where error is null")
         first = datetime.combine(datetime.now(zone).date() - timedelta(DAYS), datetime.min.time(), zone)
         end = datetime.combine(datetime.now(zone).date() + timedelta(1), datetime.min.time(), zone)

@@ -89,8 +89,8 @@ def expected(rows: list[tuple[object, ...]], end: int) -> tuple[int, int, int | 
 
 
 def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> None:
-    """The message is sent at minute 30 and gone at minute 150. It is present at the ends of the minutes between, of
-    two hours, and of no day.
+    """The message is sent at minute 30 and gone at minute 150. The message is present at the ends of the minutes
+    between, of two hours, and of no day.
     """
     day = moment(at(0)).replace(hour=0)
     span = DaySpan.of(day, day + timedelta(days=1), moment(at(170)), ZoneInfo("UTC"))

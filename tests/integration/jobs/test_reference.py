@@ -236,8 +236,8 @@ update queue.history set sent_at = array(select s - %(d)s from unnest(sent_at) s
 def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(
     db: Connection, suffix: str
 ) -> None:
-    """20 messages are sent, and received two minutes later, once more after another one. They become dead letters two
-    minutes after that, are moved back in the next minute, and purged in the one after.
+    """20 messages are sent, and received two minutes later, once more after another one. The messages become dead
+    letters two minutes after that, are moved back in the next minute, and purged in the one after.
     """
     began = value(db, "select clock_timestamp()").astimezone(UTC)
     dead = create(db, "dead" + suffix)

@@ -95,7 +95,7 @@ def refused(sqs: Any, url: str, **parameters: Any) -> str:
 def test_long_messages_all_come_and_none_becomes_a_dead_letter(
     sqs: Any, sql: psycopg.Connection[Any], form: EventForm, name: str, scale: int
 ) -> None:
-    """A client receives ten messages of 700 KB, ten in a call, at most three times. They have 7 MB, more than a
+    """A client receives ten messages of 700 KB, ten in a call, at most three times. The messages have 7 MB, more than a
     function may answer.
     """
     url, _ = create(sqs, name)

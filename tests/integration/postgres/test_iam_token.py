@@ -59,7 +59,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    """Runs a server with TLS, as RDS. The tests set the user's password. Skipped if PostgreSQL has no TLS."""
+    """Runs a server with TLS, like RDS. The tests set the user's password. Skipped if PostgreSQL has no TLS."""
     account = SystemAccount.choose()
     with ephemeral_state(memory_directory()) as state:
         folder, own = account.make_private_folder(state / "tls"), OURS.server(HOST)

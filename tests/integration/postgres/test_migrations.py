@@ -175,7 +175,8 @@ def test_an_older_release_leaves_the_functions_of_a_newer_one(
 
 
 def test_a_second_runner_waits_for_the_first(empty_database: Database, directory: Path) -> None:
-    """The second runner waits for the lock while the first is inside a migration. It then has nothing to do.
+    """The second runner waits for the lock while the first is inside a migration. Afterwards the second runner has
+    nothing to do.
 
     The second runner waits for longer than its role's lock_timeout, which is for the service's calls.
     """

@@ -166,7 +166,7 @@ def test_autovacuum_comes_for_the_last_row(db: Connection, table: str) -> None:
 
 
 def test_a_few_dead_rows_do_not_keep_the_file(db: Connection) -> None:
-    """They are on fewer than a fiftieth of the pages, where vacuum leaves indexes unchanged if it may (VACUUM,
+    """The dead rows are on fewer than a fiftieth of the pages, where vacuum leaves indexes unchanged if it may (VACUUM,
     INDEX_CLEANUP)."""
     db.execute("alter table queue.fifo_message set (autovacuum_enabled = off)")
     db.execute(MESSAGES.encode(), (secrets.token_hex(850),))  # a page holds a few

@@ -230,7 +230,7 @@ def test_new_groups_of_a_dead_letter_queue_are_not_waited_for(db: Connection, co
 
 
 def test_maintenance_waits_for_nobody(db: Connection, connect: Connect) -> None:
-    """It waits neither for a sender of a group, nor for a receiver, nor for a delete."""
+    """Maintenance waits neither for a sender of a group, nor for a receiver, nor for a delete."""
     fifo = create(db, "q.fifo", MessageRetentionPeriod="60")
     standard = create(db, MessageRetentionPeriod="60")
     send(db, fifo, "m", group="g")

@@ -61,7 +61,9 @@ def read(text: str) -> dict[str, Any]:
 
 
 def added(name: str, files: dict[str, str]) -> dict[str, Any]:
-    """Returns the resources that a template has in addition to the repository's one. It lacks none of them."""
+    """Returns the resources that a template has in addition to the repository's one. The template lacks none of
+    them.
+    """
     before = expand_for_each(read((ROOT / name).read_text())["Resources"])
     after = expand_for_each(read(files[name])["Resources"])
     assert after.items() >= before.items()

@@ -283,7 +283,7 @@ class LongMessageFound(psycopg.Error):
 
 @pytest.mark.virtual_time
 async def test_a_receiver_woken_for_a_long_message_asks_again_at_once() -> None:
-    """It does so also while others wait, which are not woken for this message."""
+    """The request asks again also while others wait, which the message does not wake."""
     queue = Queue(stored=0)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:

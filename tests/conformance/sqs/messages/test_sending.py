@@ -270,8 +270,8 @@ def traces(sqs: Sqs, url: str, count: int) -> list[str | None]:
 
 
 def test_the_header_of_the_request_goes_with_the_message(sqs: Sqs) -> None:
-    """ "Default HTTP Header"; "excluded from both … message size and message attribute quotas". It has no digest
-    either.
+    """ "Default HTTP Header"; "excluded from both … message size and message attribute quotas". The header has no
+    digest either.
     """
     url = sqs.create(MaximumMessageSize="1024")
     with header(sqs, OF_THE_REQUEST):

@@ -102,8 +102,8 @@ async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) ->
 
 
 async def test_a_body_that_comes_late() -> None:
-    """The service waits for the body of an invocation because the body counts. It does not wait for the body of a
-    webhook's answer.
+    """The service waits for the body of an invocation because the body counts. The service does not wait for the body
+    of a webhook's answer.
     """
     answers: list[Answer] = []
     came_late = asyncio.Event()

@@ -42,7 +42,7 @@ def test_any_json_is_a_message(db: Connection, message: object) -> None:
 
 @pytest.mark.parametrize("body", ["plain", "{broken", "[" * 200_000, "1e999999999", '"\\u0000"', ""])
 def test_a_body_that_is_no_json_arrives_as_a_string(db: Connection, body: str) -> None:
-    """It was sent through SQS, where a body is any text."""
+    """The message was sent through SQS, where a body is any text."""
     db.execute("select queue.create('q')")
     send(db, arn_of("q"), body)
     assert value(db, "select message from queue.receive('q')") == body

@@ -285,7 +285,7 @@ def test_far_behind_the_cursor_it_stays_in_the_log(db: Connection) -> None:
     assert rows_of(db, "side", arn) == 0
     received_seconds_ago(db, 10)
     maintain(db, arn)
-    assert rows_of(db, "side", arn) == 43  # Those in flight are far behind the cursor, and for a long time.
+    assert rows_of(db, "side", arn) == 43  # These messages are in flight, far behind the cursor.
 
 
 def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> None:

@@ -102,7 +102,7 @@ LIMITS = ("Filter policy is too complex", "Filter policy can not have more than 
 
 
 def valid(policies: list[dict[str, Any]], scope: str) -> Iterator[tuple[str, str | None]]:
-    """Yields the policies within AWS's limits, as text and compiled. They have no other fault."""
+    """Yields the policies within AWS's limits, as text and compiled. The policies have no other fault."""
     for policy in policies:
         text = json.dumps(policy)
         try:

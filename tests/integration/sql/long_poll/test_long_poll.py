@@ -139,7 +139,7 @@ def test_a_sender_does_not_notify_its_own_process(
     send(db, arn, "2", group=group(name))
     assert heard() == [arn]
     assert db.execute("select watcher from queue.watcher").fetchall() == [(own,)]
-    change(db, receive(db, arn), 0)  # That process does not know of messages that come back.
+    change(db, receive(db, arn), 0)  # The process does not know of messages that come back.
     assert heard() == [arn]
 
 
@@ -237,7 +237,7 @@ def look_twice(db: Connection, arns: list[str]) -> tuple[Look, Look]:
 
 
 def test_a_look_says_for_how_long_it_holds(db: Connection) -> None:
-    """It holds until the first end of a lease, of a delay or of a group's wait in all queues."""
+    """The result is valid until the first end of a lease, of a delay or of a group's wait in all queues."""
     standard, fifo, empty = create(db, "q", shards=3), create(db, "q.fifo"), create(db, "empty")
     everything = [standard, fifo, empty]
     (ready, snapshot, wait_ms), again = look_twice(db, everything)
@@ -340,7 +340,7 @@ def test_a_holder_that_is_gone_loses_its_slot_after_its_time(db: Connection) -> 
     assert take(db, other, 1) == []
     db.execute("update queue.poll_slot set ends_at = ends_at - interval '0.5 s'")
     assert take(db, other, 1) == [1]
-    assert release(db, gone) == []  # It continues, and the slot belongs to another one.
+    assert release(db, gone) == []  # The first request continues without its slot.
     assert take(db, uuid4(), 1) == []
 
 

@@ -89,7 +89,7 @@ def test_another_server_lets_ids_jump_once(db: Connection, column: str) -> None:
     assert [check(db), check(db)] == [True, False]
     assert [call(db, JUMP_IDS, 2)[0].changed for _ in range(5)] == [2, 2, 1, 0, 0]
     for arn, old in zip(arns, before, strict=True):
-        for _ in range(2):  # It may take any shard.
+        for _ in range(2):  # The send may take any shard.
             new = sent_id(db, arn)
             assert (new >> 8) >= JUMP
             assert old < new < 2**53
@@ -112,7 +112,7 @@ def test_ids_of_fifo_queues_and_of_the_slow_path_jump(db: Connection) -> None:
 
 
 def test_an_old_id_deletes_nothing(db: Connection) -> None:
-    """It is the id of a message that was sent and lost, which the next message would have had."""
+    """The id belongs to a message that was sent and lost, which the next message would have had."""
     arn = create(db)
     kept = sent_id(db, arn)
     jump(db)
@@ -122,7 +122,9 @@ def test_an_old_id_deletes_nothing(db: Connection) -> None:
 
 
 def test_counts_stay_exact(db: Connection) -> None:
-    """They are exact before and after the first message above the gap, received or not, and after a second jump."""
+    """The counts are exact before and after the first message above the gap, received or not, and after a second
+    jump.
+    """
     arn = create(db)
     send(db, arn, *"123")
     delete(db, receive(db, arn, 1))

@@ -70,7 +70,7 @@ def test_rows_of_no_queue_are_cleaned_without_any_queue(db: Connection) -> None:
 def test_a_process_cleans_what_belongs_to_no_queue_now_and_then(
     db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does so in each round while there are rows to remove, and otherwise after a pause."""
+    """The process cleans it in each round while there are rows to remove, and otherwise after a pause."""
     seconds = 0.0
     monkeypatch.setattr(maintain, "monotonic", lambda: seconds)
     worker = maintain.Maintainer()

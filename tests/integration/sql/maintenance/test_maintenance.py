@@ -129,7 +129,7 @@ def test_finished_messages_behind_an_open_lease_are_swept(db: Connection) -> Non
 
 
 def test_a_later_sweep_takes_what_was_open_at_the_first(db: Connection) -> None:
-    """It does so while the oldest message is still open."""
+    """The sweep does so while the oldest message is still open."""
     arn = create(db)
     send(db, arn, "straggler")
     receive(db, arn)
@@ -169,7 +169,7 @@ def test_retention_ends_a_message_whatever_its_state(db: Connection, state: str)
 
 
 def test_retention_ends_a_message_behind_many_others(db: Connection) -> None:
-    """It may become visible at any time. The others would be received before it for a long time."""
+    """The message may become visible at any time. The others would be received before it for a long time."""
     arn = create(db, MessageRetentionPeriod="60")
     send(db, arn, "old", delay=900)
     age(db)
@@ -254,7 +254,9 @@ def test_a_deleted_queue_is_cleaned_in_pieces(db: Connection, name: str) -> None
 
 
 def test_the_name_of_a_deleted_queue_stays_with_its_metrics(db: Connection) -> None:
-    """It stays while there are metrics. It is cleaned once, and does not prevent another queue with this name."""
+    """The name stays while metrics exist. The queue is cleaned once, and does not prevent another queue with this
+    name.
+    """
     arn = create(db, "q")
     add_window(db, queue_id(db, arn), datetime(2026, 1, 1, tzinfo=UTC), seconds=3_600)
     call(db, DROP_QUEUE, arn)

@@ -265,7 +265,9 @@ def test_paused_endpoints_are_those_whose_deliveries_end_in_the_queue(db: Connec
 
 
 def test_mappings_that_stand(db: Connection) -> None:
-    """It shows the reason of one that was stopped, not by a person, and the enabled one that has failed longest."""
+    """The facts contain the reason of a mapping that was stopped, not by a person, and the enabled one that has failed
+    longest.
+    """
     for name in ("fine", "stands"):
         create(db, name)
     for name, function, enabled, reason, hours in (

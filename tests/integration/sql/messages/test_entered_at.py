@@ -162,7 +162,7 @@ def test_how_a_message_came_is_known_however_it_ends(db: Connection, suffix: str
 
 
 def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -> None:
-    """They are in one lease with others, in the slow path, deleted unreceived, and dead-lettered once more."""
+    """The messages are in one lease with others, in the slow path, deleted unreceived, and dead-lettered once more."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, *"123")
@@ -187,7 +187,7 @@ def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -
 
 @BOTH
 def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
-    """A move task sent the message. It is received, looked at, and moved to the dead-letter queue again."""
+    """A move task sent the message. The message is received, peeked, and moved to the dead-letter queue again."""
     dead = create(db, "dead" + suffix)
     arn = create(db, "q" + suffix, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "m", group="g")
@@ -206,8 +206,9 @@ def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
 
 @pytest.mark.parametrize("lane", ["log", "slow path", "q.fifo"])
 def test_when_a_message_was_received_again(db: Connection, lane: str) -> None:
-    """The time is between the moments before and after each receive. It is kept after the message has ended and is
-    cleaned."""
+    """The time is between the moments before and after each receive. The time is kept after the message has ended and
+    is cleaned.
+    """
     arn = create(db, "q.fifo" if lane == "q.fifo" else "q")
     marks, messages = Marks(db, ()), list[Delivery]()
     send(db, arn, "m", group="g")

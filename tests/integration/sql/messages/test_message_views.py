@@ -221,7 +221,7 @@ def times(db: Connection, view: str) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("lane", ["log", "slow path", "q.fifo"])
 def test_the_times_of_a_message(db: Connection, lane: str) -> None:
-    """They stay the same while the message goes from table to table."""
+    """The times stay the same while the message goes from table to table."""
     arn = create(db, "q.fifo" if lane == "q.fifo" else "q")
     before = value(db, "select clock_timestamp()")
     send(db, arn, "m", group="g")
@@ -316,7 +316,7 @@ def test_it_stays_when_a_message_that_waits_is_delayed(extended_db: Connection) 
 
 @BOTH_KINDS
 def test_it_goes_to_dead_letter_queues(extended_db: Connection, suffix: str) -> None:
-    """It goes from the log to the slow path, and from there from queue to queue."""
+    """The message moves from the log to the slow path, and from there from queue to queue."""
     last = create(extended_db, "last" + suffix)
     dead = create(extended_db, "dead" + suffix, RedrivePolicy=redrive(last))
     arn = create(extended_db, "q" + suffix, RedrivePolicy=redrive(dead))

@@ -147,7 +147,9 @@ def test_a_start_wakes_the_workers(db: Connection) -> None:
 
 
 def test_groups_keep_their_order_and_deduplication_is_not_applied(db: Connection) -> None:
-    """AWS does not document the deduplication ids. They stay those of the dead-letter queue, the message ids."""
+    """AWS does not document the deduplication ids. The ids stay those of the dead-letter queue, which are the message
+    ids.
+    """
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "a2", "a3", "b1")  # the queue still knows their deduplication ids
     old_ids = {row[0] for row in db.execute("select message_id::text from queue.fifo_message").fetchall()}
@@ -195,7 +197,7 @@ def test_a_destination_that_goes_fails_the_task(db: Connection, suffix: str) -> 
 
 @BOTH
 def test_a_queue_that_is_its_own_dead_letter_queue(db: Connection, suffix: str) -> None:
-    """It has no other queue to return to, and a move within one queue would not end."""
+    """The task has no other queue to return to, and a move within one queue would not end."""
     arn = create(db, "q" + suffix)
     policy = json.dumps({"RedrivePolicy": redrive(arn)})
     assert call(db, SET_QUEUE_ATTRIBUTES, arn, policy, None, None) == [(None,)]

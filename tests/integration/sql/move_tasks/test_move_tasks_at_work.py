@@ -169,7 +169,7 @@ def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> Non
 
 
 def test_a_task_ends_also_when_a_search_of_the_queue_is_due(db: Connection) -> None:
-    """It is due because a consumer once received from the queue. No consumer does so any more."""
+    """The search is due because a consumer once received from the queue. No consumer does so any more."""
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "b1")
     delete(db, receive(db, dead, 1))

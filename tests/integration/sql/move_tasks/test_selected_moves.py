@@ -93,8 +93,9 @@ def test_the_selected_return_to_where_they_came_from(db: Connection, suffix: str
 def test_a_message_that_cannot_be_received_stays_and_is_counted(
     db: Connection, suffix: str, by_ids: bool
 ) -> None:
-    """It tests new messages, messages made visible again, and messages received before, but not those in flight or
-    delayed, from any queue."""
+    """The move covers new messages, messages made visible again, and messages received before, but not those in flight
+    or delayed, from any queue.
+    """
     source, other = create(db, "orders" + suffix, shards=2), create(db, "other" + suffix)
     for name in ("flying", "returned"):
         send(db, source, name, group=name)

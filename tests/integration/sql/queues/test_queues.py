@@ -115,7 +115,7 @@ def test_a_round_without_queues_ends_too(db: Connection) -> None:
 
 
 def test_workers_share_a_round_and_the_pause_after_it(db: Connection, connect: Connect) -> None:
-    """Two workers get different queues. Neither begins again until the pause is over."""
+    """Two workers get different queues. Neither worker begins again until the pause is over."""
     for name in "abc":
         create(db, name)
     other = connect()

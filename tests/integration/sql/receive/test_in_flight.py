@@ -102,7 +102,7 @@ def test_a_message_that_is_visible_again_makes_room(db: Connection, name: str) -
 
 @BOTH
 def test_a_changed_timeout_does_not_make_room(db: Connection, name: str) -> None:
-    """They are in flight in the slow path too."""
+    """Messages in the slow path are in flight too."""
     arn = create(db, name)
     send_some(db, arn, 9)
     change(db, taken(db, arn, 5), 600)
@@ -214,8 +214,9 @@ def test_the_worker_looks_at_the_slow_lane(db: Connection) -> None:
 
 
 def test_the_worker_looks_at_fifo_queues(db: Connection) -> None:
-    """It does so if their table is larger than 2 MB, because a smaller one does not have enough rows. 20,001 groups are
-    written here."""
+    """The worker does so if their table is larger than 2 MB, because a smaller one does not have enough rows. The test
+    writes 20,001 groups.
+    """
     arn = create(db, "q.fifo")
     fill(db, arn, 1_500, "x" * 1_900)
     maintain(db, arn)

@@ -75,7 +75,7 @@ def test_they_acknowledge_what_others_have_received_since(db: Connection) -> Non
 
 
 def test_they_acknowledge_what_was_received_before(db: Connection) -> None:
-    """They belong to a lease that was over, and to the slow path."""
+    """The handles belong to an expired lease, and to the slow path."""
     arn = create(db)
     send(db, arn, *"1234")
     first = receive(db, arn, 4, visibility=0)

@@ -58,7 +58,7 @@ def test_an_unknown_queue_is_an_error_in_the_header(db: Connection) -> None:
 def test_only_a_standard_queue_may_be_received_from_without_waiting_for_the_disk(
     db: Connection, name: str, asked: bool, commit: str
 ) -> None:
-    """It does so only for this transaction, and does not affect the rest of a session."""
+    """The receive does so only for this transaction, and does not affect the rest of a session."""
     arn = create(db, name)
     send(db, arn, "m", group=group(name))
     db.execute("set synchronous_commit = on")
@@ -309,7 +309,7 @@ def test_the_order_of_the_answer_stays(db: Connection) -> None:
 
 
 def test_one_at_a_time(db: Connection, connect: Connect) -> None:
-    """The retry may come while the first request is under way. It waits and gets the same messages."""
+    """The retry may come while the first request is under way. The retry waits and gets the same messages."""
     arn = fifo(db, "a", "b")
     with connect() as other, other.transaction():
         first = attempt(other, arn, "x", 2)

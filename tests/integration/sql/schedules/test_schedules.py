@@ -122,8 +122,9 @@ def test_a_patch_changes_only_what_is_given(db: Connection, hour: Hour) -> None:
 
 
 def test_a_pause_that_ends_does_not_fire_what_passed(db: Connection, hour: Hour) -> None:
-    """A caller gives the next time from now, for recurring schedules and others. It counts if the stored time has
-    passed."""
+    """A caller gives the next time from now, for recurring schedules and others. The given time counts if the stored
+    time has passed.
+    """
     for name, stored, expected in (("old", hour(-3), hour(3)), ("new", hour(2), hour(2))):
         put(db, name, stored, status="paused")
         db.execute(

@@ -68,7 +68,7 @@ def test_a_move_task_runs(db: Connection) -> None:
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_the_retention_of_a_message_is_over(db: Connection, suffix: str) -> None:
-    """It is due after it was measured, which follows each change."""
+    """The work is due after it was measured, which follows each change."""
     arn = create(db, "orders" + suffix, MessageRetentionPeriod="60")
     send(db, arn, "m", group="g" if suffix else None)
     measure.run_once(SETTINGS, TransactionExecutor(db))

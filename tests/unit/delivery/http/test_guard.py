@@ -1,6 +1,6 @@
 """The client connects to no address that is not public, for every form of URL and every answer of a resolver.
 
-The tests count every dial at the event loop's `sock_connect`. They open no real connection.
+The tests count every dial at the event loop's `sock_connect`. The tests open no real connection.
 """
 
 from __future__ import annotations

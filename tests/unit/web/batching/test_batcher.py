@@ -140,8 +140,8 @@ def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Ba
 
 
 async def test_publications_for_one_topic_go_together() -> None:
-    """They have the same signature, and a call has some MiB: each message is in it twice, directly and in its
-    envelope.
+    """The publications have the same signature, and a call has some MiB: each message is in it twice, directly and in
+    its envelope.
     """
     database = FakeDatabase()
     database.hold()

@@ -29,7 +29,7 @@ LONG_WAY = b"the long way"
 
 
 class Application:
-    """An application with the fast path. It records the bodies of requests that take ASGI."""
+    """An application with the fast path. The application records the bodies of requests that take ASGI."""
 
     def __init__(self, database: FakeDatabase) -> None:
         self.resources = make_resources(database)
