@@ -53,9 +53,7 @@ def endpoints(deployments: Deployments) -> Iterator[Endpoints]:
 
 
 def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
-    """Returns the deployments and protocols of a case: the first protocol in the container and the second on Lambda,
-    or all.
-    """
+    """Returns the places of a case: its first protocol in the container and its second on Lambda, or all."""
     protocols = [one for one in PROTOCOLS[case.service] if case.only in ("", one)]
     if everywhere:
         return [(deployment, protocol) for protocol in protocols for deployment in DEPLOYMENTS]

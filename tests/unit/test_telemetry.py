@@ -225,9 +225,7 @@ X_RAY = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sample
 
 @pytest.mark.parametrize(("flags", "sampled"), [("01", True), ("00", False), ("03", True), ("02", False)])
 def test_a_traceparent(flags: str, sampled: bool) -> None:
-    """Section 3.2.2.5: the least significant bit says whether the caller recorded the trace. Penstock ignores the
-    others.
-    """
+    """Section 3.2.2.5: the least significant bit says whether the caller recorded the trace."""
     assert parse_traceparent(f"00-{TRACE}-{SPAN}-{flags}") == TraceContext(TRACE, SPAN, sampled)
 
 

@@ -45,9 +45,7 @@ class Deployment(NamedTuple):
     signer: Signer
 
     def send(self, request: Request) -> tuple[int, str]:
-        """Returns the status and the error code; the code is empty if the answer has no error. Repeated headers are
-        sent, too.
-        """
+        """Returns the status and the error code, or an empty code. Repeated headers are sent, too."""
         self.connection.putrequest(request.method, request.target, skip_host=True, skip_accept_encoding=True)
         for name, value in request.headers:
             self.connection.putheader(name, value.encode("latin-1"))
@@ -137,9 +135,7 @@ def test_an_altered_signature_is_refused(deployment: Deployment, kind: str) -> N
 @pytest.mark.parametrize("deployment", ["container"], indirect=True)
 @pytest.mark.parametrize("kind", WIRE_KINDS)
 def test_an_altered_signature_is_refused_over_a_socket(deployment: Deployment, kind: str) -> None:
-    """A function never gets these requests, because API Gateway has no such route, unfolds the headers or refuses
-    them.
-    """
+    """A function never gets these requests: API Gateway has no such route, unfolds the headers or refuses them."""
     assert_none_is_accepted(deployment, WIRE_KINDS[kind](deployment.signer))
 
 

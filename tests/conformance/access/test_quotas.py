@@ -196,9 +196,7 @@ def credentials(account: str, service: str = "sqs") -> dict[str, str]:
 
 
 def requests_of(raw: Raw, settings: Mapping[str, str]) -> dict[str, Ask]:
-    """Returns a function that sends a request of each API; the proxy states the address, the client states the
-    account.
-    """
+    """Returns a function that sends a request of each API from an address and with an account."""
     url = raw.sqs.with_settings(settings).endpoint_url
 
     def from_(address: str, account: str, service: str = "sqs") -> dict[str, str]:
@@ -245,9 +243,7 @@ CODES = {
 @pytest.mark.parametrize("api", CODES)
 @pytest.mark.parametrize("access", [{}, PRESENCE], ids=["off", "presence"])
 def test_where_nobody_signs_an_address_is_a_caller(raw: Raw, access: Mapping[str, str], api: str) -> None:
-    """A client can invent an account at no cost, so another account does not help it. Another address is another
-    client.
-    """
+    """A client can invent accounts at no cost, so they do not help it. Another address is another client."""
     ask = requests_of(raw, {**RATE, **access})[api]
     address, other = next(_addresses), next(_addresses)
     answers = (ask(address, f"{n:012d}") for n in range(MANY))

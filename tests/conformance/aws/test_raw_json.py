@@ -59,9 +59,7 @@ def test_entries_of_a_wrong_type(raw: Raw) -> None:
 
 @pytest.mark.parametrize("number", [2**31, 2**63, 2**64, -(2**63), 10**30])
 def test_numbers_of_any_size(raw: Raw, number: int) -> None:
-    """The service refuses whole numbers out of range, because of the range or because the number does not fit the
-    type.
-    """
+    """The service refuses whole numbers that are out of range or do not fit the type."""
     body = {"QueueUrl": raw.sqs.create(), "MaxNumberOfMessages": number}
     assert error(raw.json("ReceiveMessage", body))[:2] in (
         (400, "InvalidParameterValue"),
@@ -99,9 +97,7 @@ GOOD: dict[str, Any] = {
 @pytest.mark.parametrize("value", [{}, {"null": None}], ids=["absent", "null"])
 @pytest.mark.parametrize(("action", "member"), required())
 def test_each_required_member(raw: Raw, action: str, member: str, value: dict[str, None]) -> None:
-    """botocore's model defines the required members. If one is absent or null, the service answers MissingParameter
-    with its name.
-    """
+    """botocore's model defines the required members. MissingParameter names one that is absent or null."""
     body = {name: GOOD[name] for other, name in required() if other == action and name != member}
     answer = raw.json(action, {**body, **dict.fromkeys([member] * len(value))})
     assert error(answer) == refused("MissingParameter")

@@ -57,9 +57,7 @@ def test_actions_of_no_queue_on_a_queues_own_url(raw: Raw, action: str) -> None:
 
 
 def test_forms_of_a_queues_path(raw: Raw) -> None:
-    """Paths may end in slashes (as in examples of the API reference), contain a region, or be a name alone (SDK for
-    Java 1).
-    """
+    """Paths may end in slashes (as in the API reference), contain a region, or be a name alone (SDK for Java 1)."""
     path = path_of(raw.sqs.create())
     body = {"Action": "SendMessage", "MessageBody": "m"}
     for form in (
@@ -77,9 +75,7 @@ def test_forms_of_a_queues_path(raw: Raw) -> None:
 
 
 def test_a_form_that_names_a_target(raw: Raw) -> None:
-    """Amazon::SQS::Simple for Perl sends a form and X-Amz-Target; the service decides by the content type of the
-    body.
-    """
+    """Amazon::SQS::Simple for Perl sends a form and X-Amz-Target. The content type of the body decides."""
     body = {"Action": "ListQueues", "QueueNamePrefix": "none"}
     answer = raw.query(body, **{"x-amz-target": "AmazonSQS.ListQueues"})
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/xml")
@@ -98,9 +94,7 @@ PRESIGNED = {
 
 
 def test_a_presigned_url(raw: Raw) -> None:
-    """The query string has a SigV4 signature. The service does not check it, but takes the account and the region from
-    it.
-    """
+    """The service does not check the SigV4 signature, but takes the account and the region from it."""
     owner = raw.sqs.caller(account="111122223333", region="eu-west-1")
     url = owner.create()
     assert raw.get(path_of(url), urlencode(PRESIGNED)).status_code == 200
@@ -208,9 +202,7 @@ def test_one_mebibyte_of_escapes(raw: Raw) -> None:
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_the_largest_batch(raw: Raw, binary: bool) -> None:
-    """The batch has ten messages with ten attributes each, 1 MiB in all (SendMessageBatch). base64 makes 1.4 MiB of
-    binary values.
-    """
+    """The batch has ten messages with ten attributes each, 1 MiB in all; base64 makes 1.4 MiB of binary values."""
     parameters = {"Action": "SendMessageBatch", "QueueUrl": raw.sqs.create()}
     for number, message in enumerate(largest_batch(binary), 1):
         entry = f"SendMessageBatchRequestEntry.{number}"

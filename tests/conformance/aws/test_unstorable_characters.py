@@ -105,9 +105,7 @@ def with_attribute(given: Members, action: str, name: str, text: str) -> Members
 
 
 def tried_texts(where: Path) -> tuple[str, ...]:
-    """Returns the texts to put into a member. Texts within a document are only used for members that may be
-    documents.
-    """
+    """Returns the texts to put into a member. Only members that may be documents get texts within a document."""
     last = where[-1]
     may_be_document = last in {VALUE, "AttributeValue", "Message", "Input"} or str(last).endswith("Policy")
     return (*UNSTORABLE, *DOCUMENTS) if may_be_document else UNSTORABLE
@@ -191,9 +189,7 @@ def is_refused(answer: Response) -> bool:
 
 @pytest.mark.parametrize(("service", "action", "protocol"), CASES)
 def test_no_text_is_our_mistake(caller: Caller, service: str, action: str, protocol: str) -> None:
-    """The service may accept a document with the escaped form of such a character, because PostgreSQL can store that
-    text.
-    """
+    """The service may accept a document with an escaped character, because PostgreSQL can store that text."""
     good = caller.good(service, action)
     shape = operation_of(service, action, protocol).input_shape
     tried = [

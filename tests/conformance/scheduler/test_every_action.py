@@ -47,9 +47,7 @@ BY_LAMBDA = Response(413, [], b"")
 
 @pytest.fixture
 def scheduler(deployments: Deployments, clock: Clock) -> Scheduler:
-    """Returns the client for preparations. The client uses only the container, because the resources are in the
-    database.
-    """
+    """Returns the client for preparations, which uses the container. The resources are in the database."""
     return Scheduler(Sqs(deployments, clock, "container", "json"))
 
 

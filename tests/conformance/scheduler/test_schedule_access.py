@@ -86,9 +86,7 @@ def test_a_key_of_another_service(owner: Scheduler) -> None:
 
 
 def test_a_target_of_another_service_must_be_ones_own(owner: Scheduler, partner: Scheduler) -> None:
-    """No policy could allow this target to another account. The error tells the owner that Penstock invokes no such
-    target.
-    """
+    """No policy can allow this target to others. The error tells the owner that Penstock invokes no such target."""
     given = owner.given(Target=to(f"arn:aws:lambda:us-east-1:{OWNER}:function:f"))
     assert partner.refused("create_schedule", **given) == DENIED
     assert owner.refused("create_schedule", **given) == ("ValidationException", 400)

@@ -124,9 +124,7 @@ def test_a_group_must_be_there(scheduler: Scheduler) -> None:
 
 
 def test_client_tokens(scheduler: Scheduler) -> None:
-    """Two equal requests with one token create one schedule. A different request with the same token is a new
-    request.
-    """
+    """Two equal requests with one token create one schedule. A different request is a new request."""
     given = scheduler.given(ClientToken="token-1")
     first = scheduler.client.create_schedule(**given)
     again = scheduler.client.create_schedule(**given)

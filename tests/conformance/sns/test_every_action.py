@@ -37,9 +37,7 @@ REFUSED = {"PutDataProtectionPolicy": (403, "AuthorizationError")}
 
 @pytest.fixture
 def sns(deployments: Deployments, clock: Clock) -> Sns:
-    """Returns the client for preparations. The client uses only the container, because the resources are in the
-    database.
-    """
+    """Returns the client for preparations, which uses the container. The resources are in the database."""
     return Sns(Sqs(deployments, clock, "container", "query"))
 
 

@@ -107,9 +107,7 @@ def test_targets_that_are_no_topics(sns: Sns) -> None:
 
 
 def test_the_layout_of_an_envelope(sns: Sns) -> None:
-    """The layout equals AWS's examples ("Parsing message formats", SNS Developer Guide), because some clients compare
-    text.
-    """
+    """The layout equals AWS's examples ("Parsing message formats", SNS Developer Guide). Some clients compare text."""
     topic = sns.create()
     url, arn = sns.queue(topic)
     store = {"store": {"DataType": "String", "StringValue": "example_corp"}}
@@ -317,9 +315,7 @@ def test_a_fifo_queue_under_a_standard_topic(sns: Sns) -> None:
 # --- what cannot be delivered ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("raw", ["false", "true"])
 def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
-    """The other subscriptions get the messages. The messages for the deleted queue go to the subscription's dead-letter
-    queue.
-    """
+    """The other subscriptions get the messages. The dead-letter queue gets the messages for the deleted queue."""
     topic, dead = sns.create(), sns.sqs.create()
     policy = json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)})
     gone, _ = sns.queue(topic, RedrivePolicy=policy, RawMessageDelivery=raw)
@@ -335,9 +331,7 @@ def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
 
 
 def test_any_number_of_attributes(sns: Sns) -> None:
-    """ "Amazon SNS message attributes" names no limit for deliveries that are not raw. Each attribute has three
-    parameters.
-    """
+    """ "Amazon SNS message attributes" names no limit for deliveries that are not raw."""
     topic = sns.create()
     url, _ = sns.queue(topic)
     many = {f"a{n}": {"DataType": "String", "StringValue": "v"} for n in range(1_600)}

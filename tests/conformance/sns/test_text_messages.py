@@ -154,9 +154,7 @@ def test_the_sandbox(mine: Sns) -> None:
 
 
 def password_of(sns: Sns, to: str) -> str:
-    """Returns the last password that was sent. It reads the database, because `/v1` shows another account's outbox
-    here.
-    """
+    """Returns the last password from the database, because `/v1` shows another account's outbox here."""
     row = sns.sqs.clock.connection.execute(
         "select body from queue.outgoing where destination = %s and kind = 'OneTimePassword'"
         " order by outgoing_id desc limit 1", (to,),

@@ -51,9 +51,7 @@ def test_other_attributes_or_tags_are_an_error(sns: Sns) -> None:
     ],
 )
 def test_bad_names(sns: Sns, name: str, fifo: str) -> None:
-    """A name has 1-256 letters, digits, hyphens and underscores. The names of FIFO topics, and only these, end in
-    .fifo.
-    """
+    """A name has 1-256 letters, digits, hyphens and underscores. Only the names of FIFO topics end in .fifo."""
     attributes = {"FifoTopic": fifo} if fifo else {}
     refused = sns.refusal("create_topic", Name=name, Attributes=attributes)
     assert refused == ("InvalidParameter", 400, "Invalid parameter: Topic Name")

@@ -35,9 +35,7 @@ def notifications(sns: Sns, to: str) -> int:
 
 
 def test_the_endpoint_takes_it_back(sns: Sns) -> None:
-    """ "To cancel this operation and restore the subscription, visit the SubscribeURL": it has its former
-    attributes.
-    """
+    """The subscription gets its attributes back: "To cancel this operation …, visit the SubscribeURL"."""
     topic, to = sns.create(), endpoint(sns)
     policy = '{"a": [{"exists": false}]}'
     arn = confirmed(sns, topic, to, FilterPolicy=policy, FilterPolicyScope="MessageBody")

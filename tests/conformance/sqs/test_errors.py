@@ -116,9 +116,7 @@ def test_an_error_has_awss_form(sqs: Sqs, row: Row) -> None:
 
 
 def test_every_error_of_a_queue_is_in_the_table() -> None:
-    """The table has every class of SQS's namespace. The other errors are about the request itself or are server
-    errors.
-    """
+    """The table has every class of SQS's namespace. Other errors concern the request itself or the server."""
     ours = {error.json_type for error in ERRORS.values() if error.namespace == "com.amazonaws.sqs"}
     assert ours == {row.type for row in TABLE if row.type in ours} | ELSEWHERE.keys()
 

@@ -26,9 +26,7 @@ WRITER = RequestWriter("sqs")
 
 @pytest.fixture
 def sqs(deployments: Deployments, clock: Clock) -> Sqs:
-    """Returns the client for preparations. The client uses only the container, because the resources are in the
-    database.
-    """
+    """Returns the client for preparations, which uses the container. The resources are in the database."""
     return Sqs(deployments, clock, "container", "json")
 
 

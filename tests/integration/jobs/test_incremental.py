@@ -342,9 +342,7 @@ def test_a_range_of_another_cluster_counts_for_nothing(database: Database) -> No
 
 
 def test_since_when_the_history_has_everything(database: Database) -> None:
-    """The history is complete since the oldest day that was not dropped, and since a minute after the queue began to
-    keep one.
-    """
+    """The history is complete since the oldest day not dropped, and since a minute after it was switched on."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         for name in ("always", "never", "again"):
             connection.execute("select queue.create(%s)", (name,))

@@ -112,9 +112,7 @@ def test_files_have_what_postgresql_has(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The files are split by day (UTC) and queue. The first export ends before it writes its note, and the next export
-    completes it.
-    """
+    """The files are split by day (UTC) and queue. The first export ends before its note; the next completes it."""
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -172,9 +170,7 @@ def scanned(catalog: SqlCatalog, dataset: Dataset, condition: str = "true") -> l
 def test_iceberg_tables_have_what_postgresql_has(
     spark: SparkSession, database: Database, stored: Connection, tmp_path: Path, catalog: SqlCatalog
 ) -> None:
-    """Each export is a commit, unless nothing changed. Replaced files are removed after an hour, so that readers can
-    finish.
-    """
+    """Each export is a commit, unless nothing changed. Replaced files are removed after an hour."""
     folder = tmp_path / "files"
     place = Place.of(str(folder))
     target = ExportTarget(place, Tables(catalog, "penstock", place).register)

@@ -65,9 +65,7 @@ def test_events_of_a_message_are_counted_by_the_minute(spark: SparkSession) -> N
 
 
 def test_receives_after_the_first_count_in_their_minutes(spark: SparkSession) -> None:
-    """A receive with a known time counts there. Another receive counts where the message ended, or in the minute of
-    the run.
-    """
+    """A receive with a known time counts there, another one where the message ended or in the run's minute."""
     rows = messages(
         spark,
         message(0.1, 0.9, 5.5, count=4, again=(1.5, 1.9, 3.2)),

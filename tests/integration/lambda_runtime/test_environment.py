@@ -84,9 +84,7 @@ def test_environments_share_the_key_of_receipt_handles(database: Database) -> No
 def test_a_cold_start_names_settings_that_sessions_lack(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The function logs the settings once. For a role with all settings it logs nothing and does not import the
-    logger.
-    """
+    """The function logs the settings once. For a role with all settings it does not import the logger."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         untuned = f"alter role {ROLE} in database {database.name} set plan_cache_mode = auto"
         connection.execute(untuned.encode())
@@ -187,9 +185,7 @@ def test_an_answer_as_it_should_be_is_not_logged(
 def test_functions_that_answer_everything_wait_for_two_seconds(
     direct: Functions, pauses: list[float], function: str
 ) -> None:
-    """Any action may need the environments of this function. The function of ReceiveMessage waits as long as
-    requested.
-    """
+    """Any action may need the environments of this function. ReceiveMessage waits as long as requested."""
     assert invoke(direct, LONG_POLLS[function], function).status == 200
     assert sum(pauses) == pytest.approx(2)
 

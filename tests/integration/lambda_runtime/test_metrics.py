@@ -100,9 +100,7 @@ def test_queues_of_other_accounts_are_told_apart(capsys: pytest.CaptureFixture[s
 def test_a_run_that_is_cut_short_goes_on(
     functions: Functions, database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages have two queues, and the clock ends the run after each page: three runs measure five queues, none of them
-    twice.
-    """
+    """The clock ends the run after each page of two queues: three runs measure five queues, each once."""
     from penstock.postgres.database import Database
 
     for number in range(5):

@@ -193,9 +193,7 @@ def test_an_occurrence_that_failed_until_too_late_is_recorded_as_skipped(
 def test_a_change_that_comes_before_a_late_firing_does_not_hide_it(
     db: Connection, fire: Fire, hour: Hour
 ) -> None:
-    """The change replaces the late occurrence only if it changes the times. Otherwise the due occurrence still
-    fires.
-    """
+    """The change replaces the late occurrence only if it changes the times."""
     put(db, "s", hour(-2))
     put(db, "s", None, "patch", target={"queue": "jobs", "message": {"changed": True}})
     assert value(db, "select count(*) from queue.schedule_run") == 0
@@ -237,9 +235,7 @@ def test_catch_up_has_a_limit_and_says_what_it_skipped(db: Connection, fire: Fir
 
 
 def test_an_account_with_many_schedules_delays_no_other(db: Connection, hour: Hour) -> None:
-    """Claims alternate between the accounts with due schedules, and then take the schedules that have been due
-    longest.
-    """
+    """Claims alternate between the accounts, and then take the schedules that have been due longest."""
     put(db, "mine", hour())
     db.execute("""insert into queue.schedule
         select (jsonb_populate_record(s, jsonb_build_object('schedule_id', n, 'name', 'other-' || n, 'account_id',
@@ -263,9 +259,7 @@ def put_as(db: Connection, account_id: str, name: str, at: datetime) -> None:
 def test_an_account_fires_no_more_in_a_second_and_the_rest_later(
     db: Connection, connect_other: Connection, hour: Hour
 ) -> None:
-    """Another account's schedules fire at once. By "Quotas for Amazon EventBridge Scheduler" the remaining ones are
-    delayed.
-    """
+    """Another account's schedules fire at once ("Quotas for Amazon EventBridge Scheduler")."""
     for n in range(8):
         put(db, f"mine{n}", hour())
     put_as(db, "111122223333", "other", hour())

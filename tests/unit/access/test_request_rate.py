@@ -94,9 +94,7 @@ def test_a_long_request_is_let_through_and_paid_for_later(move: Move) -> None:
 
 
 def test_bodies_of_requests_and_answers_count(move: Move) -> None:
-    """With QUEUE_ACCESS=off, a long call of AWS's protocols costs sixteen for the request and fifteen more for the
-    answer.
-    """
+    """With QUEUE_ACCESS=off, a long call of AWS's protocols costs 16 for the request and 15 for the answer."""
     environment = Environment(Settings.read({"QUOTA_REQUESTS_PER_SECOND": "100"}), None)  # type: ignore[arg-type] # no request here has a receipt
     rate = environment.request_rate
     assert rate is not None

@@ -302,9 +302,7 @@ class DoneRun:
 
 
 def test_the_given_span_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the first, each run computes what is new. A run waits for the rest of the interval, and ends with the error
-    of a run.
-    """
+    """After the first, each run computes what is new, waits for the rest of the interval, and may fail."""
     asked: list[tuple[object, str]] = []
     waits: list[float] = []
     texts: list[str] = []

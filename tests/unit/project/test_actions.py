@@ -142,9 +142,7 @@ def test_lambda_lets_metrics_through_at_every_log_level(template: dict[str, Any]
 def test_functions_that_poll_run_until_their_next_invocation(
     template: dict[str, Any], functions: dict[str, dict[str, Any]]
 ) -> None:
-    """A schedule invokes them each minute. Their timeout allows for the 15 seconds of the slowest endpoint; two run at
-    once.
-    """
+    """A schedule invokes them each minute. Their timeout allows for the slowest endpoint (15 s); two run at once."""
     parameters = template["Parameters"]
     seconds = Settings.queue_lambda_worker_seconds
     assert seconds.default > 60
@@ -338,9 +336,7 @@ def test_rules_name_actions(service: str) -> None:
 
 
 def test_the_target_of_a_schedule_is_checked() -> None:
-    """This includes every action of EventBridge Scheduler with a target. No such action names another account's
-    resources.
-    """
+    """Every action of EventBridge Scheduler with a target is included. None names another account's resources."""
     scheduler = [action for action in ACTIONS if action.service == "scheduler"]
     with_target = [a for a in scheduler if "target" in {field.name for field in fields(a.request)}]
     assert {action.name for action in with_target} == {"CreateSchedule", "UpdateSchedule"}

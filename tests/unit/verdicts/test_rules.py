@@ -305,9 +305,7 @@ def test_draining_until_it_is_empty() -> None:
 def test_consumers_that_are_back_are_seen_before_their_first_full_minute(
     now_visible: int, expected: Kind
 ) -> None:
-    """In ten minutes without consumers the backlog grew to 3,200. The rule uses its change since the last of these
-    minutes.
-    """
+    """In ten minutes without consumers the backlog grew to 3,200. The rule uses its latest change."""
     away = [
         minute(ago, received=0, deleted=0, visible=320 * (11 - ago), in_flight=0) for ago in range(10, 0, -1)
     ]

@@ -184,9 +184,7 @@ def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
 
 
 async def test_maintain_stops_when_nothing_is_left_to_clean() -> None:
-    """The worker also stops while queues have messages. A send of this process, and a change that the check finds,
-    wake it.
-    """
+    """The worker also stops while queues have messages. A send, or a change that the check finds, wakes it."""
     rest = Rest()
     assert await rest.times(
         maintenance(rest, "rows", "rows", "full"),

@@ -74,9 +74,7 @@ def test_the_time_of_sending_stays(sqs: Sqs) -> None:
 
 
 def test_retention_counts_from_the_original_send(sqs: Sqs) -> None:
-    """The move to a dead-letter queue does not change it ("Setting-up dead-letter queue retention": standard
-    queues).
-    """
+    """The move to a dead-letter queue does not change it ("Setting-up dead-letter queue retention")."""
     dead = sqs.create(MessageRetentionPeriod="100")
     url = sqs.create(RedrivePolicy=redrive(sqs.arn(dead)))
     sqs.send(url)
@@ -149,9 +147,7 @@ def test_the_allow_policy_chooses_the_source_queues(sqs: Sqs, permission: str) -
 
 
 def test_hostile_policies_are_refused_before_the_database(sqs: Sqs) -> None:
-    """The document has a key twice, and PostgreSQL's JSON cannot store the first value. The service refuses it
-    earlier.
-    """
+    """The document has a key twice. PostgreSQL's JSON cannot store the first value, so the service refuses it."""
     arn = sqs.arn(sqs.create())
     for hidden in ('"\\u0000"', "1e999999", '"\\ud800"'):
         policy = f'{{"maxReceiveCount":{hidden},"maxReceiveCount":1,"deadLetterTargetArn":"{arn}"}}'

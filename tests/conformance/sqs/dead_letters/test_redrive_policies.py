@@ -115,9 +115,7 @@ def test_an_empty_text_removes_it(sqs: Sqs) -> None:
     "policy", [allow("allowAll"), allow("denyAll"), allow("byQueue", *(f"{QUEUE_ARN}{n}" for n in range(10)))]
 )
 def test_the_allow_policy_reads_back_as_it_was_written(sqs: Sqs, policy: dict[str, str]) -> None:
-    """The permission is allowAll, denyAll, or byQueue with up to 10 source queues. The policy reads back as it was
-    written.
-    """
+    """The permission is allowAll, denyAll, or byQueue with up to 10 source queues. It reads back as written."""
     url = sqs.create(**policy)
     assert sqs.attributes(url, "RedriveAllowPolicy") == policy
 

@@ -39,9 +39,7 @@ def test_order_in_a_group(sqs: Sqs) -> None:
 
 
 def test_sequence_numbers(sqs: Sqs) -> None:
-    """SendMessage, SequenceNumber: the numbers are large, not consecutive, and increase in a group. They have 20
-    digits.
-    """
+    """SequenceNumber of SendMessage is large, not consecutive, increases in a group, and has 20 digits."""
     url = fifo(sqs)
     sent = [sqs.send(url, str(n), MessageGroupId="g")["SequenceNumber"] for n in range(3)]
     assert sent == sorted(set(sent))
@@ -100,9 +98,7 @@ def test_a_delay_belongs_to_the_queue(sqs: Sqs) -> None:
 
 
 def test_a_changed_delay_holds_for_what_is_in_the_queue(sqs: Sqs) -> None:
-    """Developer Guide, "Delay queues": the setting of a FIFO queue also applies to messages that are not yet
-    received.
-    """
+    """Developer Guide, "Delay queues": the setting of a FIFO queue also applies to messages not yet received."""
     url = fifo(sqs, DelaySeconds="60")
     sqs.send(url, "a", MessageGroupId="a")
     sqs.clock.advance(30)
@@ -179,9 +175,7 @@ def test_values_that_cannot_be(sqs: Sqs, name: str, value: str) -> None:
 
 @pytest.mark.parametrize("name", [*BOTH, "ContentBasedDeduplication"])
 def test_only_for_fifo_queues(sqs: Sqs, name: str) -> None:
-    """The texts for attributes of FIFO queues are recorded. CreateQueue does not know ContentBasedDeduplication
-    then.
-    """
+    """The texts for attributes of FIFO queues are recorded answers."""
     value = {**BOTH, "ContentBasedDeduplication": "true"}[name]
     refusal = sqs.refusal("set_queue_attributes", QueueUrl=sqs.create(), Attributes={name: value})
     only_fifo = f"You can specify the {name} only when FifoQueue is set to true."

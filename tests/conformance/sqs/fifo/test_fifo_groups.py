@@ -118,9 +118,7 @@ def test_a_group_is_blocked_until_its_messages_are_deleted(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("deleted", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], ids=str)
 def test_the_rest_of_a_batch_blocks_the_group(sqs: Sqs, deleted: tuple[int, ...]) -> None:
-    """If a consumer deletes some of three messages, the group waits until the others are visible again and returns
-    them first.
-    """
+    """The group waits until the messages that were not deleted are visible again, and returns them first."""
     url = queue(sqs, a="1234")
     batch = sqs.receive(url, 3)
     for index in deleted:
@@ -140,9 +138,7 @@ def test_the_group_goes_on_when_the_whole_batch_is_deleted(sqs: Sqs) -> None:
 
 
 def test_a_deleted_first_message_does_not_free_the_second(sqs: Sqs) -> None:
-    """One message is deleted, one is visible and one is in flight. Only messages before the one in flight are
-    returned.
-    """
+    """One message is deleted, one is visible, one is in flight. Only messages before the latter are returned."""
     url = queue(sqs, a="1234")
     first, second, _ = sqs.receive(url, 3)
     sqs.delete(url, first)
@@ -171,9 +167,7 @@ def test_a_receive_takes_several_groups(sqs: Sqs) -> None:
 
 
 def test_as_many_of_one_group_as_possible(sqs: Sqs) -> None:
-    """SQS "tries to return as many messages with the same group ID as possible"; other groups fill the rest of the
-    batch.
-    """
+    """SQS "tries to return as many messages with the same group ID as possible"; other groups fill the batch."""
     url = queue(sqs, a="1234", b="1234")
     assert bodies(sqs.poll(url, 3)) == ["a1", "a2", "a3"]
     assert bodies(sqs.poll(url, 10)) == ["b1", "b2", "b3", "b4"]

@@ -230,9 +230,7 @@ def test_delete_some(sqs: Sqs) -> None:
 
 
 def test_change_some(sqs: Sqs) -> None:
-    """ChangeMessageVisibilityBatch reports each of up to ten entries. The text for a deleted message was recorded at
-    AWS.
-    """
+    """ChangeMessageVisibilityBatch reports each entry. The text for a deleted message was recorded at AWS."""
     url = sqs.create()
     sqs.send_all(url, "visible", "deleted", "hidden", "too long")
     found = {message["Body"]: message for message in sqs.receive(url, 4)}

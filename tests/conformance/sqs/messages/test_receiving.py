@@ -62,9 +62,7 @@ def test_everything_is_received_once(sqs: Sqs) -> None:
     ],
 )
 def test_numbers_out_of_range(sqs: Sqs, bad: dict[str, int]) -> None:
-    """The ranges are 1 to 10 messages, 0 to 20 s of waiting and 0 to 43,200 s of invisibility. An error hides no
-    message.
-    """
+    """The ranges are 1 to 10 messages, 0 to 20 s of waiting, 0 to 43,200 s of invisibility. Errors hide no message."""
     url = sqs.create()
     sqs.send(url)
     assert sqs.code("receive_message", QueueUrl=url, **bad) == "InvalidParameterValue"
@@ -208,9 +206,7 @@ def test_a_long_poll_hears_of_the_other_door(sqs: Sqs) -> None:
 
 
 def test_a_long_poll_by_the_queue(sqs: Sqs) -> None:
-    """ReceiveMessageWaitTimeSeconds of the queue applies if the request names no time. A message made visible ends the
-    poll.
-    """
+    """ReceiveMessageWaitTimeSeconds of the queue applies by default. A message made visible ends the poll."""
     url = sqs.create(ReceiveMessageWaitTimeSeconds="20")
     sqs.send(url)
     message = sqs.one(url)

@@ -203,9 +203,7 @@ def test_a_deleted_message_makes_room(limited: Sqs, group: str | None) -> None:
 
 @pytest.mark.parametrize("group", [None, "g"], ids=["standard", "fifo"])
 def test_a_long_poll_ends_when_there_is_room(limited: Sqs, group: str | None) -> None:
-    """The poll reads the queue again while it waits, and returns the remaining message; of a standard queue, any
-    message.
-    """
+    """The waiting poll reads the queue again and returns the remaining message."""
     url, received = full(limited, group)
     (left,) = {"0", "1", "2", "3"} - {message["Body"] for message in received}
     sign = "queue.receive_(messages|answer)"

@@ -135,9 +135,7 @@ def test_one_bad_attribute_changes_nothing(sqs: Sqs) -> None:
     "name", ["Colour", "QueueArn", "CreatedTimestamp", "ContentBasedDeduplication", "All", "archive"]
 )
 def test_attributes_that_cannot_be_set(sqs: Sqs, name: str) -> None:
-    """SetQueueAttributes answers InvalidAttributeName for unknown attributes, read-only ones and those of FIFO
-    queues.
-    """
+    """SetQueueAttributes answers InvalidAttributeName for unknown, read-only and FIFO attributes."""
     code = sqs.code("set_queue_attributes", QueueUrl=sqs.create(), Attributes={name: "true"})
     assert code == "InvalidAttributeName"
     code = sqs.code("create_queue", QueueName=sqs.name(), Attributes={name: "true"})
@@ -413,9 +411,7 @@ def test_an_unknown_label_cannot_be_removed(sqs: Sqs) -> None:
     ],
 )
 def test_an_invalid_permission_is_refused(sqs: Sqs, bad: dict[str, Any]) -> None:
-    """Only the owner may create queues. Accounts have 12 digits; labels have 1-80 letters, digits, hyphens,
-    underscores.
-    """
+    """Only the owner may create queues. Accounts have 12 digits; labels have 1-80 letters, digits, `-` or `_`."""
     url = sqs.create()
     parameters = {"Label": "label", "AWSAccountIds": ["111122223333"], "Actions": ["SendMessage"], **bad}
     assert sqs.code("add_permission", QueueUrl=url, **parameters) == "InvalidParameterValue"

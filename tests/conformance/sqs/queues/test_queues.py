@@ -68,9 +68,7 @@ def test_a_name_of_80_characters(sqs: Sqs, suffix: str) -> None:
     ],
 )
 def test_names_that_no_standard_queue_has(sqs: Sqs, name: str) -> None:
-    """Names have alphanumeric characters, hyphens and underscores. botocore issue 3058 is about `x.fifo` without
-    FifoQueue.
-    """
+    """Names have letters, digits, hyphens and underscores. botocore issue 3058: `x.fifo` without FifoQueue."""
     assert sqs.code("create_queue", QueueName=name) == "InvalidParameterValue"
 
 

@@ -80,9 +80,7 @@ def test_a_body_that_never_ends_takes_nothing_from_the_status(
 def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """The pause also applies to subscriptions with a separate rate, and to webhooks that have waited longer than an
-    hour.
-    """
+    """The pause also applies to subscriptions with a separate rate, and to webhooks older than an hour."""
     url, other = receiver.url("/200"), receiver.url("/204")
     publish(db, url, other)
     deliver()

@@ -94,9 +94,7 @@ def release(db: Connection) -> int:
 
 @pytest.mark.slow
 def test_ten_thousand_deliveries(db: Connection, database: Database) -> None:
-    """The rate is at least 1,000 a second on one core, measured by the processor time of this process, which runs only
-    the worker.
-    """
+    """The rate is at least 1,000 a second on one core, by the processor time of this process."""
     command = [sys.executable, "-m", "tests.support.delivery.receiver"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

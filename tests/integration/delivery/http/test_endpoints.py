@@ -107,9 +107,7 @@ def test_an_account_alone_leaves_a_fifth_of_the_places(
 def test_an_account_whose_hosts_are_all_due_again_leaves_others_their_turn(
     db: Connection, store: DeliveryStore
 ) -> None:
-    """More endpoints of one account are due than a claim examines. The claim still serves another account's
-    endpoint.
-    """
+    """More endpoints of one account are due than a claim examines. Another account's endpoint is still served."""
     publish(db, BAD)
     publish_as(db, OTHER_ACCOUNT, *(f"http://slow{n}.example/" for n in range(30)))
     db.execute(

@@ -147,9 +147,7 @@ def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailS
 def test_an_address_that_is_refused_again_and_again(
     db: Connection, deliver: Deliver, mail_server: MailServer, name: str, bounces: int
 ) -> None:
-    """After five refusals of the recipient, and not of the sender or the content, the service sends no more mail
-    there.
-    """
+    """After five refusals of the recipient (not the sender or the content), the service sends no more mail."""
     dead = create(db, "dead")
     reader = subscribe(db, make_topic(db), f"{name}@example.com", dead_letters=dead)
     for _ in range(5):
@@ -199,9 +197,7 @@ def test_an_unsubscribed_address_gets_no_mail(
 
 
 def test_without_a_mail_server(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The queue keeps mails. A mail that a process with a server has begun waits for that process, and uses no
-    attempt.
-    """
+    """The queue keeps mails. A mail that a process with a server has begun uses no attempt."""
     reader = subscribe(db, make_topic(db), "busy@example.com")
     publish(db, reader, "m")
     assert sum(deliver(sns_smtp_url="").values()) == 0

@@ -125,9 +125,7 @@ def test_a_name_without_address(db: Connection, deliver: Deliver) -> None:
 
 # --- answers that are late or lost -----------------------------------------------------------------------------------
 def test_an_answer_that_is_lost(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The server has the mail, but no reply arrived. The worker sends the mail again ten minutes later under the same
-    Message-ID.
-    """
+    """The server has the mail, but no reply arrived. The mail is sent again later under the same Message-ID."""
     publish(db, subscribe(db, make_topic(db), "lost@example.com"), "m")
     assert deliver()["retried"] == 1
     assert round(due_in_seconds(db)[0]) == 600

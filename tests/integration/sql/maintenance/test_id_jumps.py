@@ -122,9 +122,7 @@ def test_an_old_id_deletes_nothing(db: Connection) -> None:
 
 
 def test_counts_stay_exact(db: Connection) -> None:
-    """The counts are exact before and after the first message above the gap, received or not, and after a second
-    jump.
-    """
+    """The counts are exact before and after the first message above the gap, and after a second jump."""
     arn = create(db)
     send(db, arn, *"123")
     delete(db, receive(db, arn, 1))

@@ -79,9 +79,7 @@ class Marks:
 
 @pytest.mark.parametrize("lane", ["log", "slow path", ".fifo"])
 def test_a_message_is_in_one_queue_at_a_time(db: Connection, lane: str) -> None:
-    """The messages are sent, dead-lettered, moved back and purged. The views show the same before and after
-    cleaning.
-    """
+    """The messages are sent, dead-lettered, moved back and purged. The cleaning does not change the views."""
     suffix = lane if lane == ".fifo" else ""
     group = "g" if suffix else None
     dead = create(db, "dead" + suffix)
@@ -206,9 +204,7 @@ def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
 
 @pytest.mark.parametrize("lane", ["log", "slow path", "q.fifo"])
 def test_when_a_message_was_received_again(db: Connection, lane: str) -> None:
-    """The time is between the moments before and after each receive. The time is kept after the message has ended and
-    is cleaned.
-    """
+    """The time is between the moments before and after each receive, and stays after the message has ended."""
     arn = create(db, "q.fifo" if lane == "q.fifo" else "q")
     marks, messages = Marks(db, ()), list[Delivery]()
     send(db, arn, "m", group="g")

@@ -147,9 +147,7 @@ def test_a_start_wakes_the_workers(db: Connection) -> None:
 
 
 def test_groups_keep_their_order_and_deduplication_is_not_applied(db: Connection) -> None:
-    """AWS does not document the deduplication ids. The ids stay those of the dead-letter queue, which are the message
-    ids.
-    """
+    """AWS does not document the deduplication ids. Here they stay the message ids of the dead-letter queue."""
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "a2", "a3", "b1")  # the queue still knows their deduplication ids
     old_ids = {row[0] for row in db.execute("select message_id::text from queue.fifo_message").fetchall()}

@@ -57,9 +57,7 @@ def test_the_handle_stays_good_after_a_change(db: Connection, name: str) -> None
 
 @BOTH
 def test_twelve_hours_from_the_first_receive_are_the_limit(db: Connection, name: str) -> None:
-    """The limit counts from the first receive, also after later ones (Amazon SQS Developer Guide, visibility
-    timeout).
-    """
+    """The limit counts from the first receive (Amazon SQS Developer Guide, visibility timeout)."""
     arn = create(db, name)
     send(db, arn, "m", group=group(name))
     receive(db, arn, visibility=0)

@@ -311,9 +311,7 @@ def test_line_breaks_between_escapes_stay() -> None:
 
 
 def test_escapes_do_not_count_for_the_size() -> None:
-    """A fully escaped MiB is 3 MiB on the wire. The decoder refuses a longer body than any valid one before it reads
-    it.
-    """
+    """A fully escaped MiB is 3 MiB on the wire. The decoder refuses a longer body before it reads it."""
     mebibyte = b"Action=SendMessage&MessageBody=" + b"%41" * 1_048_576
     assert query.parse(mebibyte)["MessageBody"] == "A" * 1_048_576
     for text in (b"a=" + b"x" * query.MAXIMUM_DECODED_BYTES, b"a=" + b"%41" * query.MAXIMUM_DECODED_BYTES):

@@ -150,9 +150,7 @@ async def test_a_delivery_that_is_no_event_has_an_outcome() -> None:
 async def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
     monkeypatch: pytest.MonkeyPatch, status: int, looks: int
 ) -> None:
-    """The credentials' service may have been down at first. While nothing is refused, no invocation waits for it
-    again.
-    """
+    """The credentials' service may be down at first. Invocations wait for it again only after a refusal."""
     found: list[None] = []
 
     class Session:

@@ -137,9 +137,7 @@ def outcome(form: str, text: str) -> Expression | ScheduleInvalid:
 @given(st.sampled_from(["cron", "every", "when", "fire_at", "aws"]), texts)
 @settings(max_examples=400, deadline=None)
 def test_any_text_is_read_or_refused_with_a_place(form: str, text: str) -> None:
-    """The parser raises no other exception. The position lies within the text, and the suggestion is a valid
-    expression.
-    """
+    """The parser raises no other exception. The position lies in the text, and the suggestion is valid."""
     found = outcome(form, text)
     if isinstance(found, Expression):
         assert found.description()

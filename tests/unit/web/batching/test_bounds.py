@@ -103,9 +103,7 @@ async def test_a_receive_of_many_gets_them_from_an_unknown_queue(length: int, th
 
 
 async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
-    """The receive waits half a second. A receive from a queue with short messages, or from an unused one, does not
-    wait.
-    """
+    """The receive waits half a second, unless the queue has short messages or is unused."""
     queues = {ORDERS: Queue(stored=10, body="x" * 100_000), SHORT: Queue(stored=10)}
 
     loop, write_backpressure, client = (

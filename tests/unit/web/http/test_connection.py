@@ -20,9 +20,7 @@ POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
 
 
 class Gate:
-    """An application that answers when the test says so. `ends` has the results of requests whose client
-    disconnected.
-    """
+    """Answers when the test says so. `ends` has the results of requests whose client disconnected."""
 
     def __init__(self) -> None:
         self.opened = asyncio.Event()

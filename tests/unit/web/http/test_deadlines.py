@@ -182,9 +182,7 @@ async def test_a_slow_reader_keeps_nobody_from_receiving() -> None:
 
 
 async def test_a_client_that_reads_nothing_is_disconnected() -> None:
-    """The server closes after a minute without a byte. A client that reads one byte in a minute keeps its
-    connection.
-    """
+    """The server closes after a minute without a byte. One byte in a minute keeps the connection."""
     backpressure, client = WriteBackpressure(), SlowClient(1000)
     backpressure.add(client)
     await asyncio.sleep(STALLED_SECONDS - 1)

@@ -305,9 +305,7 @@ class Client:
 
 
 async def test_without_room_long_requests_wait_and_then_are_503() -> None:
-    """A request waits 10 s to be read and 10 s to be processed. Short requests pass; when there is room, long ones do
-    too.
-    """
+    """A request waits 10 s to be read and 10 s to be processed. Short requests pass."""
     database = FakeDatabase(stored)
     database.hold()
     client = Client(database)

@@ -73,9 +73,7 @@ def bytes_of(text: bytes) -> list[bytes]:
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
 async def test_a_request_that_is_not_http_is_400_and_ends_the_connection(data: bytes, cut: bool) -> None:
-    """Source: RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The rest is not read as a request, so nothing can be
-    smuggled.
-    """
+    """Source: RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The rest is no request, so nothing is smuggled."""
     application, client = await answered(*(bytes_of(data) if cut else [data]), NEXT)
     assert client.statuses == [400]
     assert b"connection: close\r\n" in client.transport.written
@@ -162,9 +160,7 @@ async def test_chunks_are_joined_and_trailers_are_no_headers(cut: bool) -> None:
 async def test_the_target_is_split_and_unescaped(
     target: bytes, path: str, raw_path: bytes, query: bytes
 ) -> None:
-    """RFC 9112, 3.2 defines all forms of a target. In ASGI, `path` is unescaped as UTF-8, and `raw_path` is as it was
-    sent.
-    """
+    """RFC 9112, 3.2 defines the forms of a target. In ASGI, `path` is unescaped and `raw_path` is as sent."""
     method = b"OPTIONS" if target == b"*" else b"GET"
     application, client = await answered(method + b" " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
     (scope,) = application.scopes

@@ -217,9 +217,7 @@ async def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
 
 
 async def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
-    """A registration lasts five seconds first, a minute if nothing arrived, and five seconds again after a
-    notification.
-    """
+    """A registration lasts five seconds, a minute if nothing arrived, and five seconds after a notification."""
     database = Database()
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
@@ -427,9 +425,7 @@ async def test_queues_that_nobody_waits_for_are_forgotten() -> None:
 async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thousands(
     begins_at: float, away: bool
 ) -> None:
-    """The queue is registered for a minute, but no receiver waited there, so messages that become visible are
-    unknown.
-    """
+    """The queue is registered for a minute, but no receiver waited, so messages that become visible are unknown."""
     database = Database()
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)

@@ -38,9 +38,7 @@ def operations(path: dict[str, Any]) -> Iterator[tuple[str, Operation]]:
 
 @pytest.fixture(scope="module")
 def routes() -> dict[str, Operation]:
-    """Returns the operations below /v1 with QUEUE_ACCESS=off. The certificate's operation has no errors of the REST
-    API.
-    """
+    """Returns the operations below /v1 with QUEUE_ACCESS=off, without the certificate's."""
     return {name: one for name, one in operations(document()["paths"]) if "certificates" not in one["tags"]}
 
 

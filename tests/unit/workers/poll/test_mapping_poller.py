@@ -118,9 +118,7 @@ class Target:
 
 
 class Harness:
-    """A mapping that polls. `results` has its reports; `lost_reports` is the number of reports that could not be
-    stored.
-    """
+    """A mapping that polls. `results` has its reports; `lost_reports` counts those that could not be stored."""
 
     def __init__(
         self,
@@ -245,9 +243,7 @@ async def test_a_mapping_leaves_places_to_others() -> None:
 
 
 class Database:
-    """A database without mappings. `looks` has the times of calls. `away_until` is the time from which it can be
-    reached.
-    """
+    """A database without mappings. `looks` has the times of calls; it is unreachable until `away_until`."""
 
     claim_seconds = idle_seconds = 60.0
 
