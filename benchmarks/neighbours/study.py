@@ -108,7 +108,7 @@ def run_phase(installation: Installation, sizes: Sizes, kinds: Sequence[str], se
 
 
 def cores_of(before: Reading, after: Reading, sample: Sample, done: Mapping[str, Done]) -> dict[str, float]:
-    """Cores in use on average: by the server side, the probe, the noises, and everything else on the machine."""
+    """The average number of cores that the server side, the probe, the noisy clients and all other programs use."""
     seconds = (after.host_seconds - before.host_seconds) / CORES
     used = {
         "server": sum(after.cpu_seconds.values()) - sum(before.cpu_seconds.values()),

@@ -46,7 +46,8 @@ class Application:
 
 
 def produce(app: Application, owner: int) -> Flow:
-    """Publishes batches until the pushing ends. A batch is due when its last message is; a late one is sent at once.
+    """Publishes batches until the push phase ends. A batch is due when its last message is; a late one is sent at
+    once.
 
     Each FIFO group has one producer, which preserves its order; all producers send for the tenants of a fair queue.
     """

@@ -88,7 +88,7 @@ def stage_of(system: System, stage: str) -> Row:
 
 
 def growth_of(stages: list[Row]) -> Row:
-    """By how many MiB each part of the system has grown with the million."""
+    """Returns by how many MiB each part of the system has grown with the million messages."""
     by_stage = {str(row["stage"]): row for row in stages}
     empty, filled = by_stage.get("empty", {}), by_stage.get("filled", {})
     return {

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Looks for known weaknesses in the packages of images, layers and the metrics job (iceberg.lock has all of metrics.lock). The
+# Looks for known weaknesses in the packages of images, layers and the metrics job. The
 # package index answers, or with AUDIT_SERVICE=osv the database OSV. Fails if it finds one, or without an answer.
 #
 #   infra/local/audit.sh .tools/python/bin/pip-audit
 set -euo pipefail
 audit=$1
 files=()
-for lock in service tracing iceberg build; do files+=(--requirement "requirements/$lock.lock"); done
+for lock in service tracing metrics iceberg build; do files+=(--requirement "requirements/$lock.lock"); done
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 

@@ -11,6 +11,10 @@ locks=requirements
 "${compile[@]}" --constraints $locks/dev.lock --extra tracing --output-file $locks/tracing.lock pyproject.toml
 "${compile[@]}" --constraints $locks/dev.lock --extra metrics --output-file $locks/metrics.lock pyproject.toml
 "${compile[@]}" --constraints $locks/dev.lock --constraints $locks/metrics.lock --extra iceberg --output-file $locks/iceberg.lock pyproject.toml
+# iceberg.lock has only the packages that metrics.lock lacks: both are installed together.
+awk 'NR == FNR { if (/^[a-z]/) known[$1]; next } /^[a-z]/ { keep = !($1 in known) } keep' \
+  $locks/metrics.lock $locks/iceberg.lock > $locks/iceberg.lock.new
+mv $locks/iceberg.lock.new $locks/iceberg.lock
 for group in uv build tools ha lambda clients clients-old clients-frameworks; do
   "${compile[@]}" --group $group --output-file $locks/$group.lock
 done

@@ -18,7 +18,9 @@ _HOUR_FACTOR: Final = 12  # Hour windows are kept this many times as long as min
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Says how many days minute windows and the history are kept (QUEUE_METRICS_DAYS, QUEUE_HISTORY_DAYS)."""
+    """Holds the numbers of days for which minute windows and the history are kept (QUEUE_METRICS_DAYS,
+    QUEUE_HISTORY_DAYS).
+    """
 
     minute_days: int
     history_days: int

@@ -50,7 +50,9 @@ def sums(names: Iterable[str]) -> list[Column]:
 
 
 def with_whole_queues(names: Iterable[str]) -> Transform:
-    """Adds rows of whole queues to rows of groups. Of the columns, the result keeps only the group's and `names`."""
+    """Appends a row for each whole queue to the rows of its groups. Of the columns, the result keeps only the group's
+    and `names`.
+    """
 
     def transform(rows: DataFrame) -> DataFrame:
         kept = rows.select(*GROUP, *names)

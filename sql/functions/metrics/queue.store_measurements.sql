@@ -53,8 +53,8 @@ begin
         left join pg_class p on p.oid = i.inhparent
         where s.schemaname = 'queue' group by 1),
     held as (
-        -- Snapshots of other databases do not hold back vacuum here. Those of a standby (hot_standby_feedback), without
-        -- a database, do.
+        -- Snapshots of other databases do not hold back vacuum here. Snapshots of a standby (hot_standby_feedback) belong
+        -- to no database and hold it back.
         select age(a.backend_xmin) as transactions from pg_stat_activity a
             where coalesce(a.datname, current_database()) = current_database()
         union all select age(s.xmin) from pg_replication_slots s

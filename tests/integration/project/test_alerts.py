@@ -160,7 +160,7 @@ def expected(name: str, labels: dict[str, str]) -> dict[str, Any]:
 
 
 def case_of(series: dict[str, str], fires: dict[str, dict[str, str]]) -> dict[str, Any]:
-    """Returns a test in promtool's form: at minute 100 exactly these alerts fire."""
+    """Returns a promtool test, which expects that these alerts and no others fire at minute 100."""
     return {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series.items()],

@@ -197,7 +197,7 @@ def _send_batch(actor: Actor, queue: str, bodies: list[str]) -> None:
 
 
 def produce_fifo(actor: Actor) -> None:
-    """Sends a batch into one group of this actor, repeated until it is acknowledged."""
+    """Sends a batch to one of this actor's groups and repeats the request until it is acknowledged."""
     queue = "fifo.fifo"
     if not actor.wait_for_room(queue):
         return

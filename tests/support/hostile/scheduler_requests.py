@@ -1,4 +1,5 @@
-"""Generates hostile requests of EventBridge Scheduler with one invalid member. The limits come from the EventBridge
+"""Generates hostile requests to EventBridge Scheduler, each with one invalid member. The limits come from the
+EventBridge
 Scheduler API reference.
 """
 

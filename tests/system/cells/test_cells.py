@@ -193,7 +193,7 @@ def cells(split_installation: tuple[Cells, dict[str, Held]]) -> Cells:
 
 
 def regions_in(address: str) -> set[str]:
-    """Returns every region of which the database has rows."""
+    """Returns every region that has rows in the database."""
     with psycopg.connect(address) as connection:
         rows = connection.execute(
             "select region from queue.queues union select region from queue.topic"

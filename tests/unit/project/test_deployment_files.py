@@ -303,6 +303,12 @@ def test_extras_can_be_installed_beside_the_others(extra: str) -> None:
     assert {name: version for name, version in lock.items() if dev.get(name, version) != version} == {}
 
 
+def test_no_package_is_locked_for_both_metrics_and_iceberg() -> None:
+    """The locks are installed together, so each version has one place."""
+    both = pins(ROOT / "requirements/metrics.lock").keys() & pins(ROOT / "requirements/iceberg.lock").keys()
+    assert both == set()
+
+
 @pytest.mark.parametrize("path", LAYERS, ids=lambda p: p.parent.name)
 def test_the_layers_have_the_versions_of_the_service(path: Path) -> None:
     assert pins(path).items() <= pins(ROOT / "requirements/service.lock").items()

@@ -46,7 +46,7 @@ FIRST_ISSUE = {
     "SendMessageBatch",
     "SetQueueAttributes",
 }
-# A blob stays base64 text inside.
+# A blob stays base64 text in the structs.
 SCALARS = {
     "string": str,
     "blob": str,

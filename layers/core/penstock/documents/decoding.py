@@ -90,7 +90,9 @@ def decode_body(
 def decode_document(
     decoder: "msgspec.json.Decoder[T]", body: bytes, most_bytes: int = MAX_DOCUMENT_BYTES
 ) -> T:
-    """Decodes a body, by default one without messages. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    """Decodes a body. The default size limit is that of bodies without messages. Raises InvalidParameterValue,
+    RequestEntityTooLarge.
+    """
     if len(body) > most_bytes:
         raise errors.RequestEntityTooLarge
     try:

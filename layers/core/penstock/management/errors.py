@@ -22,7 +22,7 @@ class ObjectNotFound(ManagementError):  # noqa: N818 - called as the answer is
 
 
 class MessageNotFound(ObjectNotFound):
-    """No message has this id, or no longer."""
+    """No message has this id, or the message no longer exists."""
 
     default_message = "The message does not exist."
 

@@ -1,4 +1,4 @@
-"""Connections of psycopg, for the functions and for workers.
+"""Connections by psycopg for Lambda functions and for workers.
 
 They use autocommit but no prepared statements, which PgBouncer before 1.21 cannot keep apart (measured).
 """

@@ -1,6 +1,6 @@
 """Schedules of EventBridge Scheduler: create, get, update, delete, list.
 
-They are the same rows as schedules of the REST API. Each API shows all of them in its form.
+They are the same rows as schedules of the REST API. Each API shows all of them in its own format.
 """
 
 from datetime import UTC, datetime

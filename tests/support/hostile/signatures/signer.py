@@ -75,7 +75,7 @@ def in_header(request: Request, changes: Iterable[tuple[str, str, str]]) -> Forg
 
 
 def in_target(request: Request, changes: Iterable[tuple[str, str, str]]) -> Forgeries:
-    """Yields them with a part of the target replaced after signing."""
+    """Yields signed requests in which a part of the target was replaced after signing."""
     for name, old, new in changes:
         assert old in request.target, name
         yield name, request._replace(target=request.target.replace(old, new, 1))

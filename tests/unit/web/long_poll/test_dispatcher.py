@@ -283,7 +283,7 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
     assert database.asked[-2:] == [0, 101]
     database.ready = set()
     await asyncio.sleep(1.5)
-    bill = long_polls.wait(ResolvedQueue(BILLS), 20, 1)  # the last look omitted this queue
+    bill = long_polls.wait(ResolvedQueue(BILLS), 20, 1)  # the last check did not return this queue
     database.due_at = 13.7
     await asyncio.sleep(1)
     database.ready = {BILLS}

@@ -20,7 +20,8 @@ _log = logging.getLogger(__name__)
 class HttpCarrier:
     """Posts deliveries. `signed_seconds` is the time limit of events and gateways.
 
-    `url` is that of the gateway. It is empty if this process has no gateway, and None for the URL of each delivery.
+    `url` is that of the gateway. It is empty if this process has no gateway. None means that each delivery goes to
+    its own URL.
     """
 
     def __init__(

@@ -46,7 +46,9 @@ def count_most_invocations(memory_mb: int | None) -> int:
 
 
 class Poller:
-    """The mappings of this process. `memory_mb` is the memory for its invocations; None means enough."""
+    """Polls the event source mappings of this process. `memory_mb` is the memory for its invocations; None means
+    enough.
+    """
 
     def __init__(self, environment: Environment, service: PollService, memory_mb: int | None = None) -> None:
         self._environment = environment

@@ -114,7 +114,7 @@ def reason(queue: Observed) -> str:
 
 
 def late(rows: Sequence[InstallationRow]) -> Iterator[Item]:
-    """Yields the work of the whole installation that is late."""
+    """Yields the late work of the whole installation."""
     values = {row.name: row.value for row in rows if not row.label}
     if (overdue := values.get("schedules_overdue", 0.0)) > LATE_SECONDS:
         text = f"The longest waiting schedule has been due for {seconds(overdue)}."
