@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from .database.read import SourceDatabase
-from .database.runs import reason
+from .database.runs import describe_reason
 from .run import RequestedDays, compute
 
 Result = TypeVar("Result")
@@ -72,8 +72,8 @@ def run_with_retries(
             if not is_lost(error):
                 raise
             if pause is None:
-                raise LostError(reason(error)) from error
-            report(f"{reason(error)}; trying again in {pause:.0f} s")
+                raise LostError(describe_reason(error)) from error
+            report(f"{describe_reason(error)}; trying again in {pause:.0f} s")
             wait(pause)
     raise AssertionError("unreachable")
 

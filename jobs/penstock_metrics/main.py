@@ -24,8 +24,8 @@ from penstock_web.system_account import LocalError
 from .continuous import LostError, follow, run_with_retries
 from .database.read import SourceDatabase
 from .database.runs import is_interrupt
-from .output.options import NoCatalogError, add_options, exporter
-from .run import RequestedDays, compute, no_progress, print_progress
+from .output.options import NoCatalogError, add_options, make_exporter
+from .run import RequestedDays, compute, ignore_progress, print_progress
 from .span import find_zone
 from .spark.java import NoJavaError
 from .spark.session import open_session, was_submitted
@@ -39,7 +39,7 @@ computes the rest."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit status: 0, or 1 with one line on standard error."""
-    options = parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     try:
         return _run(options)
     except (
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     """Returns the parser of the options."""
     made = argparse.ArgumentParser(
         prog="penstock metrics run",
@@ -93,10 +93,10 @@ def parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace) -> int:
     settings = Settings.read(os.environ)
     zone = find_zone(settings.queue_metrics_timezone if options.zone is None else options.zone)
-    requested = RequestedDays(zone, instant(options.start, zone), instant(options.end, zone))
-    export = exporter(options, settings)
+    requested = RequestedDays(zone, parse_instant(options.start, zone), parse_instant(options.end, zone))
+    export = make_exporter(options, settings)
     address = choose_database(settings, options.data_dir)
-    report = no_progress if options.quiet else print_progress
+    report = ignore_progress if options.quiet else print_progress
     report(f"database: {display_database(address)}")
     if not was_submitted():
         os.nice(options.nice)
@@ -131,7 +131,7 @@ def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def instant(text: str | None, zone: ZoneInfo) -> datetime | None:
+def parse_instant(text: str | None, zone: ZoneInfo) -> datetime | None:
     """Returns the instant of a date or a time in ISO 8601. A time without an offset is in `zone`. Raises ValueError."""
     if text is None:
         return None

@@ -37,15 +37,15 @@ from .database.tables import (
     LIVE,
     OPEN,
     Piece,
-    history_pieces,
-    live_pieces,
+    list_history_pieces,
+    list_live_pieces,
 )
 from .database.write import WindowTable, write_open, write_windows
 from .scope import INSTALLATION, Scope
-from .span import micros, moment
+from .span import to_datetime, to_micros
 from .transforms import deltas, latency, results
 from .transforms.columns import select_messages
-from .transforms.windows import calendar
+from .transforms.windows import build_calendar
 
 # The times of a row may be this much later than its recording, after a change of the clock.
 _CLOCKS: Final = timedelta(days=1)
@@ -130,7 +130,7 @@ def compute(
     """Computes the windows and writes the changed ones. Returns the run with its counts of rows."""
     zone = requested.zone.key
     with runs.record_run(database.address, mode, zone) as run:
-        job = Job(database, run, report or no_progress)
+        job = Job(database, run, report or ignore_progress)
         try:
             database.start()
             with open_connection(database.address) as connection:
@@ -142,9 +142,11 @@ def compute(
             else:
                 scope = _plan_changed(job, requested.zone, state, last)
             since = None if requested.is_span else last
-            end = min(state.snapshot.at, moment(scope.span.end_us))
-            run.covers(moment(scope.start_us), end, state.snapshot, since)
-            job.report(f"{len(scope.since_us):,} queues, from {moment(scope.start_us):%Y-%m-%d %H:%M} UTC on")
+            end = min(state.snapshot.at, to_datetime(scope.span.end_us))
+            run.covers(to_datetime(scope.start_us), end, state.snapshot, since)
+            job.report(
+                f"{len(scope.since_us):,} queues, from {to_datetime(scope.start_us):%Y-%m-%d %H:%M} UTC on"
+            )
             _compute(job, state, scope)
         finally:
             job.release()
@@ -154,33 +156,33 @@ def compute(
 def _state(job: Job) -> State:
     database = job.database
     with open_connection(database.address) as connection:
-        pieces = live_pieces(connection)
+        pieces = list_live_pieces(connection)
     with share_snapshot(database.address) as snapshot:
-        kept_us = ranges.kept_since(database.address, snapshot)
+        kept_us = ranges.find_kept_since(database.address, snapshot)
         messages = database.read({LIVE: pieces}, snapshot.exported).transform(select_messages)
-        live = job.keep(messages.join(_queues(database, kept_us), "queue_id", "left_semi"))
+        live = job.keep(messages.join(_read_queues(database, kept_us), "queue_id", "left_semi"))
         held = live.count()
     job.report(f"{held:,} messages in the tables, {len(kept_us) - 1:,} queues with a history")
     return State(snapshot, live, kept_us)
 
 
-def _queues(database: SourceDatabase, ids: Iterable[int]) -> DataFrame:
+def _read_queues(database: SourceDatabase, ids: Iterable[int]) -> DataFrame:
     return F.broadcast(database.session.createDataFrame([(queue,) for queue in ids], "queue_id int"))
 
 
 def _plan_requested(job: Job, requested: RequestedDays, state: State) -> Scope:
     """Plans all windows of the requested days. Without a start, the plan begins at the first message."""
-    end = requested.end or _now(state)
-    start = requested.start or _earliest(job) or end
-    return _make_scope(dict.fromkeys(state.kept_us, micros(min(start, end))), state, requested.zone, end)
+    end = requested.end or _read_now(state)
+    start = requested.start or _find_earliest(job) or end
+    return _make_scope(dict.fromkeys(state.kept_us, to_micros(min(start, end))), state, requested.zone, end)
 
 
-def _earliest(job: Job) -> datetime | None:
+def _find_earliest(job: Job) -> datetime | None:
     with open_connection(job.database.address) as connection:
-        return ranges.earliest_message(connection)
+        return ranges.find_earliest_message(connection)
 
 
-def _now(state: State) -> datetime:
+def _read_now(state: State) -> datetime:
     return state.snapshot.at + timedelta(microseconds=1)
 
 
@@ -192,43 +194,43 @@ def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) 
     """Plans the windows from the first change on. The run handles new rows and stores the open messages."""
     with job.step("looking for changes") as step:
         now_us = state.snapshot.now_us
-        open_now = job.checkpoint(state.live.transform(deltas.contributions(now_us)))
-        changes = _changes(job, zone.key, state, open_now, last)
+        open_now = job.checkpoint(state.live.transform(deltas.sum_contributions(now_us)))
+        changes = _find_changes(job, zone.key, state, open_now, last)
         step.rows = len(changes)
         changed = [change.queue_id for change in changes if change.changed]
         _store_open(job, open_now, changed)
         job.run.handles(state.snapshot, changed)
     if last is None:
-        first = _earliest(job)
+        first = _find_earliest(job)
         return _make_scope(
-            dict.fromkeys(state.kept_us, micros(first or _now(state))), state, zone, _now(state)
+            dict.fromkeys(state.kept_us, to_micros(first or _read_now(state))), state, zone, _read_now(state)
         )
-    around = micros(last.snapshot.at - _MARGIN)
+    around = to_micros(last.snapshot.at - _MARGIN)
     first_us = {
         change.queue_id: min(around, change.first_us or around)
         for change in changes
         if change.first_us is not None or change.is_open
     }
     with open_connection(job.database.address) as connection:
-        delivery = ranges.earliest_delivery(connection, last.unhandled_condition(state.snapshot))
-    first_us[INSTALLATION] = around if delivery is None else min(around, micros(delivery))
-    return _make_scope(first_us, state, zone, _now(state))
+        delivery = ranges.find_earliest_delivery(connection, last.unhandled_condition(state.snapshot))
+    first_us[INSTALLATION] = around if delivery is None else min(around, to_micros(delivery))
+    return _make_scope(first_us, state, zone, _read_now(state))
 
 
-def _changes(
+def _find_changes(
     job: Job, zone: str, state: State, open_now: DataFrame, last: Handled | None
 ) -> Sequence[deltas.DepthChange]:
     """Returns the changes of each queue. Without a range it returns the open messages of the queue."""
     recorded, stored = ["false"], "false"
     if last is not None:
         with open_connection(job.database.address) as connection:
-            pieces = history_pieces(connection, "queue.history", last.snapshot.at - ranges.LATE)
+            pieces = list_history_pieces(connection, "queue.history", last.snapshot.at - ranges.LATE)
         recorded = [f"{piece.condition} and {last.unhandled_condition(state.snapshot)}" for piece in pieces]
         stored = f"zone = {_quote(zone)} and run_id <= {last.run_id}"
     new = job.database.read({FINISHED: recorded}).transform(select_messages)
     open_then = job.database.read({OPEN: [stored]}).transform(deltas.read_stored)
     return deltas.find_changed(
-        new.transform(deltas.contributions(state.snapshot.now_us)), open_now, open_then
+        new.transform(deltas.sum_contributions(state.snapshot.now_us)), open_now, open_then
     )
 
 
@@ -237,21 +239,21 @@ def _quote(text: str) -> str:
 
 
 def _store_open(job: Job, open_now: DataFrame, changed: list[int]) -> None:
-    rows = open_now.join(_queues(job.database, changed), "queue_id", "left_semi")
-    rows = rows.transform(deltas.lines(job.run.zone, job.run.run_id))
+    rows = open_now.join(_read_queues(job.database, changed), "queue_id", "left_semi")
+    rows = rows.transform(deltas.list_lines(job.run.zone, job.run.run_id))
     write_open(rows.toLocalIterator(), job.database.address)
 
 
 def _compute(job: Job, state: State, scope: Scope) -> None:
-    snapshot, since = state.snapshot, moment(scope.start_us) - _CLOCKS
+    snapshot, since = state.snapshot, to_datetime(scope.start_us) - _CLOCKS
     with open_connection(job.database.address) as connection:
         finished = [
-            f"{piece.condition}{_of_queues(scope, piece)} and {snapshot.visibility_condition}"
-            for piece in history_pieces(connection, "queue.history", since)
+            f"{piece.condition}{_build_queue_condition(scope, piece)} and {snapshot.visibility_condition}"
+            for piece in list_history_pieces(connection, "queue.history", since)
         ]
         deliveries = [
             f"{piece.condition} and {snapshot.visibility_condition}"
-            for piece in history_pieces(connection, "queue.outgoing_delivery_history", since)
+            for piece in list_history_pieces(connection, "queue.outgoing_delivery_history", since)
         ]
     fires = [f"fired_at >= '{since.isoformat()}' and fired_at <= '{snapshot.at.isoformat()}'"]
     read = (
@@ -261,17 +263,17 @@ def _compute(job: Job, state: State, scope: Scope) -> None:
     )
     asked = scope.frame(job.database.session)
     with job.step(f"reading the history in {len(finished)} pieces") as step:
-        concerned = read.join(asked, "queue_id").where(_concerns(scope))
+        concerned = read.join(asked, "queue_id").where(_build_concern(scope))
         messages = job.keep(concerned.drop("since_us"))
         step.rows = messages.count()
     job.run.progress(read=step.rows)
-    others = job.database.read({FIRES: fires, DELIVERIES: deliveries}).transform(latency.of_installation)
+    others = job.database.read({FIRES: fires, DELIVERIES: deliveries}).transform(latency.sum_installation)
     _write(job, state, scope, messages, others)
 
 
-def _of_queues(scope: Scope, piece: Piece) -> str:
+def _build_queue_condition(scope: Scope, piece: Piece) -> str:
     """Returns a condition that leaves out queues that need no such early rows, if few queues need them."""
-    end_us = None if piece.high is None else micros(piece.high + _CLOCKS)
+    end_us = None if piece.high is None else to_micros(piece.high + _CLOCKS)
     queues = scope.queues_before(end_us)
     if len(queues) > _NAMED_QUEUES:
         return ""
@@ -282,14 +284,14 @@ def _write(job: Job, state: State, scope: Scope, messages: DataFrame, others: Da
     session, address, zone = job.database.session, job.database.address, job.run.zone
     asked = scope.frame(session)
     inputs = results.ResultInputs(
-        calendar(session, scope.span), scope.span, asked, job.checkpoint, job.run.rows_read
+        build_calendar(session, scope.span), scope.span, asked, job.checkpoint, job.run.rows_read
     )
     with job.step("counts and depths of windows") as step:
-        rows = job.checkpoint(results.windows(messages, state.live, inputs))
+        rows = job.checkpoint(results.build_windows(messages, state.live, inputs))
         step.rows = write_windows(rows, WindowTable.of("metrics_window", zone, scope), address)
     job.run.progress(written=step.rows)
     with job.step("latencies of windows") as step:
-        found = results.latencies(messages, others, rows, inputs)
+        found = results.build_latencies(messages, others, rows, inputs)
         step.rows = write_windows(found, WindowTable.of("metrics_latency", zone, scope), address)
     job.run.progress(written=step.rows)
     if scope.span.end_us > state.snapshot.now_us:
@@ -300,7 +302,7 @@ def _write(job: Job, state: State, scope: Scope, messages: DataFrame, others: Da
         job.run.progress(written=step.rows)
 
 
-def _concerns(scope: Scope) -> Column:
+def _build_concern(scope: Scope) -> Column:
     """Returns a condition on messages that were in a queue at its time or later, or arrived, were received or ended
     then."""
     first = F.least("entered_us", "received_us", "finished_us")
@@ -309,7 +311,7 @@ def _concerns(scope: Scope) -> Column:
     return (first < high) & ((last >= F.col("since_us")) | F.col("finished_us").isNull())
 
 
-def no_progress(text: str) -> None:
+def ignore_progress(text: str) -> None:
     """Reports nothing."""
 
 

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from .span import HOUR, MINUTE, DaySpan, day_starts, micros, moment
+from .span import HOUR, MINUTE, DaySpan, list_day_starts, to_datetime, to_micros
 
 INSTALLATION: Final = 0  # This number replaces the queue for rows without a queue.
 
@@ -48,7 +48,7 @@ class Scope:
             for queue, first in first_us.items()
             if queue in kept_us
         }
-        start = moment(min(since.values(), default=micros(end)))
+        start = to_datetime(min(since.values(), default=to_micros(end)))
         return cls(DaySpan.of(min(start, end), end, now, zone), since)
 
     @property
@@ -78,7 +78,7 @@ class _WindowStarts:
         """Returns when the first window that contains the time starts. That window is an hour or a day."""
         minute = us // MINUTE
         if minute not in self._known:
-            at = moment(us)
-            day = next(day_starts(at, at, self._zone))
-            self._known[minute] = min(us // HOUR * HOUR, micros(day))
+            at = to_datetime(us)
+            day = next(list_day_starts(at, at, self._zone))
+            self._known[minute] = min(us // HOUR * HOUR, to_micros(day))
         return self._known[minute]

@@ -21,12 +21,12 @@ WINDOW_SECONDS: Final = (60, 3600, 86400)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def micros(at: datetime) -> int:
+def to_micros(at: datetime) -> int:
     """Returns the exact number of microseconds since 1970."""
     return (at - _EPOCH) // timedelta(microseconds=1)
 
 
-def moment(us: int) -> datetime:
+def to_datetime(us: int) -> datetime:
     """Returns the moment of a number of microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=us)
 
@@ -52,7 +52,7 @@ class DaySpan:
     def of(cls, start: datetime, end: datetime, now: datetime, zone: ZoneInfo) -> DaySpan:
         """Returns the span of the days that [start, end) touches."""
         last = max(start, end - timedelta(microseconds=1))
-        return cls(tuple(micros(day) for day in day_starts(start, last, zone)), micros(now))
+        return cls(tuple(to_micros(day) for day in list_day_starts(start, last, zone)), to_micros(now))
 
     @property
     def start_us(self) -> int:
@@ -79,7 +79,7 @@ class DaySpan:
             yield from ((slot, start, end) for slot in range(start, end, self.slot_us))
 
 
-def day_starts(first: datetime, last: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+def list_day_starts(first: datetime, last: datetime, zone: ZoneInfo) -> Iterator[datetime]:
     """Yields each midnight from the one at or before `first` to the first one after `last`."""
     date, end = first.astimezone(zone).date(), last.astimezone(zone).date() + timedelta(days=1)
     while date <= end:

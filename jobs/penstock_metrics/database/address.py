@@ -44,7 +44,7 @@ def add_limits(address: str) -> str:
     return make_conninfo(**build_connection_parameters(address))
 
 
-def jdbc_address(address: str) -> tuple[str, dict[str, str]]:
+def build_jdbc_address(address: str) -> tuple[str, dict[str, str]]:
     """Returns the address and the properties (user, password and time limits) for the JDBC driver."""
     parts = {name: str(value) for name, value in conninfo_to_dict(address).items() if value is not None}
     properties = {

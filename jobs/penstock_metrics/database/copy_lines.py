@@ -15,7 +15,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock_metrics.span import HOUR, DaySpan, moment
+from penstock_metrics.span import HOUR, DaySpan, to_datetime
 from penstock_metrics.transforms.columns import COUNTS, Transform
 
 DAY: Final = 24 * HOUR
@@ -66,36 +66,36 @@ class CopyPiece:
     high: datetime
 
 
-def pieces(span: DaySpan) -> Iterator[tuple[str, CopyPiece]]:
+def split_pieces(span: DaySpan) -> Iterator[tuple[str, CopyPiece]]:
     """Yields all pieces of a span. `lines` names the pieces in the same way."""
     for seconds, step in PIECE_US.items():
         low, high = span.bounds(seconds)
         for start in range(low // step * step, high, step):
             yield (
                 f"{seconds} {start}",
-                CopyPiece(seconds, moment(max(start, low)), moment(min(start + step, high))),
+                CopyPiece(seconds, to_datetime(max(start, low)), to_datetime(min(start + step, high))),
             )
 
 
-def lines(columns: Sequence[str]) -> Transform:
+def write_lines(columns: Sequence[str]) -> Transform:
     """Transforms rows to (piece, line) in the text format of COPY."""
 
     def transform(rows: DataFrame) -> DataFrame:
         step = F.create_map(*(F.lit(number).cast("bigint") for pair in PIECE_US.items() for number in pair))
         start = F.col("starts_us") - F.pmod("starts_us", step[F.col("window_seconds").cast("bigint")])
         piece = F.concat_ws(" ", F.col("window_seconds").cast("string"), start.cast("string"))
-        cells = (F.coalesce(_cell(name), F.lit("\\N")) for name in columns)
+        cells = (F.coalesce(_write_cell(name), F.lit("\\N")) for name in columns)
         return rows.select(piece.alias("piece"), F.concat_ws("\t", *cells).alias("line"))
 
     return transform
 
 
-def sql_name(column: str) -> str:
+def name_in_sql(column: str) -> str:
     """Returns the name of a column in its table."""
     return column.replace("_us", "_at") if column in _TIMES else column
 
 
-def _cell(name: str) -> Column:
+def _write_cell(name: str) -> Column:
     column = F.col(name)
     if name in _TIMES:
         return F.date_format(F.timestamp_micros(column), "yyyy-MM-dd HH:mm:ss.SSSSSS'+00'")

@@ -15,8 +15,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from penstock_metrics.span import MINUTE, micros, moment
-from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, forecast_row, forecasts
+from penstock_metrics.span import MINUTE, to_datetime, to_micros
+from penstock_metrics.transforms.forecasts.rows import (
+    FORECAST,
+    WINDOWS,
+    QueueFacts,
+    forecast_row,
+    make_forecaster,
+)
 from penstock_metrics.transforms.forecasts.series import FINE_STEPS, HOURS, STEP
 
 from .address import TRANSACTION_SETTINGS, open_connection
@@ -48,7 +54,7 @@ def refresh_forecasts(database: SourceDatabase, now_us: int, backlog: DataFrame)
     last_us = now_us // MINUTE * MINUTE
     held = {row["queue_id"]: row["backlog"] for row in backlog.collect()}
     with open_connection(database.address) as connection:
-        facts = active_queues(connection, held, last_us)
+        facts = read_active_queues(connection, held, last_us)
     rows = [row.asDict() for row in _forecast_rows(database, facts, last_us)]
     judged = {row["queue_id"] for row in rows}
     nothing = WINDOWS.empty_table()
@@ -56,16 +62,16 @@ def refresh_forecasts(database: SourceDatabase, now_us: int, backlog: DataFrame)
     return replace_forecasts(rows, database.address)
 
 
-def active_queues(
+def read_active_queues(
     connection: psycopg.Connection[Any], backlog: Mapping[int, int], last_us: int
 ) -> dict[int, QueueFacts]:
     """Returns the queues that hold messages now, or held messages or had an event in the last hour of complete
     minutes."""
-    last = moment(last_us)
+    last = to_datetime(last_us)
     asked = {"held": list(backlog), "since": last - timedelta(hours=1), "last": last}
     found = connection.execute(_ACTIVE, asked).fetchall()
     return {
-        queue: QueueFacts(micros(created), retention, backlog.get(queue, 0))
+        queue: QueueFacts(to_micros(created), retention, backlog.get(queue, 0))
         for queue, created, retention in found
     }
 
@@ -73,13 +79,15 @@ def active_queues(
 def _forecast_rows(database: SourceDatabase, facts: Mapping[int, QueueFacts], last_us: int) -> Sequence[Any]:
     if not facts:
         return ()
-    stored = database.read({_STORED: list(pieces(sorted(facts), moment(last_us)))})
+    stored = database.read({_STORED: list(write_pieces(sorted(facts), to_datetime(last_us)))})
     windows = stored.withColumn("ends_us", F.unix_micros("ends_at")).select(*WINDOWS.names)
-    rows = windows.groupBy("queue_id").applyInArrow(forecasts(facts, last_us), from_arrow_schema(FORECAST))
+    rows = windows.groupBy("queue_id").applyInArrow(
+        make_forecaster(facts, last_us), from_arrow_schema(FORECAST)
+    )
     return rows.collect()
 
 
-def pieces(queues: Sequence[int], last: datetime) -> Iterator[str]:
+def write_pieces(queues: Sequence[int], last: datetime) -> Iterator[str]:
     """Yields conditions on windows: every minute of the last hour, every fifth minute before it, and the hours of the
     last weeks."""
     hours = last - timedelta(hours=HOURS + 1)
@@ -109,13 +117,15 @@ def replace_forecasts(rows: Sequence[Row], address: str) -> int:
         for statement in TRANSACTION_SETTINGS:
             connection.execute(statement.encode())
         connection.execute("delete from queue.metrics_forecast")
-        connection.cursor().executemany(insert, [_values(row) for row in rows])
+        connection.cursor().executemany(insert, [_list_values(row) for row in rows])
     return len(rows)
 
 
-def _values(row: Row) -> tuple[Any, ...]:
+def _list_values(row: Row) -> tuple[Any, ...]:
     times = row.get("forecast_us")
     return tuple(
-        (None if times is None else [moment(at) for at in times]) if name == "forecast_us" else row.get(name)
+        (None if times is None else [to_datetime(at) for at in times])
+        if name == "forecast_us"
+        else row.get(name)
         for name in FORECAST.names
     )

@@ -14,7 +14,7 @@ from typing import Any, Final
 import psycopg
 
 from penstock_metrics.scope import INSTALLATION
-from penstock_metrics.span import micros
+from penstock_metrics.span import to_micros
 
 from .address import TRANSACTION_SETTINGS, open_connection
 from .snapshot import Snapshot
@@ -77,7 +77,7 @@ def end_range(connection: Connection, zone: str, handled: Handled, changed: list
     )
 
 
-def kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
+def find_kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
     """Returns, for each queue that keeps a history, the time (microseconds) from which its history is complete.
 
     The result includes queue 0, which is the whole installation. Older rows were dropped (QUEUE_HISTORY_DAYS), or the
@@ -94,19 +94,21 @@ def kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
         queues = connection.execute(
             "select queue_id, history_since from queue.queues where keeps_history"
         ).fetchall()
-    oldest = _us(dropped.get("history"))
-    found = {queue: max(oldest, _us(since and since + _SWITCH)) for queue, since in queues}
+    oldest = _to_micros(dropped.get("history"))
+    found = {queue: max(oldest, _to_micros(since and since + _SWITCH)) for queue, since in queues}
     return {
         **found,
-        INSTALLATION: max(_us(dropped.get(name)) for name in ("outgoing_delivery_history", "schedule_run")),
+        INSTALLATION: max(
+            _to_micros(dropped.get(name)) for name in ("outgoing_delivery_history", "schedule_run")
+        ),
     }
 
 
-def _us(at: datetime | None) -> int:
-    return 0 if at is None else micros(at)
+def _to_micros(at: datetime | None) -> int:
+    return 0 if at is None else to_micros(at)
 
 
-def earliest_message(connection: Connection) -> datetime | None:
+def find_earliest_message(connection: Connection) -> datetime | None:
     """Returns the first known time of a message, a schedule's run or a delivery. Returns None if there is no such
     time."""
     row = connection.execute(
@@ -116,7 +118,7 @@ def earliest_message(connection: Connection) -> datetime | None:
     return None if row is None else row[0]
 
 
-def earliest_delivery(connection: Connection, condition: str) -> datetime | None:
+def find_earliest_delivery(connection: Connection, condition: str) -> datetime | None:
     """Returns the time when the first of these deliveries ended."""
     query = f"select min(recorded_at) from queue.outgoing_delivery_history where {condition}"
     row = connection.execute(query.encode()).fetchone()

@@ -9,7 +9,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
-from .address import TRANSACTION_SETTINGS, add_limits, jdbc_address
+from .address import TRANSACTION_SETTINGS, add_limits, build_jdbc_address
 from .source import NAME, PenstockSource
 from .tables import LIVE, Table
 
@@ -56,7 +56,7 @@ class SourceDatabase:
         return self.session.read.format(NAME).options(**options).load()
 
     def _by_jdbc(self, queries: Sequence[str], before: Sequence[str]) -> DataFrame:
-        url, properties = jdbc_address(self.address)
+        url, properties = build_jdbc_address(self.address)
         more = {
             "driver": "org.postgresql.Driver",
             "fetchsize": "20000",

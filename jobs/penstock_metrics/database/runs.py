@@ -78,7 +78,7 @@ def record_run(address: str, mode: str, zone: str) -> Iterator[Run]:
         try:
             yield run
         except BaseException as error:
-            _finish(run, reason(error))
+            _finish(run, describe_reason(error))
             raise
         _finish(run, None)
 
@@ -91,7 +91,7 @@ def is_interrupt(error: BaseException | None) -> bool:
     return error is not None
 
 
-def reason(error: BaseException) -> str:
+def describe_reason(error: BaseException) -> str:
     """Returns the error in one line. An executor's error from PostgreSQL is a line within the text of Spark's
     exception."""
     if is_interrupt(error):

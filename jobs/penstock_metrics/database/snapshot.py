@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from penstock_metrics.span import micros
+from penstock_metrics.span import to_micros
 
 from .address import TRANSACTION_SETTINGS, open_connection
 
@@ -31,7 +31,7 @@ class Snapshot:
 
     @property
     def now_us(self) -> int:
-        return micros(self.at)
+        return to_micros(self.at)
 
     @property
     def visibility_condition(self) -> str:

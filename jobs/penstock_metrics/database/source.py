@@ -80,10 +80,10 @@ def read_table(address: str, before: Sequence[str], query: str, columns: str) ->
         cursor.execute(query)
         table = cursor.fetch_arrow_table()
         connection.rollback()
-    return table.cast(arrow_schema(columns))
+    return table.cast(build_arrow_schema(columns))
 
 
-def arrow_schema(columns: str) -> pa.Schema:
+def build_arrow_schema(columns: str) -> pa.Schema:
     """Returns the schema of the text `name type, name type`."""
     pairs = (column.split() for column in columns.split(","))
     return pa.schema([(name, _TYPES[kind]) for name, kind in pairs])

@@ -78,9 +78,9 @@ class Piece:
         return f"recorded_at >= '{self.low.isoformat()}'{below}"
 
 
-def history_pieces(connection: psycopg.Connection[Any], table: str, since: datetime) -> list[Piece]:
+def list_history_pieces(connection: psycopg.Connection[Any], table: str, since: datetime) -> list[Piece]:
     """Returns pieces of about the same size that together have all rows recorded since that time."""
-    pages = _scalar(
+    pages = _read_scalar(
         connection,
         "select coalesce(sum(pg_table_size(t.relid)), 0)::bigint / 8192"
         " from pg_partition_tree(%s::regclass) t where t.isleaf",
@@ -95,21 +95,21 @@ def history_pieces(connection: psycopg.Connection[Any], table: str, since: datet
         ).fetchall()
     times = [at for (at,) in sample if at >= since]
     size = pages * 8192 * len(times) / max(len(sample), 1)
-    return _ranges(since, times, int(size // PIECE_BYTES) + 1)
+    return _list_ranges(since, times, int(size // PIECE_BYTES) + 1)
 
 
-def _ranges(since: datetime, times: Sequence[datetime], wanted: int) -> list[Piece]:
+def _list_ranges(since: datetime, times: Sequence[datetime], wanted: int) -> list[Piece]:
     cuts = sorted({times[len(times) * k // wanted] for k in range(1, wanted)} if times else set())
     lows = [since, *(cut for cut in cuts if cut > since)]
     return [Piece(low, high) for low, high in zip(lows, [*lows[1:], None], strict=True)]
 
 
-def live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
+def list_live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
     """Returns conditions on queue_id that together cover all queues, with an equal number of queues in each. For few
     messages it returns one condition."""
     found = connection.execute("select queue_id from queue.queues order by 1").fetchall()
     ids = [queue_id for (queue_id,) in found]
-    rows = _scalar(
+    rows = _read_scalar(
         connection,
         "select sum(greatest(reltuples, 0))::bigint from pg_class"
         " where oid in ('queue.log'::regclass, 'queue.side'::regclass, 'queue.fifo_message'::regclass)",
@@ -121,7 +121,7 @@ def live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
     return [low + high for low, high in zip(lows, highs, strict=True)]
 
 
-def _scalar(connection: psycopg.Connection[Any], query: str, *arguments: object) -> Any:
+def _read_scalar(connection: psycopg.Connection[Any], query: str, *arguments: object) -> Any:
     row = connection.execute(query.encode(), arguments).fetchone()
     assert row is not None
     return row[0]

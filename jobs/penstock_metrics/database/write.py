@@ -20,11 +20,19 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from penstock_metrics.scope import Scope
-from penstock_metrics.span import moment
+from penstock_metrics.span import to_datetime
 from penstock_metrics.transforms.columns import Batches, map_batches
 
 from .address import TRANSACTION_SETTINGS, open_connection
-from .copy_lines import KEYS, LATENCY_COLUMNS, WINDOW_COLUMNS, CopyPiece, lines, pieces, sql_name
+from .copy_lines import (
+    KEYS,
+    LATENCY_COLUMNS,
+    WINDOW_COLUMNS,
+    CopyPiece,
+    name_in_sql,
+    split_pieces,
+    write_lines,
+)
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
 # A run measures these values in the windows that contain its time. A later run cannot measure them and keeps them.
@@ -51,7 +59,7 @@ class WindowTable:
     @classmethod
     def of(cls, table: str, zone: str, scope: Scope) -> WindowTable:
         ids, since = list(scope.since_us), list(scope.since_us.values())
-        return cls(table, zone, dict(pieces(scope.span)), ids, since)
+        return cls(table, zone, dict(split_pieces(scope.span)), ids, since)
 
 
 def write_windows(rows: DataFrame, target: WindowTable, address: str) -> int:
@@ -59,9 +67,9 @@ def write_windows(rows: DataFrame, target: WindowTable, address: str) -> int:
     zoned = rows.withColumn(
         "zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise("")
     )
-    made = zoned.transform(lines(COLUMNS[target.table]))
+    made = zoned.transform(write_lines(COLUMNS[target.table]))
     in_pieces = made.repartition("piece").sortWithinPartitions("piece")
-    written = map_batches(in_pieces, piece_writer(address, target), WRITTEN).collect()
+    written = map_batches(in_pieces, make_piece_writer(address, target), WRITTEN).collect()
     missing = target.expected.keys() - {row["piece"] for row in written}
     with open_connection(address) as connection, connection.transaction():
         _begin(connection)
@@ -70,13 +78,13 @@ def write_windows(rows: DataFrame, target: WindowTable, address: str) -> int:
     return removed + changed
 
 
-def piece_writer(address: str, target: WindowTable) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def make_piece_writer(address: str, target: WindowTable) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """Returns the function with which an executor writes the pieces of a partition. That function yields the names of
     the pieces."""
 
     def write(batches: Batches) -> Iterator[pa.RecordBatch]:
         with open_connection(address) as connection:
-            for texts in _transactions(_texts(batches)):
+            for texts in _group_transactions(_read_texts(batches)):
                 names, changed = _write(connection, target, texts)
                 counts = [changed, *[0] * (len(names) - 1)]
                 yield pa.record_batch({"piece": names, "changed": counts}, WRITTEN)
@@ -93,7 +101,7 @@ class Text:
     lines: bytes
 
 
-def _texts(batches: Batches) -> Iterator[Text]:
+def _read_texts(batches: Batches) -> Iterator[Text]:
     """Yields the texts of pieces. The rows of a piece are adjacent bytes, so no line becomes a Python object."""
     for batch in batches:
         ends = pc.run_end_encode(batch["piece"])
@@ -104,7 +112,7 @@ def _texts(batches: Batches) -> Iterator[Text]:
             start = end
 
 
-def _transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
+def _group_transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
     """Yields the texts of each transaction, in whole pieces. The caller must read each group before it requests the
     next."""
     rows, number, piece = 0, 0, ""
@@ -126,7 +134,7 @@ def _write(
     connection: psycopg.Connection[Any], target: WindowTable, texts: Iterable[Text]
 ) -> tuple[list[str], int]:
     """Returns the names of the pieces, and the number of their rows that were added, changed or removed."""
-    columns = sql.SQL(", ").join(map(sql.Identifier, _columns(target)))
+    columns = sql.SQL(", ").join(map(sql.Identifier, _list_columns(target)))
     table = sql.Identifier("queue", target.table)
     names: dict[str, None] = {}
     with connection.transaction(), connection.cursor() as cursor:
@@ -138,19 +146,19 @@ def _write(
                 copy.write(text.lines)
                 names[text.piece] = None
         changed = _remove(connection, target, names, incoming=True)
-        cursor.execute(_upsert(target))
+        cursor.execute(_build_upsert(target))
         changed += cursor.rowcount
     return list(names), changed
 
 
-def _columns(target: WindowTable) -> list[str]:
-    return [sql_name(column) for column in COLUMNS[target.table]]
+def _list_columns(target: WindowTable) -> list[str]:
+    return [name_in_sql(column) for column in COLUMNS[target.table]]
 
 
-def _upsert(target: WindowTable) -> sql.Composed:
+def _build_upsert(target: WindowTable) -> sql.Composed:
     """Adds missing rows and changes different rows. Measured values stay until another run measures them."""
     key = KEYS[target.table]
-    values = [name for name in _columns(target) if name not in key]
+    values = [name for name in _list_columns(target) if name not in key]
 
     def both(name: str) -> tuple[sql.Composable, sql.Composable]:
         mine, new = sql.Identifier("t", name), sql.Identifier("excluded", name)
@@ -162,7 +170,7 @@ def _upsert(target: WindowTable) -> sql.Composed:
         " do update set {assignments}, computed_at = clock_timestamp() where ({old}) is distinct from ({new})"
     ).format(
         table=sql.Identifier("queue", target.table),
-        columns=sql.SQL(", ").join(map(sql.Identifier, _columns(target))),
+        columns=sql.SQL(", ").join(map(sql.Identifier, _list_columns(target))),
         key=sql.SQL(", ").join(map(sql.Identifier, key)),
         assignments=sql.SQL(", ").join(
             sql.SQL("{} = {}").format(sql.Identifier(name), new) for name, (_, new) in pairs.items()
@@ -189,7 +197,7 @@ def _remove(
         " where t.window_seconds = %s and t.starts_at >= %s and t.starts_at < %s and t.zone = %s"
         " and t.queue_id = s.queue_id and t.starts_at >= s.since{kept}"
     ).format(table=sql.Identifier("queue", target.table), kept=kept if incoming else sql.SQL(""))
-    since = [moment(us) for us in target.since_us]
+    since = [to_datetime(us) for us in target.since_us]
     removed = 0
     for piece in join_pieces(target.expected[name] for name in names):
         zone = target.zone if piece.window_seconds == 86400 else ""

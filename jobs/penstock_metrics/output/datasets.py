@@ -47,7 +47,7 @@ _NAMED: Final = (
 Columns = dict[str, tuple[pa.DataType, str]]
 
 
-def _same(kind: pa.DataType, *names: str) -> Columns:
+def _keep_columns(kind: pa.DataType, *names: str) -> Columns:
     return {name: (kind, f"t.{name}") for name in names}
 
 
@@ -81,21 +81,23 @@ class Dataset:
 
 
 _WINDOW: Final = (
-    _same(_INT, "window_seconds") | _same(_TEXT, "zone", "group_id") | _same(_TIME, "starts_at", "ends_at")
+    _keep_columns(_INT, "window_seconds")
+    | _keep_columns(_TEXT, "zone", "group_id")
+    | _keep_columns(_TIME, "starts_at", "ends_at")
 )
 WINDOWS: Final = Dataset(
     "windows",
     "queue.metrics_window",
     _QUEUE
     | _WINDOW
-    | _same(
+    | _keep_columns(
         _COUNT, "arrivals", "deliveries", "redeliveries", "deletions", "dead_lettered", "purged", "expired"
     )
-    | _same(
+    | _keep_columns(
         _COUNT, "moved", "depth", "waiting", "received", "oldest_age_us", "visible", "in_flight", "delayed"
     )
-    | _same(_INT, "groups")
-    | _same(_REAL, "top_group_share", "gini"),
+    | _keep_columns(_INT, "groups")
+    | _keep_columns(_REAL, "top_group_share", "gini"),
     "starts_at",
     (60, 3600, 86400),
     ("queue_id", "group_id", "starts_at", "zone"),
@@ -106,13 +108,13 @@ LATENCIES: Final = Dataset(
     "queue.metrics_latency",
     _QUEUE
     | _WINDOW
-    | _same(_TEXT, "measure")
-    | _same(_COUNT, "count")
+    | _keep_columns(_TEXT, "measure")
+    | _keep_columns(_COUNT, "count")
     | {"sum_us": (_REAL, "t.sum_us::float8")}  # Values beyond 2^53 us, which is 285 years, are rounded.
-    | _same(_COUNT, "p50_us", "p90_us", "p95_us", "p99_us", "max_us")
-    | _same(pa.list_(_INT), "sketch_buckets")
-    | _same(pa.list_(_COUNT), "sketch_counts")
-    | _same(_COUNT, "negative_count"),
+    | _keep_columns(_COUNT, "p50_us", "p90_us", "p95_us", "p99_us", "max_us")
+    | _keep_columns(pa.list_(_INT), "sketch_buckets")
+    | _keep_columns(pa.list_(_COUNT), "sketch_counts")
+    | _keep_columns(_COUNT, "negative_count"),
     "starts_at",
     (60, 3600, 86400),
     ("queue_id", "group_id", "measure", "starts_at", "zone"),
@@ -122,11 +124,11 @@ MESSAGES: Final = Dataset(
     "messages",
     "queue.finished_message",
     _QUEUE
-    | _same(_TEXT, "group_id")
-    | _same(_TIME, "sent_at", "entered_at", "first_received_at", "finished_at")
-    | _same(pa.list_(_TIME), "redelivered_at")
-    | _same(_INT, "receive_count")
-    | _same(_TEXT, "entered_by", "outcome"),
+    | _keep_columns(_TEXT, "group_id")
+    | _keep_columns(_TIME, "sent_at", "entered_at", "first_received_at", "finished_at")
+    | _keep_columns(pa.list_(_TIME), "redelivered_at")
+    | _keep_columns(_INT, "receive_count")
+    | _keep_columns(_TEXT, "entered_by", "outcome"),
     "finished_at",
     (0,),
     (

@@ -54,13 +54,13 @@ class Computed:
 def find_computed(connection: psycopg.Connection[Any], run_id: int) -> Computed:
     """Returns the span of the successful runs after `run_id`. If the database lacks that run, the span covers all
     successful runs."""
-    (newest,) = _row(
+    (newest,) = _read_row(
         connection,
         "select coalesce(max(run_id), 0) from queue.metrics_run where finished_at is not null and error is null",
     )
     if run_id > newest or run_id == 0:
-        return Computed(newest, *_row(connection, _EVERYTHING)) if newest else Computed(0, None, None)
-    return Computed(newest, *_row(connection, _SINCE, run_id))
+        return Computed(newest, *_read_row(connection, _EVERYTHING)) if newest else Computed(0, None, None)
+    return Computed(newest, *_read_row(connection, _SINCE, run_id))
 
 
 _SINCE: Final = """
@@ -71,7 +71,7 @@ _EVERYTHING: Final = """
         (select min(finished_at) from queue.finished_message)), clock_timestamp()"""
 
 
-def replaceable(
+def find_replaceable(
     dataset: Dataset, days: Collection[date], kept: Kept, today: date, there: Collection[Slot]
 ) -> tuple[list[Slot], list[Slot]]:
     """Returns (days to write, days to leave unchanged).
@@ -87,7 +87,7 @@ def replaceable(
     return write, leave
 
 
-def _row(connection: psycopg.Connection[Any], query: str, *values: object) -> tuple[Any, ...]:
+def _read_row(connection: psycopg.Connection[Any], query: str, *values: object) -> tuple[Any, ...]:
     row = connection.execute(query.encode(), values).fetchone()
     assert row is not None
     return tuple(row)

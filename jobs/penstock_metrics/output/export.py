@@ -18,13 +18,13 @@ from pyspark.sql import functions as F
 
 from penstock_metrics.database.address import open_connection
 from penstock_metrics.database.read import SourceDatabase
-from penstock_metrics.database.tables import history_pieces
+from penstock_metrics.database.tables import list_history_pieces
 from penstock_metrics.transforms.columns import map_batches
 
 from .datasets import DATASETS, MESSAGES, Dataset
-from .days import Kept, find_computed, replaceable
+from .days import Kept, find_computed, find_replaceable
 from .place import Note, Place, Slot
-from .write import KEY, WRITTEN, WriteTask, writer
+from .write import KEY, WRITTEN, WriteTask, make_writer
 
 # This is the key of the advisory lock that lets one export work at a time. The number is the bytes of "exports".
 _LOCK_KEY: Final = 0x6578706F727473
@@ -65,7 +65,7 @@ def export(
         unused = list[str]()
         for dataset in DATASETS:
             there = list(target.place.names(dataset.name, days))
-            slots, left = replaceable(dataset, days, kept, today, {slot for slot, _ in there})
+            slots, left = find_replaceable(dataset, days, kept, today, {slot for slot, _ in there})
             rows = _write(database, connection, target, dataset, slots)
             report(f"{dataset.name}: {len(days)} days, {len(rows):,} files, {sum(rows.values()):,} rows")
             unused += [name for slot, name in there if slot in slots and name not in rows]
@@ -117,7 +117,7 @@ def _write(
     """Writes the files of these slots. Returns their names and numbers of rows."""
     if not slots:
         return {}
-    pieces = list(_pieces(connection, dataset, slots)) or ["false"]
+    pieces = list(_list_pieces(connection, dataset, slots)) or ["false"]
     part = F.lit(dataset.parts[0]) if dataset.part is None else F.col(dataset.part)
     day = F.date_format(dataset.time, "yyyy-MM-dd")
     keyed = database.read({dataset.table: pieces}).select(
@@ -128,29 +128,33 @@ def _write(
     job = WriteTask(
         target.place.uri, dataset.name, dataset.schema, frozenset(slots), target.register is not None
     )
-    found = map_batches(rows, writer(job), WRITTEN).collect()
+    found = map_batches(rows, make_writer(job), WRITTEN).collect()
     return {row["name"]: row["rows"] for row in found}
 
 
-def _pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequence[Slot]) -> Iterator[str]:
+def _list_pieces(
+    connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequence[Slot]
+) -> Iterator[str]:
     """Yields conditions that each select about ten thousand rows: one hour of minute windows, or one day of other
     rows."""
     if dataset is MESSAGES:
         days = sorted({slot.day for slot in slots})
-        inside = " or ".join(f"({_between(dataset.time, *stretch)})" for stretch in _stretches(days))
-        for piece in history_pieces(connection, "queue.history", _day(days[0])[0] - _CLOCKS):
+        inside = " or ".join(
+            f"({_build_condition(dataset.time, *stretch)})" for stretch in _list_stretches(days)
+        )
+        for piece in list_history_pieces(connection, "queue.history", _find_day(days[0])[0] - _CLOCKS):
             yield f"{piece.condition} and ({inside})"
         return
-    for seconds, start, end in _with_rows(connection, dataset, list(map(_read_span, slots))):
-        yield f"t.window_seconds = {seconds} and {_between('t.starts_at', start, end)}"
+    for seconds, start, end in _find_spans_with_rows(connection, dataset, list(map(_read_span, slots))):
+        yield f"t.window_seconds = {seconds} and {_build_condition('t.starts_at', start, end)}"
 
 
 def _read_span(slot: Slot) -> tuple[int, datetime, datetime]:
     """Returns (window_seconds, start, end)."""
-    return slot.part, *_day(slot.day)
+    return slot.part, *_find_day(slot.day)
 
 
-def _with_rows(
+def _find_spans_with_rows(
     connection: psycopg.Connection[Any], dataset: Dataset, spans: Sequence[tuple[int, datetime, datetime]]
 ) -> Sequence[tuple[int, datetime, datetime]]:
     """Returns the hours (for minute windows) and the days of these spans that have stored windows."""
@@ -166,17 +170,17 @@ def _with_rows(
     return [(seconds, start, end) for seconds, start, end in rows]
 
 
-def _stretches(days: Sequence[date]) -> Iterator[tuple[datetime, datetime]]:
+def _list_stretches(days: Sequence[date]) -> Iterator[tuple[datetime, datetime]]:
     """Yields (start, end) of each run of consecutive days."""
     starts = [day for day in days if day - timedelta(days=1) not in days]
     ends = [day for day in days if day + timedelta(days=1) not in days]
-    yield from ((_day(first)[0], _day(last)[1]) for first, last in zip(starts, ends, strict=True))
+    yield from ((_find_day(first)[0], _find_day(last)[1]) for first, last in zip(starts, ends, strict=True))
 
 
-def _between(column: str, start: datetime, end: datetime) -> str:
+def _build_condition(column: str, start: datetime, end: datetime) -> str:
     return f"{column} >= '{start.isoformat()}' and {column} < '{end.isoformat()}'"
 
 
-def _day(day: date) -> tuple[datetime, datetime]:
+def _find_day(day: date) -> tuple[datetime, datetime]:
     start = datetime(day.year, day.month, day.day, tzinfo=UTC)
     return start, start + timedelta(days=1)

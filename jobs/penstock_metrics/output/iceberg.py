@@ -43,7 +43,7 @@ class Tables:
         catalog, _, namespace = name.partition(".")
         if not (catalog and namespace):
             raise ValueError(f"--iceberg must be CATALOG.NAMESPACE, such as lake.penstock, not {name!r}")
-        return cls(_catalog(catalog), namespace, place)
+        return cls(_load_catalog(catalog), namespace, place)
 
     def register(self, files: Mapping[str, Collection[str]]) -> None:
         """Makes each table have exactly these files of its dataset. The names are relative to the place."""
@@ -71,8 +71,8 @@ class Tables:
 
 def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -> None:
     """Makes a table have exactly these files in one commit. Does not commit if the table has them already."""
-    wanted = _by_slot(place.address(name) for name in names)
-    there = _by_slot(table.inspect.data_files()["file_path"].to_pylist())
+    wanted = _group_by_slot(place.address(name) for name in names)
+    there = _group_by_slot(table.inspect.data_files()["file_path"].to_pylist())
     stale = [slot for slot, paths in there.items() if paths - wanted[slot]]
     added = {
         path for slot, paths in wanted.items() for path in paths - (set() if slot in stale else there[slot])
@@ -88,7 +88,7 @@ def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -
     table.maintenance.expire_snapshots().older_than(datetime.now(UTC) - timedelta(hours=1)).commit()
 
 
-def _by_slot(paths: Iterable[str]) -> dict[Slot, set[str]]:
+def _group_by_slot(paths: Iterable[str]) -> dict[Slot, set[str]]:
     found: dict[Slot, set[str]] = defaultdict(set)
     for path in paths:
         slot = parse_slot("/".join(path.split("/")[-4:]))
@@ -101,17 +101,17 @@ def _by_slot(paths: Iterable[str]) -> dict[Slot, set[str]]:
 def _match_rows(dataset: Dataset, slots: Iterable[Slot]) -> str:
     """Returns the condition for all rows of these slots. It selects whole files, which the commit removes without
     rewriting them."""
-    return " or ".join(_rows_of_slot(dataset, slot) for slot in slots)
+    return " or ".join(_build_slot_condition(dataset, slot) for slot in slots)
 
 
-def _rows_of_slot(dataset: Dataset, slot: Slot) -> str:
+def _build_slot_condition(dataset: Dataset, slot: Slot) -> str:
     start = datetime(slot.day.year, slot.day.month, slot.day.day, tzinfo=UTC)
     end = start + timedelta(days=1)
     part = "" if dataset.part is None else f" and {dataset.part} = {slot.part}"
     return f"({dataset.time} >= '{start.isoformat()}' and {dataset.time} < '{end.isoformat()}'{part})"
 
 
-def _catalog(name: str) -> Any:
+def _load_catalog(name: str) -> Any:
     try:
         from pyiceberg.catalog import load_catalog  # noqa: PLC0415
     except ImportError:

@@ -13,7 +13,7 @@ from .export import ExportTarget, export
 from .iceberg import NoCatalogError, Tables
 from .place import Place
 
-__all__ = ["NoCatalogError", "add_options", "exporter"]
+__all__ = ["NoCatalogError", "add_options", "make_exporter"]
 
 Report = Callable[[str], None]
 
@@ -33,7 +33,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def exporter(options: argparse.Namespace, settings: Settings) -> Callable[[SourceDatabase, Report], None]:
+def make_exporter(
+    options: argparse.Namespace, settings: Settings
+) -> Callable[[SourceDatabase, Report], None]:
     """Returns the export that follows a run. Raises ValueError or NoCatalogError before the run computes any
     windows."""
     if options.parquet is None:

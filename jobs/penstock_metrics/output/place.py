@@ -122,7 +122,7 @@ class Place:
         self.write(_NOTE, json.dumps(asdict(note)).encode())
 
 
-def file_name(dataset: str, day: str, queue: str, part: int, number: int, digest: str) -> str:
+def build_file_name(dataset: str, day: str, queue: str, part: int, number: int, digest: str) -> str:
     """Returns the name of a file in a place. Queue names contain no characters that are special in paths."""
     return f"{dataset}/day={day}/queue={queue}/{part}-{number:04}-{digest}.parquet"
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from penstock_metrics.transforms.columns import Batches
 
-from .place import Place, Slot, file_name, parse_slot
+from .place import Place, Slot, build_file_name, parse_slot
 
 ROWS: Final = 250_000
 KEY: Final = "key"
@@ -37,13 +37,13 @@ class WriteTask:
     keep_replaced: bool
 
 
-def writer(job: WriteTask) -> Callable[[Batches], Batches]:
+def make_writer(job: WriteTask) -> Callable[[Batches], Batches]:
     """Returns the function that turns sorted batches, with the column KEY before those of the schema, into batches of
     WRITTEN."""
 
     def write_partition(batches: Batches) -> Batches:
         place, open_folder = Place.of(job.uri), _Folder("", "")
-        for key, rows in _runs(batches):
+        for key, rows in _split_runs(batches):
             day, queue, part = key.split(_SEPARATOR)
             if (day, queue) != (open_folder.day, open_folder.queue):
                 yield from open_folder.close(place, job)
@@ -59,7 +59,7 @@ def make_key(day: str, queue: str, part: int) -> str:
     return _SEPARATOR.join((day, queue, str(part)))
 
 
-def _runs(batches: Batches) -> Iterator[tuple[str, pa.Table]]:
+def _split_runs(batches: Batches) -> Iterator[tuple[str, pa.Table]]:
     """Yields (key, rows) with at most ROWS rows of one key at a time."""
     held, key = list[pa.RecordBatch](), ""
     for batch in batches:
@@ -95,7 +95,7 @@ class _Folder:
         self.numbers[part] = number + 1
         contents = encode_parquet(rows)
         digest = hashlib.sha256(contents).hexdigest()[:32]
-        name = file_name(job.dataset, self.day, self.queue, part, number, digest)
+        name = build_file_name(job.dataset, self.day, self.queue, part, number, digest)
         if not place.exists(name):
             place.write(name, contents)
         self.files[name] = rows.num_rows

@@ -28,7 +28,7 @@ class NoJavaError(Exception):
     """No Java was found that can run Spark. The text names a remedy."""
 
 
-def java_home(variables: Mapping[str, str], cache: Path) -> str | None:
+def find_java_home(variables: Mapping[str, str], cache: Path) -> str | None:
     """Returns the value for JAVA_HOME, or None if the `java` of the PATH is new enough.
 
     The wrapper is written to `cache`. Raises NoJavaError.

@@ -19,18 +19,18 @@ def write_package(path: Path) -> Path:
     """Writes the archive for `--py-files` of spark-submit. requirements/metrics.lock lists the packages that the code
     imports."""
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
-        for name, source in sorted(sources()):
+        for name, source in sorted(list_sources()):
             archive.write(source, name)
     return path
 
 
-def sources() -> Iterator[tuple[str, Path]]:
+def list_sources() -> Iterator[tuple[str, Path]]:
     """Yields (name in the archive, file)."""
-    for folder in folders():
+    for folder in list_folders():
         yield from ((str(path.relative_to(folder.parent)), path) for path in folder.rglob("*.py"))
 
 
-def folders() -> list[Path]:
+def list_folders() -> list[Path]:
     """Returns the folders of the packages that executors import."""
     return [Path(str(package.__file__)).parent for package in PACKAGES]
 

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from penstock_web.local.state import cache_directory
 
-from .java import java_home
-from .package import folders, write_package
+from .java import find_java_home
+from .package import list_folders, write_package
 
 LOCAL: Final = "local[*]"
 # The job relies on these settings, also under spark-submit. spark-submit decides all other settings.
@@ -70,10 +70,13 @@ def send_code(session: SparkSession) -> None:
 
 def prepare_environment() -> None:
     """Sets environment variables for the JVM and the Python processes that it starts."""
-    home = java_home(os.environ, cache_directory())
+    home = find_java_home(os.environ, cache_directory())
     if home:
         os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    paths = [*(str(folder.parent) for folder in folders()), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [
+        *(str(folder.parent) for folder in list_folders()),
+        *filter(None, [os.environ.get("PYTHONPATH")]),
+    ]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))

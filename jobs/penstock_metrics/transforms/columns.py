@@ -36,20 +36,20 @@ ENDINGS: Final = {
 COUNTS: Final = ("arrivals", "deliveries", "redeliveries", *ENDINGS.values())
 
 
-def floor_to(at: Column, step_us: int) -> Column:
+def round_down(at: Column, step_us: int) -> Column:
     """Returns the last multiple of `step_us` that is not after `at`. All numbers are whole."""
     return at - F.pmod(at, F.lit(step_us))
 
 
-def floor_to_minute(at: Column) -> Column:
-    return floor_to(at, MINUTE)
+def round_down_to_minute(at: Column) -> Column:
+    return round_down(at, MINUTE)
 
 
-def sums(names: Iterable[str]) -> list[Column]:
+def list_sums(names: Iterable[str]) -> list[Column]:
     return [F.sum(name).alias(name) for name in names]
 
 
-def with_whole_queues(names: Iterable[str]) -> Transform:
+def add_whole_queues(names: Iterable[str]) -> Transform:
     """Appends a row for each whole queue to the rows of its groups. Of the columns, the result keeps only the group's
     and `names`.
     """

@@ -28,9 +28,9 @@ from pyspark.sql import functions as F
 
 from penstock_metrics.span import MINUTE
 
-from .columns import COUNTS, WHOLE_QUEUE, Transform, sums
-from .events import counts_by_minute, group_by_minutes
-from .occupancy import LEVELS, changes
+from .columns import COUNTS, WHOLE_QUEUE, Transform, list_sums
+from .events import count_by_minute, group_by_minutes
+from .occupancy import LEVELS, list_changes
 
 VALUES: Final = (*COUNTS, *LEVELS)
 _MINUTE: Final = ("queue_id", "minute_us")
@@ -51,13 +51,13 @@ class DepthChange:
     changed: bool
 
 
-def contributions(now_us: int) -> Transform:
+def sum_contributions(now_us: int) -> Transform:
     """Returns (queue_id, minute_us, *VALUES) for messages: their contribution to the minutes of their queue."""
 
     def transform(messages: DataFrame) -> DataFrame:
         cube = messages.withColumn("group_id", F.lit(WHOLE_QUEUE)).transform(group_by_minutes)
-        counts = cube.transform(counts_by_minute(now_us)).withColumnRenamed("at_us", "minute_us")
-        levels = cube.transform(changes).withColumn("minute_us", F.col("at_us") - MINUTE)
+        counts = cube.transform(count_by_minute(now_us)).withColumnRenamed("at_us", "minute_us")
+        levels = cube.transform(list_changes).withColumn("minute_us", F.col("at_us") - MINUTE)
         both = counts.select(*_MINUTE, *COUNTS).unionByName(
             levels.select(*_MINUTE, *LEVELS), allowMissingColumns=True
         )
@@ -77,7 +77,7 @@ def read_stored(rows: DataFrame) -> DataFrame:
     )
 
 
-def lines(zone: str, run_id: int) -> Transform:
+def list_lines(zone: str, run_id: int) -> Transform:
     """Returns contributions as lines of queue.metrics_open for COPY."""
 
     def transform(rows: DataFrame) -> DataFrame:
@@ -95,20 +95,20 @@ def find_changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> l
     """Returns the queues that have a change, or have open messages, or had some. All three arguments are
     contributions."""
     tagged = [
-        _weight(new, all_=1, open_=0, is_open=0),
-        _weight(open_now, all_=1, open_=1, is_open=1),
-        _weight(open_then, all_=-1, open_=-1, is_open=0),
+        _add_weight(new, all_=1, open_=0, is_open=0),
+        _add_weight(open_now, all_=1, open_=1, is_open=1),
+        _add_weight(open_then, all_=-1, open_=-1, is_open=0),
     ]
     names = [*(f"all_{name}" for name in VALUES), *(f"open_{name}" for name in VALUES)]
     minutes = (
         reduce(DataFrame.unionByName, tagged)
         .groupBy(*_MINUTE)
-        .agg(*sums(names), F.max("is_open").alias("is_open"))
+        .agg(*list_sums(names), F.max("is_open").alias("is_open"))
     )
     queues = minutes.groupBy("queue_id").agg(
-        F.min(F.when(_differs("all"), F.col("minute_us"))).alias("first_us"),
+        F.min(F.when(_compare("all"), F.col("minute_us"))).alias("first_us"),
         (F.max("is_open") > 0).alias("is_open"),
-        F.max(_differs("open")).alias("changed"),
+        F.max(_compare("open")).alias("changed"),
     )
     return [
         DepthChange(row["queue_id"], row["first_us"], row["is_open"], row["changed"])
@@ -116,7 +116,7 @@ def find_changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> l
     ]
 
 
-def _weight(rows: DataFrame, *, all_: int, open_: int, is_open: int) -> DataFrame:
+def _add_weight(rows: DataFrame, *, all_: int, open_: int, is_open: int) -> DataFrame:
     return rows.select(
         *_MINUTE,
         *((F.col(name) * all_).alias(f"all_{name}") for name in VALUES),
@@ -125,5 +125,5 @@ def _weight(rows: DataFrame, *, all_: int, open_: int, is_open: int) -> DataFram
     )
 
 
-def _differs(kind: str) -> Column:
+def _compare(kind: str) -> Column:
     return reduce(Column.__or__, (F.col(f"{kind}_{name}") != 0 for name in VALUES))

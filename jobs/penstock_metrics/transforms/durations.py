@@ -99,7 +99,7 @@ def make_summarizer(span: DaySpan, few: int = FEW, chunk: int = CHUNK) -> Callab
             measured = Durations.of(rows)
             for windows in lengths:
                 if windows.count:
-                    yield from _summaries(measured, windows, few, whole=whole).to_batches()
+                    yield from _summarise(measured, windows, few, whole=whole).to_batches()
 
     return summarise_partition
 
@@ -117,13 +117,13 @@ def split_chunks(batches: Batches, schema: pa.Schema, size: int) -> Iterator[tup
         yield join_batches(held, schema), is_first
 
 
-def _summaries(measured: Durations, windows: Windows, few: int, *, whole: bool) -> pa.Table:
+def _summarise(measured: Durations, windows: Windows, few: int, *, whole: bool) -> pa.Table:
     coding, codes, row = measured.in_windows(windows)
     us = measured.us[row]
     summary = summarise(codes, np.maximum(us, 0), (us < 0).astype(np.int64))
     is_piece = windows.seconds == DAY_SECONDS or not whole
     kept = summary.columns["count"] <= (few if is_piece else 0)
-    return to_arrow(coding, summary, ordered=_only(summary.ordered, kept), whole=not is_piece)
+    return to_arrow(coding, summary, ordered=_select_only(summary.ordered, kept), whole=not is_piece)
 
 
 def to_arrow(coding: Coding, summary: Summary, ordered: pa.Array, *, whole: bool) -> pa.Table:
@@ -139,7 +139,7 @@ def to_arrow(coding: Coding, summary: Summary, ordered: pa.Array, *, whole: bool
     return pa.table(columns, SUMMARY)
 
 
-def _only(lists: Lists, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Array:
+def _select_only(lists: Lists, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Array:
     """Returns the lists, with null in place of those that are not kept."""
     lengths = np.where(kept, np.diff(lists.offsets), 0)
     offsets = np.append(0, np.cumsum(lengths))

@@ -1,8 +1,8 @@
 """Counts the events in windows: arrivals, deliveries and ends of messages, and how unevenly the groups sent.
 
     messages.transform(grouped_by_minutes)          counts by the minutes of arrival, receipt and end: much fewer rows
-            .transform(counts_by_minute(now_us))    counts by queue, group and minute
-            .transform(in_windows(days, span))
+            .transform(count_by_minute(now_us))    counts by queue, group and minute
+            .transform(assign_windows(days, span))
             .transform(totals)                      counts by window, queue and group
 
 A message stores a limited number of times of deliveries after the first (queue.add_redelivery). Deliveries with an
@@ -26,9 +26,9 @@ from .columns import (
     WHOLE_QUEUE,
     WINDOW,
     Transform,
-    floor_to_minute,
-    sums,
-    with_whole_queues,
+    add_whole_queues,
+    list_sums,
+    round_down_to_minute,
 )
 
 BUSIEST_GROUPS: Final = 100
@@ -43,10 +43,10 @@ def group_by_minutes(messages: DataFrame) -> DataFrame:
     `again` counts the deliveries after the first with unknown times.
     """
     minutes = {
-        "entered_us": floor_to_minute(F.col("entered_us")),
-        "received_us": floor_to_minute(F.col("received_us")),
-        "finished_us": floor_to_minute(F.col("finished_us")),
-        "redelivered_us": F.transform("redelivered_us", floor_to_minute),
+        "entered_us": round_down_to_minute(F.col("entered_us")),
+        "received_us": round_down_to_minute(F.col("received_us")),
+        "finished_us": round_down_to_minute(F.col("finished_us")),
+        "redelivered_us": F.transform("redelivered_us", round_down_to_minute),
     }
     known = F.coalesce(F.array_size("redelivered_us"), F.lit(0))
     return messages.groupBy(*GROUP, *(at.alias(name) for name, at in minutes.items()), "outcome").agg(
@@ -66,7 +66,7 @@ def sum_by_minutes(cube: DataFrame) -> DataFrame:
     )
 
 
-def counts_by_minute(now_us: int) -> Transform:
+def count_by_minute(now_us: int) -> Transform:
     """Returns the counts of a minute (at_us), with one row for each group and minute."""
 
     def transform(cube: DataFrame) -> DataFrame:
@@ -74,27 +74,27 @@ def counts_by_minute(now_us: int) -> Transform:
         ended = {name: F.when(F.col("outcome") == outcome, n) for outcome, name in ENDINGS.items()}
         again_at = F.coalesce(finished, F.lit(now_us // MINUTE * MINUTE))
         events = F.array(
-            _event(F.col("entered_us"), arrivals=n),
-            _event(F.col("received_us"), deliveries=n),
-            _event(
+            _build_event(F.col("entered_us"), arrivals=n),
+            _build_event(F.col("received_us"), deliveries=n),
+            _build_event(
                 F.when(F.col("again") > 0, again_at), deliveries=F.col("again"), redeliveries=F.col("again")
             ),
-            _event(finished, **ended),
+            _build_event(finished, **ended),
         )
-        again = F.transform("redelivered_us", lambda at: _event(at, deliveries=n, redeliveries=n))
+        again = F.transform("redelivered_us", lambda at: _build_event(at, deliveries=n, redeliveries=n))
         events = F.when(again.isNull(), events).otherwise(F.concat(events, again))
         exploded = cube.select(*GROUP, F.explode(events).alias("event")).select(*GROUP, "event.*")
-        return exploded.where("at_us is not null").groupBy(*GROUP, "at_us").agg(*sums(COUNTS))
+        return exploded.where("at_us is not null").groupBy(*GROUP, "at_us").agg(*list_sums(COUNTS))
 
     return transform
 
 
-def totals(happened: DataFrame) -> DataFrame:
+def sum_totals(happened: DataFrame) -> DataFrame:
     """Returns sums of counts, with one row for each window, queue and group."""
-    return happened.groupBy(*WINDOW).agg(*sums(COUNTS))
+    return happened.groupBy(*WINDOW).agg(*list_sums(COUNTS))
 
 
-def busiest(counts: DataFrame) -> DataFrame:
+def find_busiest(counts: DataFrame) -> DataFrame:
     """Returns at most BUSIEST_GROUPS groups with the most arrivals in each window. Equal groups are in the order of
     their bytes."""
     order = Window.partitionBy(*_SAME_WINDOW).orderBy(F.col("arrivals").desc(), F.col("group_id"))
@@ -102,7 +102,7 @@ def busiest(counts: DataFrame) -> DataFrame:
     return ranked.where(F.col("rank") <= BUSIEST_GROUPS).drop("rank")
 
 
-def skew(counts: DataFrame) -> DataFrame:
+def measure_skew(counts: DataFrame) -> DataFrame:
     """Returns for each window the number of groups that sent, the busiest group's share of arrivals, and the Gini
     coefficient."""
     order = Window.partitionBy(*_SAME_WINDOW).orderBy("arrivals")
@@ -126,13 +126,13 @@ def skew(counts: DataFrame) -> DataFrame:
     )
 
 
-def states(live: DataFrame) -> DataFrame:
+def list_states(live: DataFrame) -> DataFrame:
     """Returns for each queue and group how many messages are visible, in flight and delayed now."""
     each = live.select(*GROUP, *((F.col("state") == name).cast("bigint").alias(name) for name in STATES))
-    return each.transform(with_whole_queues(STATES)).groupBy(*GROUP).agg(*sums(STATES))
+    return each.transform(add_whole_queues(STATES)).groupBy(*GROUP).agg(*list_sums(STATES))
 
 
-def with_states(counted: DataFrame, now_us: int) -> Transform:
+def add_states(counted: DataFrame, now_us: int) -> Transform:
     """Adds the three counts of `states` to the windows that contain `now_us`, and null to all other windows."""
 
     def transform(windows: DataFrame) -> DataFrame:
@@ -147,7 +147,7 @@ def _is_sending_group() -> Column:
     return (F.col("group_id") != WHOLE_QUEUE) & (F.col("arrivals") > 0)
 
 
-def _event(at: Column, **counts: Column) -> Column:
+def _build_event(at: Column, **counts: Column) -> Column:
     values = (
         F.coalesce(counts.get(name, F.lit(None)), F.lit(0)).cast("bigint").alias(name) for name in COUNTS
     )

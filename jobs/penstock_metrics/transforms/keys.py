@@ -55,14 +55,14 @@ class GroupNumbers:
 
     @classmethod
     def of(cls, rows: pa.Table) -> GroupNumbers:
-        queues = pc.dictionary_encode(_column(rows, "queue_id"))
+        queues = pc.dictionary_encode(_build_column(rows, "queue_id"))
         first = pa.array([WHOLE_QUEUE], pa.string())
-        groups = pc.dictionary_encode(pa.concat_arrays([first, _column(rows, "group_id")]))
+        groups = pc.dictionary_encode(pa.concat_arrays([first, _build_column(rows, "group_id")]))
         return cls(
-            integers(queues.dictionary),
+            to_integers(queues.dictionary),
             groups.dictionary,
-            integers(queues.indices),
-            integers(groups.indices)[1:],
+            to_integers(queues.indices),
+            to_integers(groups.indices)[1:],
         )
 
 
@@ -92,13 +92,13 @@ class Coding:
         }
 
 
-def integers(column: pa.Array) -> Ints:
+def to_integers(column: pa.Array) -> Ints:
     """Returns a column without nulls as an array of integers."""
     return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
 
 
 def read_column(rows: pa.Table, name: str) -> Ints:
-    return integers(_column(rows, name))
+    return to_integers(_build_column(rows, name))
 
 
 def join_batches(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
@@ -108,6 +108,6 @@ def join_batches(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Tab
     )
 
 
-def _column(rows: pa.Table, name: str) -> pa.Array:
+def _build_column(rows: pa.Table, name: str) -> pa.Array:
     chunks = rows[name].chunks
     return pa.concat_arrays(chunks) if chunks else pa.array([], rows.schema.field(name).type)

@@ -24,10 +24,10 @@ from pyspark.sql import functions as F
 
 from penstock_metrics.span import HOUR, DaySpan
 
-from .columns import GROUP, WHOLE_QUEUE, Checkpoint, Transform, floor_to, map_batches
+from .columns import GROUP, WHOLE_QUEUE, Checkpoint, Transform, map_batches, round_down
 from .durations import CHUNK, SUMMARY, make_summarizer
 from .keys import MEASURES
-from .pieces import FOUND, MERGED, WANTED, candidates_in, merge_pieces
+from .pieces import FOUND, MERGED, WANTED, find_candidates, merge_pieces
 from .sketch import PERCENTILES
 
 BUSY_HOUR: Final = CHUNK // 2  # One partition takes this many durations of a queue in an hour.
@@ -37,21 +37,21 @@ _KEY: Final = ("window_seconds", "queue_id", "group_id", "measure", "starts_us")
 _PERCENTILES: Final = tuple(f"p{percent}_us" for percent in PERCENTILES)
 
 
-def durations(messages: DataFrame) -> DataFrame:
+def list_durations(messages: DataFrame) -> DataFrame:
     """Returns (queue_id, group_id, measure, at_us, us) for each message. The measures are wait, processing and lag. us
     may be negative."""
     entered, received, finished = (F.col(name) for name in ("entered_us", "received_us", "finished_us"))
     deleted = F.when(F.col("outcome") == "deleted", finished)
     measured = F.array(
-        _duration("wait", received, entered),
-        _duration("processing", deleted, received),
-        _duration("lag", deleted, entered),
+        _compute_duration("wait", received, entered),
+        _compute_duration("processing", deleted, received),
+        _compute_duration("lag", deleted, entered),
     )
     exploded = messages.select(*GROUP, F.explode(measured).alias("d")).select(*GROUP, "d.*")
     return exploded.where("us is not null")
 
 
-def of_installation(rows: DataFrame) -> DataFrame:
+def sum_installation(rows: DataFrame) -> DataFrame:
     """Returns the durations of rows (measure, began_at, ended_at) that belong to no queue: fire and delivery."""
     end, begin = F.unix_micros("ended_at"), F.unix_micros("began_at")
     queue, group = F.lit(0).alias("queue_id"), F.lit(WHOLE_QUEUE).alias("group_id")
@@ -59,7 +59,7 @@ def of_installation(rows: DataFrame) -> DataFrame:
     return rows.select(queue, group, measure.alias("measure"), end.alias("at_us"), (end - begin).alias("us"))
 
 
-def busy_hours(rows: DataFrame, most: int = BUSY_HOUR) -> list[tuple[int, int, int]]:
+def find_busy_hours(rows: DataFrame, most: int = BUSY_HOUR) -> list[tuple[int, int, int]]:
     """Returns (queue, start of the hour, parts) of the hours with more than `most` durations, from rows of
     metrics_window."""
     first = F.col("deliveries") - F.col("redeliveries")
@@ -69,7 +69,7 @@ def busy_hours(rows: DataFrame, most: int = BUSY_HOUR) -> list[tuple[int, int, i
     return [(row["queue_id"], row["starts_us"], math.ceil(row["number"] / most)) for row in busy]
 
 
-def summaries(
+def summarise_latencies(
     measured: DataFrame, span: DaySpan, messages: int, busy: Sequence[tuple[int, int, int]] = ()
 ) -> DataFrame:
     """Returns SUMMARY rows of minute and hour windows, and of pieces. `messages` is their approximate number.
@@ -78,17 +78,19 @@ def summaries(
     """
     low, high = min(span.bounds(3600)[0], span.start_us), max(span.bounds(3600)[1], span.end_us)
     near = measured.where((F.col("at_us") >= low) & (F.col("at_us") < high))
-    parted = near.withColumn("hour_us", floor_to(F.col("at_us"), HOUR)).transform(_with_parts(busy))
-    by_hour = parted.repartition(_partitions(near, messages), "queue_id", "hour_us", "part").drop("hour_us")
+    parted = near.withColumn("hour_us", round_down(F.col("at_us"), HOUR)).transform(_add_parts(busy))
+    by_hour = parted.repartition(_count_partitions(near, messages), "queue_id", "hour_us", "part").drop(
+        "hour_us"
+    )
     return map_batches(by_hour, make_summarizer(span), SUMMARY)
 
 
-def _partitions(rows: DataFrame, messages: int) -> int:
+def _count_partitions(rows: DataFrame, messages: int) -> int:
     cores = rows.sparkSession.sparkContext.defaultParallelism
     return max(cores, math.ceil(messages * _EACH / _PARTITION_DURATIONS))
 
 
-def _with_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
+def _add_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
     """Adds the column part. It is 0, or a number from 1 on in a busy hour. Equal rows have the same number."""
 
     def transform(rows: DataFrame) -> DataFrame:
@@ -107,7 +109,7 @@ def complete(
 ) -> DataFrame:
     """Returns all windows from SUMMARY rows of windows and pieces. `checkpoint` computes and stores rows that are used
     twice."""
-    pieces = found.where("not whole").repartition(_partitions(found, messages), *_KEY)
+    pieces = found.where("not whole").repartition(_count_partitions(found, messages), *_KEY)
     windows = checkpoint(map_batches(pieces, merge_pieces(span), MERGED))
     many = windows.where("rank_buckets is not null")
     wanted = many.select(*_KEY, F.explode("rank_buckets").alias("bucket")).distinct().collect()
@@ -116,8 +118,8 @@ def complete(
         buckets = pa.table(
             [pa.array(column, field.type) for column, field in zip(columns, WANTED, strict=True)], WANTED
         )
-        values = map_batches(measured, candidates_in(span, buckets), FOUND)
-        ranked = F.broadcast(checkpoint(many.transform(_percentiles_in(values))))
+        values = map_batches(measured, find_candidates(span, buckets), FOUND)
+        ranked = F.broadcast(checkpoint(many.transform(_compute_percentiles(values))))
         windows = windows.join(ranked, [*_KEY], "left").withColumns(
             {name: F.coalesce(f"found_{name}", name) for name in _PERCENTILES}
         )
@@ -125,7 +127,7 @@ def complete(
     return found.where("whole").select(*columns_).unionByName(windows.select(*columns_))
 
 
-def _percentiles_in(found: DataFrame) -> Transform:
+def _compute_percentiles(found: DataFrame) -> Transform:
     """Returns, for windows with ranks in buckets, their key and found_p50_us …. `found` has the values in these
     buckets."""
     values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(
@@ -157,5 +159,5 @@ def _number(measure: str) -> Column:
     return F.lit(MEASURES.index(measure)).cast("tinyint")
 
 
-def _duration(measure: str, end: Column, begin: Column) -> Column:
+def _compute_duration(measure: str, end: Column, begin: Column) -> Column:
     return F.struct(_number(measure).alias("measure"), end.alias("at_us"), (end - begin).alias("us"))

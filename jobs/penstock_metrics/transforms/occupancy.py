@@ -13,14 +13,14 @@ from pyspark.sql import functions as F
 
 from penstock_metrics.span import HOUR, MINUTE, DaySpan
 
-from .columns import COUNTS, GROUP, WHOLE_QUEUE, Transform, floor_to, sums
+from .columns import COUNTS, GROUP, WHOLE_QUEUE, Transform, list_sums, round_down
 
 NEVER: Final = 2**62  # This marks the end of a message that has not ended.
 LEVELS: Final = ("depth", "waiting")
 _SO_FAR: Final = (Window.unboundedPreceding, Window.currentRow)
 
 
-def changes(cube: DataFrame) -> DataFrame:
+def list_changes(cube: DataFrame) -> DataFrame:
     """Returns the changes of depth and of waiting (messages not yet received), which apply from the moment at_us on."""
     n, entered, finished = F.col("messages"), F.col("entered_us"), F.col("finished_us")
     touched = F.least("received_us", finished)
@@ -32,10 +32,10 @@ def changes(cube: DataFrame) -> DataFrame:
     exploded = (
         cube.select(*GROUP, F.explode(events).alias("e")).select(*GROUP, "e.*").where("at_us is not null")
     )
-    return exploded.groupBy(*GROUP, "at_us").agg(*sums(LEVELS))
+    return exploded.groupBy(*GROUP, "at_us").agg(*list_sums(LEVELS))
 
 
-def levels(moments: DataFrame) -> Transform:
+def compute_levels(moments: DataFrame) -> Transform:
     """Returns depth and waiting at `moments` (queue_id, group_id, ends_us), from changes."""
 
     def transform(changed: DataFrame) -> DataFrame:
@@ -52,7 +52,7 @@ def levels(moments: DataFrame) -> Transform:
     return transform
 
 
-def from_then_on(since: DataFrame) -> Transform:
+def sum_from_then_on(since: DataFrame) -> Transform:
     """Returns the changes of the queues in `since` (queue_id, since_us). Earlier changes become one change at that
     time."""
 
@@ -62,13 +62,13 @@ def from_then_on(since: DataFrame) -> Transform:
             changed.join(since, "queue_id")
             .select(*GROUP, later, *LEVELS)
             .groupBy(*GROUP, "at_us")
-            .agg(*sums(LEVELS))
+            .agg(*list_sums(LEVELS))
         )
 
     return transform
 
 
-def windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
+def find_windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
     """Returns windows of whole queues that have messages at their end, with counts of 0. A window without events needs
     a row too."""
 
@@ -80,7 +80,7 @@ def windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
             F.sum("depth").over(order.rowsBetween(*_SO_FAR)).alias("depth"),
             (F.lead("at_us", 1, NEVER).over(order) - 1).alias("until_us"),
         ).where("depth > 0")
-        even = [_even_windows(running, seconds, span) for seconds in (60, 3600)]
+        even = [_list_even_windows(running, seconds, span) for seconds in (60, 3600)]
         windows = even[0].unionByName(even[1]).unionByName(_select_days(running, days, span))
         return windows.select(
             "window_seconds",
@@ -94,7 +94,7 @@ def windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
     return transform
 
 
-def oldest(moments: DataFrame) -> Transform:
+def find_oldest(moments: DataFrame) -> Transform:
     """Returns oldest_us: when the oldest message at each of `moments` arrived. It is null without a message.
 
     In the order of arrival, a message can be the oldest only if it ends later than all earlier messages. The ends of
@@ -134,12 +134,12 @@ def _change(minute: Column, depth: Column, waiting: Column) -> Column:
     return F.struct((minute + MINUTE).alias("at_us"), *levels_)
 
 
-def _even_windows(running: DataFrame, seconds: int, span: DaySpan) -> DataFrame:
+def _list_even_windows(running: DataFrame, seconds: int, span: DaySpan) -> DataFrame:
     step = HOUR if seconds == 3600 else MINUTE
     low, high = span.bounds(seconds)
     high = min(high, (span.now_us // step + 1) * step)
-    first = floor_to(F.greatest(F.col("at_us"), F.lit(low + step)) + (step - 1), step)
-    last = floor_to(F.least(F.col("until_us"), F.lit(high)), step)
+    first = round_down(F.greatest(F.col("at_us"), F.lit(low + step)) + (step - 1), step)
+    last = round_down(F.least(F.col("until_us"), F.lit(high)), step)
     ends = F.explode(F.sequence(first, last, F.lit(step).cast("bigint"))).alias("ends_us")
     starts = (F.col("ends_us") - step).alias("starts_us")
     found = running.where(first <= last).select("queue_id", ends)

@@ -15,8 +15,8 @@ from penstock_metrics.span import DaySpan
 
 from .columns import Batches
 from .durations import CHUNK, MEASURED, SUMMARY, Durations, split_chunks, to_arrow
-from .keys import LENGTHS, Coding, GroupNumbers, Windows, integers, join_batches, read_column
-from .sketch import PERCENTILES, Ints, find_bucket, find_rank, measure_runs, starts_of_runs, sum_runs
+from .keys import LENGTHS, Coding, GroupNumbers, Windows, join_batches, read_column, to_integers
+from .sketch import PERCENTILES, Ints, find_bucket, find_rank, find_run_starts, measure_runs, sum_runs
 from .summary import ADDED, LISTS, Lists, Summary, sketch_lists, summarise
 
 # rank_buckets and rank_places are set for a window with too many durations. A wanted rank is the place-th least
@@ -56,7 +56,7 @@ class Pieces:
     def flat(self, name: str) -> tuple[Ints, Ints]:
         """Returns the elements of all lists and the window of each element."""
         lists = self.rows[name].combine_chunks()
-        return np.repeat(self.codes, integers(pc.fill_null(pc.list_value_length(lists), 0))), integers(
+        return np.repeat(self.codes, to_integers(pc.fill_null(pc.list_value_length(lists), 0))), to_integers(
             lists.flatten()
         )
 
@@ -82,12 +82,12 @@ def _merge(rows: pa.Table, windows: Windows) -> pa.Table:
     window = windows.number(read_column(rows, "starts_us"))
     codes = coding.encode(numbers.queue, numbers.group, read_column(rows, "measure"), window)
     order = np.argsort(codes, kind="stable")
-    pieces = Pieces(rows.take(pa.array(order)), codes[order], starts_of_runs(codes[order]))
+    pieces = Pieces(rows.take(pa.array(order)), codes[order], find_run_starts(codes[order]))
     many = pieces.rows["ordered"].is_null().combine_chunks()
-    is_many = sum_runs(integers(many.cast(pa.int8())), pieces.starts) > 0
+    is_many = sum_runs(to_integers(many.cast(pa.int8())), pieces.starts) > 0
     summary, ranks = _add(pieces), _Ranks.none(len(pieces.starts))
     ranks = _Ranks.of(summary, is_many) if is_many.any() else ranks
-    summary = replace(summary, columns={**summary.columns, **_percentiles(pieces, is_many)})
+    summary = replace(summary, columns={**summary.columns, **_compute_percentiles(pieces, is_many)})
     unordered = pa.nulls(len(is_many), pa.list_(pa.int64()))
     table = to_arrow(coding, summary, unordered, whole=True).drop_columns(["ordered", "whole"])
     return table.append_column(MERGED.field("rank_buckets"), ranks.buckets).append_column(
@@ -105,14 +105,14 @@ def _add(pieces: Pieces) -> Summary:
     count = pieces.flat("sketch_counts")[1]
     order = np.lexsort((bucket, window))
     window, bucket = window[order], bucket[order]
-    runs = starts_of_runs(window, bucket)
+    runs = find_run_starts(window, bucket)
     codes = pieces.codes[pieces.starts]
     starts = np.searchsorted(window[runs], codes)
     sketch = sketch_lists(bucket[runs], sum_runs(count[order], runs), starts)
     return Summary(codes, columns, sketch, Lists(np.zeros(len(codes) + 1, np.int64), nothing[:0]))
 
 
-def _percentiles(pieces: Pieces, is_many: np.ndarray) -> dict[str, Ints]:
+def _compute_percentiles(pieces: Pieces, is_many: np.ndarray) -> dict[str, Ints]:
     """Returns the percentiles of windows whose pieces have all durations, and 0 for other windows."""
     window, us = pieces.flat("ordered")
     few = pieces.codes[pieces.starts][~is_many]
@@ -154,7 +154,7 @@ def _list(lists: Lists, number: int) -> Ints:
     return lists.values[lists.offsets[number] : lists.offsets[number + 1]]
 
 
-def candidates_in(span: DaySpan, wanted: pa.Table, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
+def find_candidates(span: DaySpan, wanted: pa.Table, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
     """Returns the function that turns batches of MEASURED into batches of FOUND.
 
     It counts the durations in the wanted buckets by value.
@@ -171,12 +171,12 @@ def candidates_in(span: DaySpan, wanted: pa.Table, chunk: int = CHUNK) -> Callab
             for windows, buckets in lengths:
                 near = rows.filter(pc.is_in(rows["queue_id"], buckets["queue_id"].combine_chunks()))
                 if near.num_rows:
-                    yield from _found(near, windows, buckets).to_batches()
+                    yield from _build_found(near, windows, buckets).to_batches()
 
     return filter_partition
 
 
-def _found(rows: pa.Table, windows: Windows, wanted: pa.Table) -> pa.Table:
+def _build_found(rows: pa.Table, windows: Windows, wanted: pa.Table) -> pa.Table:
     measured = Durations.of(rows)
     coding, codes, row = measured.in_windows(windows)
     us = np.maximum(measured.us[row], 0)
@@ -185,7 +185,7 @@ def _found(rows: pa.Table, windows: Windows, wanted: pa.Table) -> pa.Table:
     codes, bucket, us = codes[near], bucket[near], us[near]
     order = np.lexsort((us, codes))
     codes, bucket, us = codes[order], bucket[order], us[order]
-    starts = starts_of_runs(codes, us)
+    starts = find_run_starts(codes, us)
     key = coding.columns(codes[starts])
     found = {
         **{name: key[name] for name in WANTED.names[:-1]},
@@ -216,7 +216,7 @@ class _WantedBuckets:
         here = pc.and_(pc.is_valid(queue), pc.is_valid(group))
         columns = (queue, group, *(wanted[name] for name in ("measure", "starts_us", "bucket")))
         queue, group, measure, starts, bucket = (
-            integers(column.filter(here).combine_chunks()) for column in columns
+            to_integers(column.filter(here).combine_chunks()) for column in columns
         )
         codes = coding.encode(queue, group, measure, coding.windows.number(starts))
         return cls(cls._pair(codes, bucket))

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from penstock_metrics.span import DaySpan
 
 from . import events, latency, occupancy
-from .columns import GROUP, WHOLE_QUEUE, WINDOW, Checkpoint, with_whole_queues
-from .windows import in_windows
+from .columns import GROUP, WHOLE_QUEUE, WINDOW, Checkpoint, add_whole_queues
+from .windows import assign_windows
 
 _CUBE = (
     "entered_us", "received_us", "finished_us", "redelivered_us", "outcome", "messages", "oldest_us", "again"
@@ -34,28 +34,30 @@ class ResultInputs:
     messages: int
 
 
-def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataFrame:
+def build_windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataFrame:
     """Returns rows of metrics_window for whole queues and their busiest groups."""
-    cube = messages.transform(events.group_by_minutes).transform(with_whole_queues(_CUBE))
+    cube = messages.transform(events.group_by_minutes).transform(add_whole_queues(_CUBE))
     cube = inputs.checkpoint(cube.transform(events.sum_by_minutes))
-    changed = inputs.checkpoint(cube.transform(occupancy.changes))
-    happened = cube.transform(events.counts_by_minute(inputs.span.now_us)).transform(
-        in_windows(inputs.days, inputs.span)
+    changed = inputs.checkpoint(cube.transform(occupancy.list_changes))
+    happened = cube.transform(events.count_by_minute(inputs.span.now_us)).transform(
+        assign_windows(inputs.days, inputs.span)
     )
-    whole = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(occupancy.from_then_on(inputs.since))
-    quiet = whole.transform(occupancy.windows_with_messages(inputs.days, inputs.span))
+    whole = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(
+        occupancy.sum_from_then_on(inputs.since)
+    )
+    quiet = whole.transform(occupancy.find_windows_with_messages(inputs.days, inputs.span))
     all_ = happened.unionByName(quiet).transform(_drop_early(inputs.since))
-    counts = inputs.checkpoint(all_.transform(events.totals))
+    counts = inputs.checkpoint(all_.transform(events.sum_totals))
     rows = inputs.checkpoint(
-        counts.where(F.col("group_id") == WHOLE_QUEUE).unionByName(counts.transform(events.busiest))
+        counts.where(F.col("group_id") == WHOLE_QUEUE).unionByName(counts.transform(events.find_busiest))
     )
     moments = inputs.checkpoint(rows.select(*GROUP, "ends_us").distinct())
     named = moments.select(*GROUP).distinct()
     at = [*GROUP, "ends_us"]
     return (
-        rows.join(changed.join(named, [*GROUP], "left_semi").transform(occupancy.levels(moments)), at)
-        .join(cube.join(named, [*GROUP], "left_semi").transform(occupancy.oldest(moments)), at)
-        .join(counts.transform(events.skew), [*WINDOW], "left")
+        rows.join(changed.join(named, [*GROUP], "left_semi").transform(occupancy.compute_levels(moments)), at)
+        .join(cube.join(named, [*GROUP], "left_semi").transform(occupancy.find_oldest(moments)), at)
+        .join(counts.transform(events.measure_skew), [*WINDOW], "left")
         .withColumns(
             {
                 "received": F.col("depth") - F.col("waiting"),
@@ -63,20 +65,22 @@ def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataF
                 "oldest_age_us": F.col("ends_us") - F.col("oldest_us"),
             }
         )
-        .transform(events.with_states(live.transform(events.states), inputs.span.now_us))
+        .transform(events.add_states(live.transform(events.list_states), inputs.span.now_us))
     )
 
 
-def latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: ResultInputs) -> DataFrame:
+def build_latencies(
+    messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: ResultInputs
+) -> DataFrame:
     """Returns rows of metrics_latency. `others` are durations of the installation. `rows` are rows of
     metrics_window."""
     span = inputs.span
-    every = messages.transform(latency.durations).unionByName(others)
+    every = messages.transform(latency.list_durations).unionByName(others)
     measured = every.join(inputs.since, "queue_id").where("at_us >= since_us").drop("since_us")
-    busy = latency.busy_hours(rows)
-    summaries = latency.summaries(measured, span, inputs.messages, busy)
+    busy = latency.find_busy_hours(rows)
+    summaries = latency.summarise_latencies(measured, span, inputs.messages, busy)
     found = inputs.checkpoint(
-        summaries.transform(_drop_early(inputs.since)).transform(_only(select_groups(rows)))
+        summaries.transform(_drop_early(inputs.since)).transform(_select_only(select_groups(rows)))
     )
     windows_ = latency.complete(found, measured, span, inputs.messages, inputs.checkpoint)
     return windows_.transform(latency.name_columns)
@@ -98,7 +102,7 @@ def select_groups(rows: DataFrame) -> DataFrame:
     return rows.where(F.col("group_id") != WHOLE_QUEUE).select(*WINDOW)
 
 
-def _only(groups: DataFrame) -> Callable[[DataFrame], DataFrame]:
+def _select_only(groups: DataFrame) -> Callable[[DataFrame], DataFrame]:
     """Returns whole queues and these windows of groups, in one pass over rows that are expensive to compute."""
 
     def transform(rows: DataFrame) -> DataFrame:

@@ -27,7 +27,7 @@ def find_rank(counts: Ints, percent: int) -> Ints:
     return (counts * percent + 99) // 100
 
 
-def starts_of_runs(*columns: Ints) -> Ints:
+def find_run_starts(*columns: Ints) -> Ints:
     """Returns the rows that differ from the previous row in at least one column. The first such row is 0, if there are
     rows."""
     if not len(columns[0]):

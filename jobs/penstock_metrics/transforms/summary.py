@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from .sketch import PERCENTILES, Ints, find_bucket, find_rank, measure_runs, starts_of_runs, sum_runs
+from .sketch import PERCENTILES, Ints, find_bucket, find_rank, find_run_starts, measure_runs, sum_runs
 
 _SECOND: Final = 1_000_000
 # A sum of microseconds can exceed 64 bits, so whole seconds and the remaining microseconds are added separately.
@@ -43,7 +43,7 @@ def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
     original was."""
     order = np.lexsort((us, codes))
     row, value = codes[order], us[order]
-    starts = starts_of_runs(row)
+    starts = find_run_starts(row)
     counts = measure_runs(starts, len(row))
     columns = {
         "count": counts,
@@ -55,13 +55,13 @@ def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
     for percent in PERCENTILES:
         columns[f"p{percent}_us"] = value[starts + find_rank(counts, percent) - 1]
     offsets = np.append(starts, len(row))
-    return Summary(row[starts], columns, _sketches(row, value, starts), Lists(offsets, value))
+    return Summary(row[starts], columns, _build_sketches(row, value, starts), Lists(offsets, value))
 
 
-def _sketches(row: Ints, value: Ints, starts: Ints) -> dict[str, Lists]:
+def _build_sketches(row: Ints, value: Ints, starts: Ints) -> dict[str, Lists]:
     """Returns the sketch of each row. The values of a row are sorted, so the values of a bucket are adjacent."""
     bucket = find_bucket(value)
-    runs = starts_of_runs(row, bucket)
+    runs = find_run_starts(row, bucket)
     return sketch_lists(bucket[runs], measure_runs(runs, len(row)), np.searchsorted(runs, starts))
 
 

@@ -7,18 +7,18 @@ from pyspark.sql import functions as F
 
 from penstock_metrics.span import HOUR, MINUTE, DaySpan
 
-from .columns import Transform, floor_to
+from .columns import Transform, round_down
 
 _CALENDAR = "slot_us bigint, day_starts_us bigint, day_ends_us bigint"
 
 
-def calendar(session: SparkSession, span: DaySpan) -> DataFrame:
+def build_calendar(session: SparkSession, span: DaySpan) -> DataFrame:
     """Returns the day of each slot of time. It has at most about a hundred rows for each day, few enough for every
     executor."""
     return F.broadcast(session.createDataFrame(list(span.slots()), _CALENDAR))
 
 
-def in_windows(days: DataFrame, span: DaySpan, at: str = "at_us") -> Transform:
+def assign_windows(days: DataFrame, span: DaySpan, at: str = "at_us") -> Transform:
     """Returns each row once for each window that contains its time, with window_seconds, starts_us and ends_us.
 
     Rows outside the windows of the span are left out.
@@ -28,8 +28,10 @@ def in_windows(days: DataFrame, span: DaySpan, at: str = "at_us") -> Transform:
         low = min(span.bounds(3600)[0], span.start_us)
         high = max(span.bounds(3600)[1], span.end_us)
         near = rows.where((F.col(at) >= low) & (F.col(at) < high))
-        slotted = near.withColumn("slot_us", floor_to(F.col(at), span.slot_us)).join(days, "slot_us", "left")
-        around = F.array(*(_window(seconds, F.col(at)) for seconds in (60, 3600, 86400)))
+        slotted = near.withColumn("slot_us", round_down(F.col(at), span.slot_us)).join(
+            days, "slot_us", "left"
+        )
+        around = F.array(*(_build_window(seconds, F.col(at)) for seconds in (60, 3600, 86400)))
         return (
             slotted.withColumn("w", F.explode(around))
             .select(*(name for name in rows.columns if name != at), "w.*")
@@ -48,12 +50,12 @@ def is_computed(span: DaySpan) -> Column:
     return (conditions[0] | conditions[1] | conditions[2]) & (starts <= span.now_us)
 
 
-def _window(seconds: int, at: Column) -> Column:
+def _build_window(seconds: int, at: Column) -> Column:
     if seconds == 86400:
-        return _bounds(seconds, F.col("day_starts_us"), F.col("day_ends_us"))
+        return _build_bounds(seconds, F.col("day_starts_us"), F.col("day_ends_us"))
     step = HOUR if seconds == 3600 else MINUTE
-    return _bounds(seconds, floor_to(at, step), floor_to(at, step) + step)
+    return _build_bounds(seconds, round_down(at, step), round_down(at, step) + step)
 
 
-def _bounds(seconds: int, starts: Column, ends: Column) -> Column:
+def _build_bounds(seconds: int, starts: Column, ends: Column) -> Column:
     return F.struct(F.lit(seconds).alias("window_seconds"), starts.alias("starts_us"), ends.alias("ends_us"))

@@ -15,7 +15,7 @@ import pytest
 
 from penstock.postgres.migrations import migrate
 from penstock_metrics import submit
-from penstock_metrics.spark.java import java_home
+from penstock_metrics.spark.java import find_java_home
 from penstock_metrics.spark.package import write_package
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
 from penstock_web.local.state import cache_directory, ephemeral_state
@@ -34,7 +34,7 @@ READY = {"Master": "I have been elected leader", "Worker": "Successfully registe
 
 
 def variables(work: Path) -> dict[str, str]:
-    home = java_home(os.environ, cache_directory())
+    home = find_java_home(os.environ, cache_directory())
     return {
         **os.environ,
         **({"JAVA_HOME": home} if home else {}),

@@ -12,12 +12,12 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock_metrics.database.ranges import kept_since, last_range
+from penstock_metrics.database.ranges import find_kept_since, last_range
 from penstock_metrics.database.read import SourceDatabase as Source
 from penstock_metrics.database.runs import Run
 from penstock_metrics.database.snapshot import share_snapshot
 from penstock_metrics.run import RequestedDays, compute
-from penstock_metrics.span import micros
+from penstock_metrics.span import to_micros
 from tests.support.database import Database, TestServer
 from tests.support.jobs import reference
 
@@ -176,7 +176,7 @@ def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest
     connection.execute("select queue.delete_queue('gone')")
     again = installation.queue("gone")
     send(connection, "gone", timedelta(0))
-    monkeypatch.setattr("penstock_metrics.transforms.results.latencies", dies)
+    monkeypatch.setattr("penstock_metrics.transforms.results.build_latencies", dies)
     with pytest.raises(RuntimeError):
         installation.run()
     monkeypatch.undo()
@@ -241,7 +241,7 @@ def test_incremental_runs_equal_a_full_run_after_random_news(
         news.happen()
         zone, kind = news.chance.choice([BERLIN, BERLIN, TOKYO]), news.chance.random()
         if kind < 0.15:
-            monkeypatch.setattr("penstock_metrics.transforms.results.latencies", dies)
+            monkeypatch.setattr("penstock_metrics.transforms.results.build_latencies", dies)
             with pytest.raises(RuntimeError):
                 installation.run(zone)
             monkeypatch.undo()
@@ -356,13 +356,13 @@ def test_since_when_the_history_has_everything(database: Database) -> None:
             connection.execute("select queue.add_history_day('history', %s)", (day,))
         connection.execute("select queue.drop_history_days(30)")
         with share_snapshot(database.dsn) as snapshot:
-            kept = kept_since(database.dsn, snapshot)
+            kept = find_kept_since(database.dsn, snapshot)
         ids: dict[str, int] = dict(connection.execute("select name, queue_id from queue.queues").fetchall())
     assert kept[ids["always"]] == midnight(today - timedelta(days=30))
     assert ids["never"] not in kept
-    assert 0 <= kept[ids["again"]] - micros(datetime.now(UTC)) <= 60_000_000
+    assert 0 <= kept[ids["again"]] - to_micros(datetime.now(UTC)) <= 60_000_000
     assert kept[0] == 0
 
 
 def midnight(day: date) -> int:
-    return micros(datetime(day.year, day.month, day.day, tzinfo=UTC))
+    return to_micros(datetime(day.year, day.month, day.day, tzinfo=UTC))

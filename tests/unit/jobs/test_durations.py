@@ -17,11 +17,11 @@ import pytest
 
 from penstock_metrics import continuous
 from penstock_metrics.continuous import ATTEMPTS, LostError, is_lost, run_with_retries
-from penstock_metrics.database.runs import reason
+from penstock_metrics.database.runs import describe_reason
 from penstock_metrics.run import RequestedDays
 from penstock_metrics.span import HOUR, DaySpan
 from penstock_metrics.transforms.durations import MEASURED, PARTED, make_summarizer
-from penstock_metrics.transforms.pieces import WANTED, candidates_in, merge_pieces
+from penstock_metrics.transforms.pieces import WANTED, find_candidates, merge_pieces
 from penstock_metrics.transforms.sketch import BELOW_ALL, GAMMA, PERCENTILES, find_bucket
 from tests.support.jobs.reference import BASE, at
 
@@ -148,7 +148,7 @@ def negative() -> list[Measured]:
 def test_nothing_at_all() -> None:
     assert summaries([]) == []
     assert list(merge_pieces(SPAN)(iter([]))) == []
-    assert list(candidates_in(SPAN, wanted_table([(86400, 1, "", 0, BASE, 3)]))(iter([]))) == []
+    assert list(find_candidates(SPAN, wanted_table([(86400, 1, "", 0, BASE, 3)]))(iter([]))) == []
 
 
 @pytest.mark.parametrize("few", [1000, 40, 0], ids=["few", "some", "many"])
@@ -216,7 +216,7 @@ def looked_up(row: Row, rows: list[Measured]) -> None:
     wanted = wanted_table([(*key, bucket) for bucket in set(row["rank_buckets"])])
     values: dict[int, list[int]] = {}
     for part in range(2):
-        for batch in candidates_in(SPAN, wanted, 50)(batches(rows[part::2], size=50)):
+        for batch in find_candidates(SPAN, wanted, 50)(batches(rows[part::2], size=50)):
             for found in batch.to_pylist():
                 assert tuple(found[name] for name in WANTED.names[:-1]) == key
                 values.setdefault(found["bucket"], []).extend([found["us"]] * found["number"])
@@ -290,8 +290,8 @@ def test_these_errors_count_as_a_lost_connection(error: Exception, lost: bool) -
 def test_a_stop_is_a_reason_also_behind_the_error_that_it_caused() -> None:
     broken = RuntimeError("the call of Spark broke off")
     broken.__context__ = KeyboardInterrupt()
-    assert reason(broken) == "interrupted"
-    assert reason(RuntimeError("x")) == "x"
+    assert describe_reason(broken) == "interrupted"
+    assert describe_reason(RuntimeError("x")) == "x"
 
 
 @dataclass

@@ -12,23 +12,23 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.settings import Settings
-from penstock_metrics.main import instant, parser
+from penstock_metrics.main import build_parser, parse_instant
 from penstock_metrics.output import write
 from penstock_metrics.output.datasets import DATASETS, LATENCIES, MESSAGES, WINDOWS
-from penstock_metrics.output.days import Computed, Kept, replaceable
+from penstock_metrics.output.days import Computed, Kept, find_replaceable
 from penstock_metrics.output.iceberg import NoCatalogError
-from penstock_metrics.output.options import exporter
-from penstock_metrics.output.place import Note, Place, Slot, file_name, parse_slot
-from penstock_metrics.output.write import KEY, WriteTask, make_key, writer
+from penstock_metrics.output.options import make_exporter
+from penstock_metrics.output.place import Note, Place, Slot, build_file_name, parse_slot
+from penstock_metrics.output.write import KEY, WriteTask, make_key, make_writer
 from penstock_metrics.scope import Scope
-from penstock_metrics.span import HOUR, MINUTE, QUARTER, DaySpan, find_zone, micros, moment
+from penstock_metrics.span import HOUR, MINUTE, QUARTER, DaySpan, find_zone, to_datetime, to_micros
 
 TODAY = date(2026, 3, 29)
 A_DAY = "messages/day=2026-03-29/queue=orders"
 
 
 def test_a_name_says_its_slot() -> None:
-    name = file_name("windows", "2026-03-29", "orders.fifo", 3600, 2, "0f" * 16)
+    name = build_file_name("windows", "2026-03-29", "orders.fifo", 3600, 2, "0f" * 16)
     assert name == f"windows/day=2026-03-29/queue=orders.fifo/3600-0002-{'0f' * 16}.parquet"
     assert parse_slot(name) == Slot("windows", TODAY, 3600)
     assert parse_slot("windows/day=2026-03-29/queue=orders/_60-0000-.parquet") is None
@@ -44,11 +44,11 @@ def test_old_days_are_written_once() -> None:
     """Penstock keeps the minutes of a day for 30 days, hours for 360 and days for ever."""
     days, kept = [date(2025, 3, 1), date(2026, 2, 1), TODAY], Kept(30, 7)
     there = {Slot(WINDOWS.name, day, part) for day in days for part in WINDOWS.parts}
-    write_, leave = replaceable(WINDOWS, days, kept, TODAY, there)
+    write_, leave = find_replaceable(WINDOWS, days, kept, TODAY, there)
     assert [(slot.day.year, slot.part) for slot in leave] == [(2025, 60), (2025, 3600), (2026, 60)]
     assert len(write_) == 6
-    assert replaceable(WINDOWS, days, kept, TODAY, ())[1] == []
-    assert replaceable(MESSAGES, days, kept, TODAY, {Slot("messages", days[1], 0)})[1] == [
+    assert find_replaceable(WINDOWS, days, kept, TODAY, ())[1] == []
+    assert find_replaceable(MESSAGES, days, kept, TODAY, {Slot("messages", days[1], 0)})[1] == [
         Slot("messages", days[1], 0)
     ]
 
@@ -70,12 +70,12 @@ def test_large_days_are_several_files(tmp_path: Path, monkeypatch: pytest.Monkey
         place.uri, "messages", MESSAGES.schema, frozenset([Slot("messages", TODAY, 0)]), keep_replaced=False
     )
     first = [*batches(list("abcdefghij")), *batches(["x"], "bills")]
-    told = {name: rows for batch in writer(job)(iter(first)) for name, rows in batch.to_pydict().items()}
+    told = {name: rows for batch in make_writer(job)(iter(first)) for name, rows in batch.to_pydict().items()}
     assert told["rows"] == [1]
     (tmp_path / A_DAY / "_note.txt").write_text("mine")
     names = sorted(path.name for path in (tmp_path / A_DAY).glob("*.parquet"))
     assert [pq.read_metadata(tmp_path / A_DAY / name).num_rows for name in names] == [4, 4, 2]
-    list(writer(job)(iter(batches(list("abcdz")))))
+    list(make_writer(job)(iter(batches(list("abcdz")))))
     again = sorted(path.name for path in (tmp_path / A_DAY).iterdir())
     assert (again[0], len(again), again[-1]) == (names[0], 3, "_note.txt")
     groups = pq.read_table(tmp_path / "messages", filters=[("queue", "=", "orders")])["group_id"].to_pylist()
@@ -116,7 +116,7 @@ def test_no_column_has_a_body() -> None:
 def test_bad_options(options: list[str], error: type[Exception], text: str) -> None:
     """The options end the job before it computes anything."""
     with pytest.raises(error, match=text):
-        exporter(parser().parse_args(options), Settings.read({}))
+        make_exporter(build_parser().parse_args(options), Settings.read({}))
 
 
 # --- scope -----------------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ NOW = datetime(2026, 3, 30, 12, tzinfo=UTC)
 
 
 def us(text: str) -> int:
-    return micros(datetime.fromisoformat(text))
+    return to_micros(datetime.fromisoformat(text))
 
 
 def scope(first: dict[int, int], kept: dict[int, int], zone: ZoneInfo = BERLIN) -> Scope:
@@ -196,12 +196,12 @@ def test_a_day_is_as_long_as_in_its_zone(zone: str, day: str, hours: float) -> N
     noon = datetime.fromisoformat(f"{day}T12:00:00").replace(tzinfo=ZoneInfo(zone))
     found = DaySpan.of(noon, noon, NOVEMBER, ZoneInfo(zone))
     assert found.end_us - found.start_us == hours * HOUR
-    assert moment(found.start_us).astimezone(ZoneInfo(zone)).strftime("%F %T") == f"{day} 00:00:00"
+    assert to_datetime(found.start_us).astimezone(ZoneInfo(zone)).strftime("%F %T") == f"{day} 00:00:00"
 
 
 def test_a_span_is_made_of_whole_days_without_gaps() -> None:
     found = span("2026-03-28T23:30+00:00", "2026-03-31T00:00+02:00", "Europe/Berlin")
-    starts = [moment(day).astimezone(BERLIN).strftime("%F") for day in found.days]
+    starts = [to_datetime(day).astimezone(BERLIN).strftime("%F") for day in found.days]
     assert starts == ["2026-03-29", "2026-03-30", "2026-03-31"]
     assert [later - earlier for earlier, later in pairwise(found.days)] == [23 * HOUR, 24 * HOUR]
 
@@ -223,13 +223,13 @@ def test_hours_that_begin_before_the_day_does_are_computed_whole() -> None:
 
 def test_microseconds_are_exact() -> None:
     late = datetime(2261, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
-    assert moment(micros(late)) == late
+    assert to_datetime(to_micros(late)) == late
 
 
 def test_a_time_without_offset_is_one_of_the_zone() -> None:
-    assert instant("2026-03-30", BERLIN) == datetime(2026, 3, 29, 22, tzinfo=UTC)
-    assert instant("2026-03-30T00:00Z", BERLIN) == datetime(2026, 3, 30, tzinfo=UTC)
-    assert instant(None, BERLIN) is None
+    assert parse_instant("2026-03-30", BERLIN) == datetime(2026, 3, 29, 22, tzinfo=UTC)
+    assert parse_instant("2026-03-30T00:00Z", BERLIN) == datetime(2026, 3, 30, tzinfo=UTC)
+    assert parse_instant(None, BERLIN) is None
 
 
 @pytest.mark.parametrize("name", ["Europe/Nowhere", "", "../etc/passwd"])

@@ -80,26 +80,26 @@ def backtest(series: DepthSeries, name: str, method: Method) -> Backtest | None:
     return Backtest(name, origins, predicted, actual - predicted, actual - repeat_last(series, origins))
 
 
-def best(series: DepthSeries, methods: Mapping[str, Method]) -> Backtest | None:
+def find_best(series: DepthSeries, methods: Mapping[str, Method]) -> Backtest | None:
     """Returns the first winning method whose loss, relative to no change, is about the least. Returns None if no method
     wins."""
     found = (backtest(series, name, method) for name, method in methods.items())
-    winners = [test for test in found if test and wins(test)]
+    winners = [test for test in found if test and is_better(test)]
     least = min((test.ratio for test in winners), default=0.0)
     return next((test for test in winners if test.ratio <= least + _ABOUT_AS_GOOD), None)
 
 
-def wins(test: Backtest) -> bool:
+def is_better(test: Backtest) -> bool:
     """Returns whether a method was better than no change: by enough, at each point, lately, and not by chance."""
     if test.unchanged_loss == 0 or test.ratio > 1 - LEAST_GAIN:
         return False
     points = np.abs(test.errors).mean(axis=0) <= np.abs(test.unchanged_errors).mean(axis=0)
     lately = test.gains[-len(test.gains) // 3 :].mean() >= 0
     least = HALVING_STATISTIC if test.ratio <= _HALF else LEAST_STATISTIC
-    return bool(points.all() and lately and statistic(test.gains) >= least)
+    return bool(points.all() and lately and compute_statistic(test.gains) >= least)
 
 
-def statistic(gains: Floats) -> float:
+def compute_statistic(gains: Floats) -> float:
     """Returns the mean divided by its standard error, for values that are correlated over POINTS steps."""
     mean, centred, number = gains.mean(), gains - gains.mean(), len(gains)
     variance = float(centred @ centred) / number

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from .methods import slopes
+from .methods import compute_slopes
 from .series import Floats
 
 RETENTION_DAYS: Final = 3  # A warning is due if a message will be deleted unread within this many days.
@@ -45,22 +45,22 @@ class GrowthWarnings:
     mean_rate: float | None = None
 
 
-def warnings(backlog: int, ages: Ages, hours: Hours, retention_seconds: float) -> GrowthWarnings:
+def find_warnings(backlog: int, ages: Ages, hours: Hours, retention_seconds: float) -> GrowthWarnings:
     """Returns the warnings for a queue with this backlog. An empty queue has no warnings."""
     if not backlog:
         return GrowthWarnings()
-    until = until_retention(ages, retention_seconds)
-    fastest = fastest_hour(hours)
+    until = estimate_until_retention(ages, retention_seconds)
+    fastest = find_fastest_hour(hours)
     return GrowthWarnings(until, *(fastest or (None, None)))
 
 
-def until_retention(ages: Ages, retention_seconds: float) -> float | None:
+def estimate_until_retention(ages: Ages, retention_seconds: float) -> float | None:
     """Returns the seconds until the oldest message reaches the retention period, at the slower growth of the last hour
     and day."""
     found = [
         slope
         for values, seconds in ((ages.steps, 300.0), (ages.hours, 3600.0))
-        if (slope := _growth(values, seconds)) is not None
+        if (slope := _estimate_growth(values, seconds)) is not None
     ]
     if not found or min(found) < _LEAST_SLOPE:
         return None
@@ -69,12 +69,12 @@ def until_retention(ages: Ages, retention_seconds: float) -> float | None:
     return seconds if seconds <= RETENTION_DAYS * 86_400 else None
 
 
-def _growth(values: Floats, seconds: float) -> float | None:
+def _estimate_growth(values: Floats, seconds: float) -> float | None:
     known = values[np.isfinite(values)]
-    return float(slopes(known[None, :])[0]) / seconds if len(known) >= _LEAST_HOURS else None
+    return float(compute_slopes(known[None, :])[0]) / seconds if len(known) >= _LEAST_HOURS else None
 
 
-def fastest_hour(hours: Hours) -> tuple[float, float] | None:
+def find_fastest_hour(hours: Hours) -> tuple[float, float] | None:
     """Returns (rate of the fastest hour, mean rate of arrivals) if the first is less, and otherwise None.
 
     Also returns None if no message was drained. The queue then has no consumers, which is a different problem.

@@ -34,21 +34,21 @@ class Intervals:
     coverage: float | None
 
 
-def intervals(series: DepthSeries, test: Backtest, expected: Floats) -> Intervals:
+def compute_intervals(series: DepthSeries, test: Backtest, expected: Floats) -> Intervals:
     """Returns the intervals around `expected`, the forecast of the last complete minute."""
-    scales = activity(series, test.origins)
-    now = float(activity(series, np.zeros(1, np.int64))[0])
+    scales = measure_activity(series, test.origins)
+    now = float(measure_activity(series, np.zeros(1, np.int64))[0])
     low, high, held = np.empty(POINTS), np.empty(POINTS), list[bool]()
     for point in range(POINTS):
         rolled = _roll(test, scales, point)
         held += rolled.held
-        bottom, top = quantiles(sorted((test.errors[:, point] / scales).tolist()), rolled.miss)
+        bottom, top = compute_quantiles(sorted((test.errors[:, point] / scales).tolist()), rolled.miss)
         low[point], high[point] = expected[point] + bottom * now, expected[point] + top * now
     low, high = np.minimum(np.maximum(low, 0), expected), np.maximum(high, expected)
     return Intervals(low, high, sum(held) / len(held) if held else None)
 
 
-def activity(series: DepthSeries, origins: Ints) -> Floats:
+def measure_activity(series: DepthSeries, origins: Ints) -> Floats:
     """Returns how much the depth moved in a step in the hour before each origin. The result is at least one message."""
     recent = series.ago(origins[:, None] + np.arange(STEPS_AN_HOUR, -1, -1))
     return np.asarray(1.0 + np.abs(np.diff(recent, axis=1)).mean(axis=1))
@@ -70,32 +70,32 @@ def _roll(test: Backtest, scales: Floats, point: int) -> _Rolled:
     for place in range(_WARM_UP + point + 1, len(errors)):
         insort(known, errors[place - point - 1])
         if len(held) > point:
-            miss += _correction(held[-point - 1])
-        bottom, top = quantiles(known, miss)
-        held.append(_inside(test, place, point, (bottom * scales[place], top * scales[place])))
-    miss += sum(map(_correction, held[-point - 1 :]))
+            miss += _compute_correction(held[-point - 1])
+        bottom, top = compute_quantiles(known, miss)
+        held.append(_is_inside(test, place, point, (bottom * scales[place], top * scales[place])))
+    miss += sum(map(_compute_correction, held[-point - 1 :]))
     return _Rolled(held, miss)
 
 
-def _correction(held: bool) -> float:
+def _compute_correction(held: bool) -> float:
     return _LEARNING * ((1 - LEVEL) - (not held))
 
 
-def _inside(test: Backtest, place: int, point: int, around: tuple[float, float]) -> bool:
+def _is_inside(test: Backtest, place: int, point: int, around: tuple[float, float]) -> bool:
     """Returns whether the actual depth was in the interval. The interval contains the forecast and nothing below 0."""
     expected = float(test.predicted[place, point])
     actual = expected + float(test.errors[place, point])
     return min(max(expected + around[0], 0), expected) <= actual <= max(expected + around[1], expected)
 
 
-def quantiles(ordered: Sequence[float], miss: float) -> tuple[float, float]:
+def compute_quantiles(ordered: Sequence[float], miss: float) -> tuple[float, float]:
     """Returns the values with `miss` / 2 of the errors below and above them, interpolated linearly between known
     errors."""
     half = min(max(miss / 2, 0.0), 0.5)
-    return _at(ordered, half), _at(ordered, 1 - half)
+    return _interpolate(ordered, half), _interpolate(ordered, 1 - half)
 
 
-def _at(ordered: Sequence[float], share: float) -> float:
+def _interpolate(ordered: Sequence[float], share: float) -> float:
     place = share * (len(ordered) - 1)
     below = int(place)
     above = min(below + 1, len(ordered) - 1)

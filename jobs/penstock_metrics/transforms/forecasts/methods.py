@@ -30,18 +30,18 @@ def repeat_last(series: DepthSeries, origins: Ints) -> Floats:
     return np.repeat(series.ago(origins)[:, None], POINTS, axis=1)
 
 
-def trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
+def make_trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
     """Continues the slope of the last `steps`. For more than an hour it skips some steps."""
     growth = np.cumsum(damping ** (_AHEAD - 1)) / every
 
     def predict(series: DepthSeries, origins: Ints) -> Floats:
         recent = series.ago(origins[:, None] + np.arange(steps, -1, -every))
-        return np.maximum(recent[:, -1:] + slopes(recent)[:, None] * growth, 0)
+        return np.maximum(recent[:, -1:] + compute_slopes(recent)[:, None] * growth, 0)
 
     return predict
 
 
-def usual(steps: int, fading: float) -> Method:
+def make_usual(steps: int, fading: float) -> Method:
     """Returns the depth to its mean of the last `steps`."""
 
     def predict(series: DepthSeries, origins: Ints) -> Floats:
@@ -52,7 +52,7 @@ def usual(steps: int, fading: float) -> Method:
     return predict
 
 
-def season(period: int, seasons: int, fading: float = 1.0) -> Method:
+def make_season(period: int, seasons: int, fading: float = 1.0) -> Method:
     """Repeats the values after the same time, `period` steps ago and up to `seasons` periods ago."""
 
     def predict(series: DepthSeries, origins: Ints) -> Floats:
@@ -68,7 +68,7 @@ def season(period: int, seasons: int, fading: float = 1.0) -> Method:
     return predict
 
 
-def slopes(values: Floats) -> Floats:
+def compute_slopes(values: Floats) -> Floats:
     """Returns the change in one step for each row of equally spaced values: the median slope over all pairs."""
     first, second = np.triu_indices(values.shape[1], 1)
     return np.asarray(np.median((values[:, second] - values[:, first]) / (second - first), axis=1))
@@ -76,15 +76,15 @@ def slopes(values: Floats) -> Floats:
 
 # The simplest method is first, because the first of about equally good methods wins.
 METHODS: Final[Mapping[str, Method]] = {
-    "trend_6h": trend(6 * STEPS_AN_HOUR, 6),
-    "trend_1h": trend(STEPS_AN_HOUR),
-    "trend_15m": trend(3),
-    "damped_trend": trend(3, 1, _DAMPING),
-    "usual_level": usual(DAY_STEPS, _FADING),
-    "hourly": season(STEPS_AN_HOUR, 3),
-    "hourly_fading": season(STEPS_AN_HOUR, 3, _FADING),
-    "daily": season(DAY_STEPS, 3),
-    "daily_fading": season(DAY_STEPS, 3, _FADING),
-    "weekly": season(WEEK_STEPS, WEEKS),
-    "weekly_fading": season(WEEK_STEPS, WEEKS, _FADING),
+    "trend_6h": make_trend(6 * STEPS_AN_HOUR, 6),
+    "trend_1h": make_trend(STEPS_AN_HOUR),
+    "trend_15m": make_trend(3),
+    "damped_trend": make_trend(3, 1, _DAMPING),
+    "usual_level": make_usual(DAY_STEPS, _FADING),
+    "hourly": make_season(STEPS_AN_HOUR, 3),
+    "hourly_fading": make_season(STEPS_AN_HOUR, 3, _FADING),
+    "daily": make_season(DAY_STEPS, 3),
+    "daily_fading": make_season(DAY_STEPS, 3, _FADING),
+    "weekly": make_season(WEEK_STEPS, WEEKS),
+    "weekly_fading": make_season(WEEK_STEPS, WEEKS, _FADING),
 }

@@ -13,9 +13,9 @@ import numpy as np
 
 from penstock_metrics.span import HOUR, MINUTE
 
-from .backtest import LEAST_ORIGINS, Backtest, best, list_origins
-from .growth import HOURS_COMPARED, Ages, GrowthWarnings, Hours, warnings
-from .intervals import LEVEL, Intervals, intervals
+from .backtest import LEAST_ORIGINS, Backtest, find_best, list_origins
+from .growth import HOURS_COMPARED, Ages, GrowthWarnings, Hours, find_warnings
+from .intervals import LEVEL, Intervals, compute_intervals
 from .methods import METHODS
 from .series import STEP, STEPS_AN_HOUR, DepthSeries, Floats, Ints, Points
 
@@ -98,49 +98,52 @@ class QueueOutlook:
     warnings: GrowthWarnings
 
 
-def outlook(queue: ForecastQueue) -> QueueOutlook:
+def make_outlook(queue: ForecastQueue) -> QueueOutlook:
     """Returns the outlook of a queue that holds messages or had an event in the last hour."""
     recent = queue.minutes.since(queue.last_us - RATE_MINUTES * MINUTE)
     rate = rates(int(recent.arrivals.sum()), int(recent.drained.sum()), queue.last_us, queue.begins_us)
-    series = DepthSeries.of(_depths(queue.minutes), _depths(queue.hours), queue.last_us, queue.begins_us)
+    series = DepthSeries.of(
+        _list_depths(queue.minutes), _list_depths(queue.hours), queue.last_us, queue.begins_us
+    )
     forecast = choose_forecast(series)
     drained_in = drain_seconds(queue.backlog, rate)
     if isinstance(forecast, str):
-        return QueueOutlook(rate, drained_in, None, forecast, _warnings(queue))
-    return QueueOutlook(rate, drained_in, forecast, None, _warnings(queue))
+        return QueueOutlook(rate, drained_in, None, forecast, _find_warnings(queue))
+    return QueueOutlook(rate, drained_in, forecast, None, _find_warnings(queue))
 
 
 def choose_forecast(series: DepthSeries) -> Forecast | str:
     """Returns the forecast of the best method, or the reason why there is no forecast."""
     if len(list_origins(series)) < LEAST_ORIGINS:
         return TOO_LITTLE_PAST
-    test = best(series, METHODS)
+    test = find_best(series, METHODS)
     if test is None:
         return NOTHING_BETTER
     expected = METHODS[test.method](series, _NOW)[0]
-    around = intervals(series, test, expected)
+    around = compute_intervals(series, test, expected)
     sure = around.coverage is not None and around.coverage >= _LEAST_COVERAGE
     return Forecast(expected, around, test) if sure else UNSURE
 
 
-def _depths(windows: WindowCounts) -> Points:
+def _list_depths(windows: WindowCounts) -> Points:
     return Points(windows.ends_us, windows.depth.astype(np.float64))
 
 
-def _warnings(queue: ForecastQueue) -> GrowthWarnings:
+def _find_warnings(queue: ForecastQueue) -> GrowthWarnings:
     hour_us = queue.last_us // HOUR * HOUR
     known = min((hour_us - queue.begins_us) // HOUR, HOURS_COMPARED)
     ends = hour_us - np.arange(known)[::-1] * HOUR
-    hours = Hours(*(_at(queue.hours, ends, name) for name in ("arrivals", "drained")))
+    hours = Hours(*(_interpolate(queue.hours, ends, name) for name in ("arrivals", "drained")))
     steps = queue.last_us - np.arange(STEPS_AN_HOUR + 1)[::-1] * STEP
     steps = steps[steps >= queue.begins_us]
     ages = Ages(
-        _at(queue.minutes, steps, "oldest_age_us") / 1e6, _at(queue.hours, ends, "oldest_age_us") / 1e6
+        _interpolate(queue.minutes, steps, "oldest_age_us") / 1e6,
+        _interpolate(queue.hours, ends, "oldest_age_us") / 1e6,
     )
-    return warnings(queue.backlog, ages, hours, queue.retention_seconds)
+    return find_warnings(queue.backlog, ages, hours, queue.retention_seconds)
 
 
-def _at(windows: WindowCounts, ends: Ints, name: str) -> Floats:
+def _interpolate(windows: WindowCounts, ends: Ints, name: str) -> Floats:
     """Returns the values of the windows that end at these times. The value is 0 if no window is stored."""
     found = dict(zip(windows.ends_us.tolist(), getattr(windows, name).tolist(), strict=True))
     return np.asarray([found.get(end, 0) for end in ends.tolist()], np.float64)

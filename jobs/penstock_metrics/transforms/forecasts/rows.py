@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .intervals import LEVEL
-from .outlook import ForecastQueue, QueueOutlook, WindowCounts, outlook
+from .outlook import ForecastQueue, QueueOutlook, WindowCounts, make_outlook
 from .series import POINTS, STEP
 
 WINDOWS: Final = pa.schema(
@@ -63,7 +63,7 @@ class QueueFacts:
     backlog: int
 
 
-def forecasts(facts: Mapping[int, QueueFacts], last_us: int) -> Callable[[pa.Table], pa.Table]:
+def make_forecaster(facts: Mapping[int, QueueFacts], last_us: int) -> Callable[[pa.Table], pa.Table]:
     """Returns the function that turns the windows (WINDOWS) of a queue in `facts`, up to `last_us`, into its row
     (FORECAST)."""
 
@@ -77,12 +77,12 @@ def forecasts(facts: Mapping[int, QueueFacts], last_us: int) -> Callable[[pa.Tab
 def forecast_row(queue_id: int, windows: pa.Table, facts: QueueFacts, last_us: int) -> dict[str, Any]:
     """Returns the row of a queue with the names of FORECAST."""
     queue = read_queue(windows, facts, last_us)
-    return {"queue_id": queue_id, "backlog": facts.backlog, **_columns(outlook(queue), last_us)}
+    return {"queue_id": queue_id, "backlog": facts.backlog, **_build_columns(make_outlook(queue), last_us)}
 
 
 def read_queue(windows: pa.Table, facts: QueueFacts, last_us: int) -> ForecastQueue:
     """Returns a queue. It begins when it was created, or with its first window if that is later."""
-    minutes, hours = (_windows(windows, seconds) for seconds in (60, 3600))
+    minutes, hours = (_read_windows(windows, seconds) for seconds in (60, 3600))
     starts = [
         int(held.ends_us.min()) - seconds * 1_000_000
         for held, seconds in ((minutes, 60), (hours, 3600))
@@ -92,12 +92,12 @@ def read_queue(windows: pa.Table, facts: QueueFacts, last_us: int) -> ForecastQu
     return ForecastQueue(minutes, hours, facts.backlog, begins_us, last_us, facts.retention_seconds)
 
 
-def _windows(windows: pa.Table, seconds: int) -> WindowCounts:
+def _read_windows(windows: pa.Table, seconds: int) -> WindowCounts:
     held = windows.filter(pc.equal(windows["window_seconds"], seconds))
     return WindowCounts(*(held[name].to_numpy().astype(np.int64) for name in WINDOWS.names[2:]))
 
 
-def _columns(outlook: QueueOutlook, last_us: int) -> dict[str, Any]:
+def _build_columns(outlook: QueueOutlook, last_us: int) -> dict[str, Any]:
     columns: dict[str, Any] = {
         "arrival_rate": outlook.rates.arrivals,
         "drain_rate": outlook.rates.drained,

@@ -13,8 +13,8 @@ import pytest
 
 from penstock_metrics.span import HOUR, MINUTE
 from penstock_metrics.transforms.forecasts.backtest import list_origins
-from penstock_metrics.transforms.forecasts.growth import Ages, GrowthWarnings, Hours, warnings
-from penstock_metrics.transforms.forecasts.methods import METHODS, repeat_last, slopes
+from penstock_metrics.transforms.forecasts.growth import Ages, GrowthWarnings, Hours, find_warnings
+from penstock_metrics.transforms.forecasts.methods import METHODS, compute_slopes, repeat_last
 from penstock_metrics.transforms.forecasts.outlook import (
     NOTHING_BETTER,
     TOO_LITTLE_PAST,
@@ -23,7 +23,7 @@ from penstock_metrics.transforms.forecasts.outlook import (
     drain_seconds,
     rates,
 )
-from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, forecasts
+from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, make_forecaster
 from tests.support.jobs.forecast_scores import Score, judge, series_at
 from tests.support.jobs.processes import DAY, PROCESSES, Made
 
@@ -50,7 +50,7 @@ def test_rates_of_a_young_queue_are_those_of_its_life() -> None:
 def test_a_burst_does_not_bend_the_trend() -> None:
     line = np.arange(13, dtype=np.float64) * -3
     line[6] = 5000
-    assert slopes(line[None, :]).tolist() == [-3.0]
+    assert compute_slopes(line[None, :]).tolist() == [-3.0]
 
 
 def ages(now: float, slope: float) -> Ages:
@@ -72,7 +72,7 @@ def ages(now: float, slope: float) -> Ages:
 )
 def test_when_retention_is_reached(now: float, slope: float, until: float | None) -> None:
     """The retention is four days. The warning appears three days before."""
-    told = warnings(10, ages(now, slope), NEVER, 4 * DAY_SECONDS)
+    told = find_warnings(10, ages(now, slope), NEVER, 4 * DAY_SECONDS)
     assert told.retention_seconds == (None if until is None else pytest.approx(until))
 
 
@@ -80,11 +80,13 @@ def test_consumers_that_never_catch_up() -> None:
     """In their best hour the consumers drain 0.5 a second, while 1 a second arrives."""
     arrivals, drained = np.full(24, 3600.0), np.linspace(900.0, 1800.0, 24)
     quiet = ages(0, 0)
-    assert warnings(10, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings(None, 0.5, 1.0)
-    assert warnings(10, quiet, Hours(arrivals, drained * 2), 4 * DAY_SECONDS) == GrowthWarnings()
-    assert warnings(10, quiet, Hours(arrivals, drained * 0), 4 * DAY_SECONDS) == GrowthWarnings()
-    assert warnings(0, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings()
-    assert warnings(10, quiet, Hours(arrivals[:5], drained[:5]), 4 * DAY_SECONDS) == GrowthWarnings()
+    assert find_warnings(10, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings(
+        None, 0.5, 1.0
+    )
+    assert find_warnings(10, quiet, Hours(arrivals, drained * 2), 4 * DAY_SECONDS) == GrowthWarnings()
+    assert find_warnings(10, quiet, Hours(arrivals, drained * 0), 4 * DAY_SECONDS) == GrowthWarnings()
+    assert find_warnings(0, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings()
+    assert find_warnings(10, quiet, Hours(arrivals[:5], drained[:5]), 4 * DAY_SECONDS) == GrowthWarnings()
 
 
 def windows(rows: list[tuple[int, int, int, int, int, int]]) -> pa.Table:
@@ -94,7 +96,7 @@ def windows(rows: list[tuple[int, int, int, int, int, int]]) -> pa.Table:
 
 
 def told(rows: list[tuple[int, int, int, int, int, int]], facts: QueueFacts) -> dict[str, Any]:
-    (row,) = forecasts({7: facts}, LAST)(windows(rows)).to_pylist()
+    (row,) = make_forecaster({7: facts}, LAST)(windows(rows)).to_pylist()
     return dict(row)
 
 
