@@ -71,7 +71,7 @@ def test_an_exception_is_part_of_the_line(stream: io.StringIO) -> None:
 
 
 def test_lambda_has_the_same_keys() -> None:
-    """A separate process runs it, because powertools keeps the first standard output that it gets."""
+    """The test runs in a separate process, because powertools keeps the first sys.stdout that it gets."""
     extra = {"request_id": "r-1", "queue": "q"}
     record = logging.makeLogRecord({"levelname": "INFO", "msg": "hello", **extra})
     code = f"from penstock.telemetry import make_lambda_logger; make_lambda_logger('info').info('hello', extra={extra})"

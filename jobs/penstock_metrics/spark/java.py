@@ -31,7 +31,7 @@ class NoJavaError(Exception):
 def find_java_home(variables: Mapping[str, str], cache: Path) -> str | None:
     """Returns the value for JAVA_HOME, or None if the `java` of the PATH is new enough.
 
-    The wrapper is written to `cache`. Raises NoJavaError.
+    A wrapper script for `java` is written to `cache`. Raises NoJavaError.
     """
     if home := variables.get("JAVA_HOME"):
         return home

@@ -69,7 +69,8 @@ class QueueDescription(QueueName):
 class ReceiverDescription(msgspec.Struct):
     """A receiver. `messages` counts since `first_received_at`. `last_received_at` includes empty receives.
 
-    `caller` is the ARN of the user. If the service requires no keys, it contains the key id that the request names.
+    `caller` is the ARN of the user. `caller` contains the key id that the request names if the service requires no
+    keys.
     """
 
     caller: str

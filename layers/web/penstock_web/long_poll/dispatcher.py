@@ -164,7 +164,7 @@ class LongPollDispatcher:
 
     # --- waking ------------------------------------------------------------------------------------------------------
     def on_wake(self, name: str, callback: Callable[[], None]) -> None:
-        """Calls `callback` at each wake-up or notification of `name`, which is not a queue."""
+        """Calls `callback` at each wake-up or notification with this name, which is not that of a queue."""
         self._wake_callbacks[name] = callback
 
     def wake(self, queue_arn: str, number: int, woken: Woken = Woken.FOR_ONE) -> None:

@@ -8,8 +8,9 @@ from .formats import digits
 
 
 class Advice(NamedTuple):
-    """Holds the suggestion, and the page in docs/ with the section that explains more. It is empty if there is no such
-    page."""
+    """Holds the suggestion, and the page in docs/ with the section that explains more. `page` is empty if there is no
+    such page.
+    """
 
     text: str
     page: str = ""

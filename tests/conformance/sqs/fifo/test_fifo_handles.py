@@ -80,7 +80,7 @@ def test_received_with_a_timeout_of_zero(sqs: Sqs, use: Use) -> None:
 
 @BOTH
 def test_after_the_timeout_was_ended(sqs: Sqs, use: Use) -> None:
-    """After ChangeMessageVisibility to 0, the message is visible and the handle is expired."""
+    """After ChangeMessageVisibility with 0, the message is visible and the handle has expired."""
     url = queue(sqs, "a")
     message = sqs.one(url)
     sqs.hide(url, message, 0)

@@ -30,7 +30,7 @@ def peek(raw: Raw) -> Raw:
 
 
 def look(peek: Raw, url: str, **flags: str) -> list[dict[str, Any]]:
-    """Returns the messages of a peek in JSON as a list, with attributes by name."""
+    """Peeks by the JSON protocol and returns the messages as a list. The attributes of each are a dict by name."""
     answer = peek.http.get(
         f"{peek.sqs.endpoint_url}{PATH}",
         params={"QueueUrl": url, **flags},
