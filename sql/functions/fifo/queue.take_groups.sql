@@ -21,7 +21,7 @@ declare
     v_firsts bigint[];
     v_seen bigint[] := '{}';
     v_ids bigint[] := '{}';
-    v_places tid[] := '{}';     -- ctids; a plan by id that was made for a small table scans a whole index for each
+    v_ctids tid[] := '{}';      -- Not ids: a plan by id that was made for a small table scans a whole index for each
     v_taken bigint[] := '{}';
     v_first_ids bigint[] := '{}';
     v_ready record;
@@ -54,7 +54,7 @@ begin
                     p_max_receive_count))
             order by r.visible_at, r.group_key limit v_limit for update of g skip locked) l;
         for v_ready in
-            select u.group_key, u.first_id, h.ids, h.places, h.receive_count
+            select u.group_key, u.first_id, h.ids, h.ctids, h.receive_count
             from unnest(v_groups, v_firsts) with ordinality u(group_key, first_id, n)
             cross join lateral queue.first_ready_messages(u.group_key, u.first_id, least(p_share, p_max), v_now,
                 p_answer_bytes, p_answer_format) h
@@ -67,7 +67,7 @@ begin
             if v_ready.receive_count >= p_max_receive_count then
                 if queue.dead_letter_group(p_queue_id, v_ready.group_key, v_now, p_max_receive_count, p_dead_letter_arn)
                 then
-                    select h.ids, h.places into v_ready.ids, v_ready.places
+                    select h.ids, h.ctids into v_ready.ids, v_ready.ctids
                     from queue.first_ready_messages(v_ready.group_key, v_ready.first_id, v_capacity, v_now,
                         p_answer_bytes, p_answer_format) h;
                 else
@@ -78,7 +78,7 @@ begin
                 perform queue.update_groups(array[v_ready.group_key]);
             else
                 v_ids := v_ids || v_ready.ids[:v_capacity];
-                v_places := v_places || v_ready.places[:v_capacity];
+                v_ctids := v_ctids || v_ready.ctids[:v_capacity];
                 v_taken := v_taken || v_ready.group_key;
                 v_first_ids := v_first_ids || v_ready.ids[1];
             end if;
@@ -103,7 +103,7 @@ begin
     end if;
     if v_redelivered then
         insert into queue.activity (queue_id, redelivered)
-        select p_queue_id, count(*) from queue.fifo_message m where m.ctid = any (v_places) and m.receive_count > 0
+        select p_queue_id, count(*) from queue.fifo_message m where m.ctid = any (v_ctids) and m.receive_count > 0
         having count(*) > 0;
     end if;
     return query
@@ -112,7 +112,7 @@ begin
         set visible_at = v_now + p_visibility, receive_count = m.receive_count + 1,
             first_received_at = coalesce(m.first_received_at, v_now),
             redelivered_at = case when m.receive_count > 0 then queue.add_redelivery(m.redelivered_at, v_now) end
-        where m.ctid = any (v_places)
+        where m.ctid = any (v_ctids)
         returning m.*)
     select d.* from taken t cross join lateral queue.delivery_row(p_fifo => t::queue.fifo_message) d
     order by array_position(v_ids, t.id);
@@ -201,20 +201,20 @@ begin
         from queue.group_head(p_group_key, p_first_id, p_answer_bytes, p_answer_format) h) is not false;
 end $$;
 
--- queue.first_ready_messages(group, first id, limit, now): returns the visible messages at the head of a FIFO group, at
--- most p_limit, up to the first one that is invisible or passed over (it has more than p_answer_bytes in
--- p_answer_format: pass_over). No message of the group has an id below p_first_id. The ctids of their rows stay valid
--- while the group is locked. ids is null if the group has no such message. receive_count is that of the very first
--- message.
+-- queue.first_ready_messages(group, first id, limit, now, answer bytes, answer format): returns the visible messages at
+-- the head of a FIFO group, at most p_limit, up to the first one that is invisible or passed over (it has more than
+-- p_answer_bytes in p_answer_format: pass_over). No message of the group has an id below p_first_id. The ctids of their
+-- rows stay valid while the group is locked. ids is null if the group has no such message. receive_count is that of the
+-- very first message.
 -- Index: fifo_message_of_group.
 create or replace function queue.first_ready_messages(
     p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_answer_bytes int, p_answer_format text)
-returns table (ids bigint[], places tid[], receive_count int)
+returns table (ids bigint[], ctids tid[], receive_count int)
 language sql stable as $$
-select array_agg(h.id order by h.id) filter (where h.ready), array_agg(h.place order by h.id) filter (where h.ready),
+select array_agg(h.id order by h.id) filter (where h.ready), array_agg(h.message_ctid order by h.id) filter (where h.ready),
     (array_agg(h.receive_count order by h.id))[1]
-from (select m.id, m.place, m.receive_count, bool_and(m.visible_at <= p_now and m.fits) over (order by m.id) as ready
-      from (select f.id, f.ctid as place, f.visible_at, f.receive_count,
+from (select m.id, m.message_ctid, m.receive_count, bool_and(m.visible_at <= p_now and m.fits) over (order by m.id) as ready
+      from (select f.id, f.ctid as message_ctid, f.visible_at, f.receive_count,
                 queue.fits(f.answer_bytes, p_answer_bytes, p_answer_format) as fits
             from queue.fifo_message f
             where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit p_limit) m) h

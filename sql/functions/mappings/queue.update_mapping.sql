@@ -1,4 +1,4 @@
--- queue.update_mapping(account, region, id, function, user, options, filters, enabled, tags): changes an event source
+-- queue.update_mapping(account, region, id, function, user, options, filters, enabled): changes an event source
 -- mapping and wakes the pollers. Null does not change a value, except for p_user_name. p_options changes only its
 -- members, so that concurrent changes keep each other's members. p_filters belong to the member FilterCriteria.
 -- Returns it, or an error: ResourceNotFoundException, MappingExists (the queue has another mapping to this function).

@@ -1,4 +1,4 @@
--- queue.merge_latency(queues, group, window, from, to, step, measure): returns the latencies of the windows of
+-- queue.merge_latency(queues, group, window, from, to, step, measure, zone): returns the latencies of the windows of
 -- p_window_seconds that begin in [p_from, p_to), merged into one row for each queue, measure and slot. A slot is
 -- p_step_seconds long, counted from p_from; null: the whole time is one slot. p_group_id '' is the whole queue,
 -- p_measure null means all measures. Durations are in microseconds.

@@ -1,4 +1,4 @@
--- queue.read_busiest_queues(account, region, window, from, to, limit): returns the names of the queues with most
+-- queue.read_busiest_queues(account, region, window, from, to, limit, zone): returns the names of the queues with most
 -- arrivals in the windows that begin in [p_from, p_to), the busiest first; equal ones by depth, the greatest first.
 -- p_zone: the zone of windows of days. Index: metrics_window_pkey.
 create or replace function queue.read_busiest_queues(

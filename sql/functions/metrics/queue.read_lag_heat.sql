@@ -1,4 +1,4 @@
--- queue.read_lag_heat(account, region, names, window, from, to, step): returns the 95th percentile of the time from
+-- queue.read_lag_heat(account, region, names, window, from, to, step, zone): returns the 95th percentile of the time from
 -- sending to deletion of these queues, in microseconds, in slots of p_step_seconds from p_from, from the windows of
 -- p_window_seconds. A slot without a deletion has no row. p_zone: the zone of windows of days.
 -- Index: metrics_latency_pkey.

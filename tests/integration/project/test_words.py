@@ -24,10 +24,10 @@ aloud=reported breath=pause crowded=limited deed=action drive=run farewell=close
 handles_of=list_handles hang_up=disconnect happenings=events hears=is_notified held_snapshot=old_snapshot
 joins_a_line=waits letterhead=head letters=messages lines_up=waits party=account pluck=take
 refuses_caller=denies sealer=cipher sight=view skimmed=sampled stay=call told=reported unsaid=omitted
-unsealable=undecryptable visit=call walk=trace world=installation
+unsealable=undecryptable visit=call world=installation
     """.split()  # noqa: SIM905
 )
-# Tests and the Makefile have these names. `door` is a column of queue.schedule.
+# Names of tests and of the Makefile's targets.
 RETIRED_IN_TESTS = {"doors": "forms", "world": "installation", "story": "scenario"}
 # These folders have no refused phrase. The list grows until it equals prose.FOLDERS.
 PLAIN = (

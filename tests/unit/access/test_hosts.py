@@ -4,7 +4,7 @@ import pytest
 
 from penstock.access.authorization import find_refusing_policies
 from penstock.access.denial import Policies, make_denial
-from penstock.access.hosts import LONGEST_HOST, MOST_VERDICTS, Hosts
+from penstock.access.hosts import LONGEST_HOST, MOST_DECISIONS, Hosts
 from penstock.access.policy.evaluation import Decision
 from penstock.access.policy.requests import Principal
 from penstock.environment import Environment
@@ -70,11 +70,11 @@ def test_an_asterisk_names_nothing() -> None:
 
 def test_strangers_do_not_fill_the_memory() -> None:
     known = hosts()
-    for number in range(3 * MOST_VERDICTS):
+    for number in range(3 * MOST_DECISIONS):
         known.allows(b"h%d.example" % number)
     assert not known.allows(b"x" * LONGEST_HOST + b".example")
-    assert len(known._verdicts) <= MOST_VERDICTS
-    assert max(map(len, known._verdicts)) <= LONGEST_HOST
+    assert len(known._decisions) <= MOST_DECISIONS
+    assert max(map(len, known._decisions)) <= LONGEST_HOST
 
 
 @pytest.mark.parametrize("access", ["off", "presence"])

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from penstock.aws.arn import read_account
 from penstock.effects import BatchCall, BatchStatement, Operation
 from penstock.http import HttpRequest
 from penstock.postgres.statements.access import (
@@ -99,15 +100,15 @@ def authorize(action: AuthorizedAction, request: Struct, context: RequestContext
 def check_user(service: str, action: str, arn: str, context: RequestContext) -> None:
     """Raises AccessDenied unless the user's policies allow an action that no other policy can allow."""
     request = build_access_request(service, action, arn, context)
-    verdict = context.caller.verdict(request)
-    if verdict is not Decision.ALLOWED:
-        explicit = verdict is Decision.DENIED
+    decision = context.caller.decide(request)
+    if decision is not Decision.ALLOWED:
+        explicit = decision is Decision.DENIED
         raise make_denial(service, action, arn, request.principal, Policies.IDENTITY, explicit=explicit)
 
 
 def is_user_allowed(service: str, action: str, arn: str, context: RequestContext) -> bool:
     """Returns whether `check_user` would accept the caller."""
-    return context.caller.verdict(build_access_request(service, action, arn, context)) is Decision.ALLOWED
+    return context.caller.decide(build_access_request(service, action, arn, context)) is Decision.ALLOWED
 
 
 def build_access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
@@ -121,7 +122,7 @@ def authorize_one(
 ) -> Operation[None]:
     """Raises AccessDenied unless the caller, or the service that acts for it, may use the queue or topic."""
     rows = yield from BatchCall(RULES[service].policy_statement, [ResourceEntry(arn)])
-    row = rows[0] if rows else PolicyRow(1, None, arn.split(":")[4], None)
+    row = rows[0] if rows else PolicyRow(1, None, read_account(arn), None)
     check_policies(service, action, arn, row, context, acting)
 
 
@@ -132,7 +133,7 @@ def authorize_each(
     entries = [ResourceEntry(arn) for arn in arns]
     found = {row.n: row for row in (yield from BatchCall(RULES[service].policy_statement, entries))}
     for number, arn in enumerate(arns, 1):
-        row = found.get(number) or PolicyRow(number, None, arn.split(":")[4], None)
+        row = found.get(number) or PolicyRow(number, None, read_account(arn), None)
         check_policies(service, action, arn, row, context, None)
 
 
@@ -147,17 +148,17 @@ def check_policies(
     """Raises AccessDenied unless policies of the caller and of the queue or topic in `row` allow this."""
     rules = RULES[service]
     request = build_access_request(service, action, arn, context)
-    of_user = context.caller.verdict(request)
+    of_user = context.caller.decide(request)
     if context.account_id == row.receiver and action in rules.receiver_actions:
         row = row._replace(owner=context.account_id)
-    foreign = context.account_id not in (row.owner, arn.split(":")[4])
+    foreign = context.account_id not in (row.owner, read_account(arn))
     if request.principal.is_root and not foreign and action in rules.owner_always_allowed:
         return
-    verdicts = [evaluate(row.policy, request)]
+    decisions = [evaluate(row.policy, request)]
     if acting is not None:
-        verdicts.append(evaluate(row.policy, request._replace(principal=acting.principal, keys=acting.keys)))
-    if not is_permitted(of_user, verdicts, foreign=foreign, grantable=action in rules.grantable_actions):
-        policies, explicit = find_refusing_policies(of_user, verdicts, foreign=foreign)
+        decisions.append(evaluate(row.policy, request._replace(principal=acting.principal, keys=acting.keys)))
+    if not is_permitted(of_user, decisions, foreign=foreign, grantable=action in rules.grantable_actions):
+        policies, explicit = find_refusing_policies(of_user, decisions, foreign=foreign)
         raise make_denial(service, action, arn, request.principal, policies, explicit=explicit)
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from penstock.aws.arn import read_account
 from penstock.effects import BatchCall, Call, Operation
 from penstock.errors import AccessDenied
 from penstock.postgres.statements.access import READ_POLICIES, ResourceEntry
@@ -50,11 +51,13 @@ def allows_delivery(policy: str | None, queue_arn: str, topic_arn: str, owner: s
     """Returns whether a queue's policy (JSON, or None) lets the topic send. `owner` is the subscribing account."""
     keys = {
         "aws:sourcearn": topic_arn,
-        "aws:sourceaccount": topic_arn.split(":")[4],
+        "aws:sourceaccount": read_account(topic_arn),
         "aws:securetransport": "true",  # the message does not leave the database
     }
-    verdict = evaluate(policy, AccessRequest(SNS, "sqs:sendmessage", queue_arn, keys))
-    return verdict is Decision.ALLOWED or (verdict is Decision.NO_MATCH and queue_arn.split(":")[4] == owner)
+    decision = evaluate(policy, AccessRequest(SNS, "sqs:sendmessage", queue_arn, keys))
+    return decision is Decision.ALLOWED or (
+        decision is Decision.NO_MATCH and read_account(queue_arn) == owner
+    )
 
 
 def check_deliveries(

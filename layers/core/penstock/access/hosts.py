@@ -23,7 +23,7 @@ from penstock.settings import Settings
 from penstock.settings.formats import split_hosts
 
 PRIVATE_DOMAINS: Final = (".localhost", ".internal", ".svc", ".svc.cluster.local")
-MOST_VERDICTS: Final = 1024
+MOST_DECISIONS: Final = 1024
 OTHER_SITES: Final = (b"cross-site", b"same-site")
 DEFAULT_PORTS: Final = {b"https:": b":443", b"http:": b":80"}
 FOREIGN_PAGE: Final = (
@@ -41,7 +41,15 @@ class Hosts:
     """The hosts of one installation. It caches its decisions, since a client sends the same Host with every request."""
 
     __slots__ = (
-        "_asks", "_base", "_domains", "_has_warned", "_names", "_pages", "_trusts_forwarded", "_verdicts", "_with_any",
+        "_asks",
+        "_base",
+        "_decisions",
+        "_domains",
+        "_has_warned",
+        "_names",
+        "_pages",
+        "_trusts_forwarded",
+        "_with_any",
     )  # fmt: skip
 
     def __init__(self, settings: Settings) -> None:
@@ -54,7 +62,7 @@ class Hosts:
         names = (parse_host_name(self._base), parse_host_name(settings.sns_cert_host.encode()))
         self._names = self._pages.union(name for name in names if name)
         self._trusts_forwarded = settings.queue_trust_forwarded
-        self._verdicts: dict[bytes, bool] = {}
+        self._decisions: dict[bytes, bool] = {}
         self._has_warned = False
 
     def check(self, headers: Mapping[bytes, bytes], host_checked: bool) -> None:
@@ -62,7 +70,7 @@ class Hosts:
 
         A signature or API Gateway (`host_checked`) guarantees any host.
         """
-        if not self._verdicts.get(headers.get(b"host", b"")):
+        if not self._decisions.get(headers.get(b"host", b"")):
             self.check_host(headers, host_checked)
         if (b"sec-fetch-site" in headers or b"origin" in headers) and self._is_foreign(headers):
             raise AccessDenied(FOREIGN_PAGE)
@@ -75,14 +83,14 @@ class Hosts:
 
     def allows(self, host: bytes) -> bool:
         """Returns whether requests may have this Host, with or without a port."""
-        verdict = self._verdicts.get(host)
-        if verdict is None:
-            verdict = self._judge(host)
+        decision = self._decisions.get(host)
+        if decision is None:
+            decision = self._judge(host)
             if len(host) <= LONGEST_HOST:
-                if len(self._verdicts) >= MOST_VERDICTS:
-                    self._verdicts.clear()
-                self._verdicts[host] = verdict
-        return verdict
+                if len(self._decisions) >= MOST_DECISIONS:
+                    self._decisions.clear()
+                self._decisions[host] = decision
+        return decision
 
     def names(self, host: bytes) -> bool:
         """Returns whether the settings name this host; `*` names none."""

@@ -71,12 +71,12 @@ ACCOUNT_USE = Use(ANY, is_owned=False)
 
 # --- every service ---------------------------------------------------------------------------------------------------
 def use_account(_: object, __: ResourceContext) -> Uses:
-    """Finds the action concerns the caller's account."""
+    """Returns the caller's account, since the action concerns no resource."""
     return (ACCOUNT_USE,)
 
 
 def use_nothing(_: object, __: ResourceContext) -> Uses:
-    """Finds the action needs no permission."""
+    """Returns nothing, since the action needs no permission."""
     return ()
 
 

@@ -45,8 +45,8 @@ class User(NamedTuple):
     principal: Principal
     policies: tuple[str, ...]
 
-    def verdict(self, request: AccessRequest) -> Decision:
-        """Returns the verdict of the user's policies: ALLOWED, DENIED or NO_MATCH."""
+    def decide(self, request: AccessRequest) -> Decision:
+        """Returns the decision of the user's policies: ALLOWED, DENIED or NO_MATCH."""
         if self.principal.is_root:
             return Decision.ALLOWED
         return evaluate_user(self.policies, request)

@@ -30,6 +30,16 @@ class QueueArn(NamedTuple):
         return f"arn:aws:sqs:{self.region}:{self.account_id}:{self.name}"
 
 
+def read_account(arn: str) -> str:
+    """Returns the account id of any valid ARN."""
+    return arn.split(":", 5)[4]
+
+
+def read_region(arn: str) -> str:
+    """Returns the region of any valid ARN."""
+    return arn.split(":", 4)[3]
+
+
 def is_queue_name(name: str) -> bool:
     """Returns whether a name has 1-80 of `[A-Za-z0-9_-]`. The `.fifo` of a FIFO name counts towards the length."""
     return _NAME(name) is not None

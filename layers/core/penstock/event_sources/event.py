@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from penstock.aws.arn import read_region
 from penstock.effects import JsonObject
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
@@ -46,7 +47,7 @@ def build_record(row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandle
     }
     if message.md5_of_message_attributes:
         record["md5OfMessageAttributes"] = message.md5_of_message_attributes
-    region = queue.arn.split(":")[3]
+    region = read_region(queue.arn)
     return record | {"eventSource": "aws:sqs", "eventSourceARN": queue.arn, "awsRegion": region}
 
 

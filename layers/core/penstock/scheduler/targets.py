@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.access.functions import find_function_refusal
-from penstock.aws.arn import parse_queue_arn
+from penstock.aws.arn import parse_queue_arn, read_region
 from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import parse_topic_arn
 from penstock.settings import Settings
@@ -114,7 +114,7 @@ def _check_regions(target: Target, settings: Settings) -> None:
     """Raises ValidationException for a region outside QUEUE_REGIONS, which belongs to another installation."""
     dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
     for path, arn in (("target.arn", target.arn), ("target.deadLetterConfig.arn", dead_letters)):
-        if arn is not None and not settings.serves(arn.split(":")[3]):
+        if arn is not None and not settings.serves(read_region(arn)):
             raise ValidationException.member(
                 arn,
                 path,

@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock import errors
+from penstock.aws.arn import read_account
 from penstock.aws.codec.protocol import Protocol
 from penstock.context import Context
 from penstock.effects import Operation, Pause, Receive, Wake
@@ -145,7 +146,7 @@ def build_system_attributes(row: ReceivedRow, queue: ResolvedQueue) -> dict[str,
     ApproximateReceiveCount continues: it counts "across all queues" (ReceiveMessage, API reference).
     """
     values = {
-        "SenderId": queue.arn.split(":")[4],
+        "SenderId": read_account(queue.arn),
         "SentTimestamp": str(row.sent_at_ms),
         "ApproximateReceiveCount": str(row.receive_count),
         "ApproximateFirstReceiveTimestamp": str(row.first_received_at_ms),

@@ -168,9 +168,9 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
     """
     fifo = arn.endswith(".fifo")
     text = entry.message_body
-    body = validation.encode_text(text) or validation.check_message_body(
-        text
-    )  # check_message_body raises the error
+    body = validation.encode_text(text)
+    if not body:
+        body = validation.check_message_body(text)  # raises the error
     size = len(body)
     if size > LONG_BODY_BYTES:
         # This frees the text. One copy is enough while the message waits in a batch.

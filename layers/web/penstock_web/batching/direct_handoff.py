@@ -106,9 +106,8 @@ class DirectHandoff:
         """
         effects = [cast("Batch", entry.effect) for entry in entries]
         call = merge_calls(effects)
-        counts: dict[
-            str, int
-        ] = {}  # This counts the messages sent to each queue, less those that waiters got.
+        # The number of messages sent to each queue, less those that waiters got.
+        counts: dict[str, int] = {}
         for effect in effects:
             counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)
         missed_wakeups = self._long_polls.missed_wakeups

@@ -251,7 +251,7 @@ def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: Delivery
     assert len(store.claim(50, {})) == 1
 
 
-def test_lanes_of_healthy_endpoints_go(db: Connection, store: DeliveryStore) -> None:
+def test_the_rows_of_healthy_endpoints_are_removed(db: Connection, store: DeliveryStore) -> None:
     publish(db, GOOD, copies=45)
     for size in (20, 20, 5):
         claims = store.claim(50, {})

@@ -88,7 +88,7 @@ def test_many_at_once_and_none_beyond_the_maximum(db: Connection, suffix: str) -
     assert sorted(bodies(receive(db, dead, 250, lease_size=250)), key=int) == sent
 
 
-def test_many_of_the_slow_lane(db: Connection) -> None:
+def test_many_of_the_slow_path(db: Connection) -> None:
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, *map(str, range(250)))

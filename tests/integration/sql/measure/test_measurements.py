@@ -80,7 +80,7 @@ def test_each_move_to_a_dead_letter_queue_counts_once(db: Connection, suffix: st
     assert value(db, "select count(*) from queue.dead_letter_count") == 0
 
 
-def test_moves_out_of_the_slow_lane_count_too(db: Connection) -> None:
+def test_moves_out_of_the_slow_path_count_too(db: Connection) -> None:
     dead = create(db, "dead")
     arn = create(db, "q", RedrivePolicy=redrive(dead, 1))
     send(db, arn, "late", delay=1)

@@ -77,10 +77,10 @@ class Marks:
         ]
 
 
-@pytest.mark.parametrize("lane", ["log", "slow path", ".fifo"])
-def test_a_message_is_in_one_queue_at_a_time(db: Connection, lane: str) -> None:
+@pytest.mark.parametrize("storage", ["log", "slow path", ".fifo"])
+def test_a_message_is_in_one_queue_at_a_time(db: Connection, storage: str) -> None:
     """The messages are sent, dead-lettered, moved back and purged. The cleaning does not change the views."""
-    suffix = lane if lane == ".fifo" else ""
+    suffix = storage if storage == ".fifo" else ""
     group = "g" if suffix else None
     dead = create(db, "dead" + suffix)
     arn = create(db, "q" + suffix, RedrivePolicy=redrive(dead, 1))
@@ -89,7 +89,7 @@ def test_a_message_is_in_one_queue_at_a_time(db: Connection, lane: str) -> None:
     send(db, arn, *["m"] * 20, group=group)
     marks.mark()
     received = receive(db, arn, 20, visibility=0, lease_size=20)
-    if lane == "slow path":
+    if storage == "slow path":
         change(db, received, 0)
     marks.mark()
     assert receive(db, arn) == []
@@ -202,20 +202,20 @@ def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
         assert "EnteredBy" not in json.loads(message.system or "{}")
 
 
-@pytest.mark.parametrize("lane", ["log", "slow path", "q.fifo"])
-def test_when_a_message_was_received_again(db: Connection, lane: str) -> None:
+@pytest.mark.parametrize("storage", ["log", "slow path", "q.fifo"])
+def test_when_a_message_was_received_again(db: Connection, storage: str) -> None:
     """The time is between the moments before and after each receive, and stays after the message has ended."""
-    arn = create(db, "q.fifo" if lane == "q.fifo" else "q")
+    arn = create(db, "q.fifo" if storage == "q.fifo" else "q")
     marks, messages = Marks(db, ()), list[Delivery]()
     send(db, arn, "m", group="g")
     for number in range(4):
         marks.mark()
         messages = receive(db, arn, visibility=0)
-        if lane == "slow path" and number == 1:
+        if storage == "slow path" and number == 1:
             change(db, messages, 0)
     marks.mark()
     (live,) = stays(db, arn)
-    assert delete(db, messages) == ["deleted"] if lane != "q.fifo" else purge(db, arn) == 1
+    assert delete(db, messages) == ["deleted"] if storage != "q.fifo" else purge(db, arn) == 1
     maintain(db, arn)
     (ended,) = stays(db, arn)
     assert live[4] == ended[4]

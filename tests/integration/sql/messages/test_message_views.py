@@ -95,7 +95,7 @@ def test_an_early_acknowledged_message_counts_as_received_once(
     assert seen(db, arn) == {finished("deleted", 1): 2, finished("deleted", 2): 3}
 
 
-def test_the_slow_lane(db: Connection) -> None:
+def test_the_slow_path(db: Connection) -> None:
     arn = create(db)
     send(db, arn, "later", delay=900, group="a")
     send(db, arn, "m", group="b")
@@ -219,10 +219,10 @@ def times(db: Connection, view: str) -> tuple[Any, ...]:
     return tuple(row)
 
 
-@pytest.mark.parametrize("lane", ["log", "slow path", "q.fifo"])
-def test_the_times_of_a_message(db: Connection, lane: str) -> None:
+@pytest.mark.parametrize("storage", ["log", "slow path", "q.fifo"])
+def test_the_times_of_a_message(db: Connection, storage: str) -> None:
     """The times stay the same while the message goes from table to table."""
-    arn = create(db, "q.fifo" if lane == "q.fifo" else "q")
+    arn = create(db, "q.fifo" if storage == "q.fifo" else "q")
     before = value(db, "select clock_timestamp()")
     send(db, arn, "m", group="g")
     sent, none, _ = times(db, "live_message")
@@ -232,7 +232,7 @@ def test_the_times_of_a_message(db: Connection, lane: str) -> None:
     _, received, none = times(db, "live_message")
     assert none is None
     assert sent < received < value(db, "select clock_timestamp()")
-    if lane == "slow path":
+    if storage == "slow path":
         change(db, messages, 100)
     assert times(db, "live_message") == (sent, received, None)
     at = value(db, "select clock_timestamp()")

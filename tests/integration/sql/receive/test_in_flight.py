@@ -199,7 +199,7 @@ def test_the_log_is_counted_when_much_is_in_flight(db: Connection) -> None:
     assert last_count(db, arn) == 52_000
 
 
-def test_the_worker_looks_at_the_slow_lane(db: Connection) -> None:
+def test_the_worker_looks_at_the_slow_path(db: Connection) -> None:
     arn = create(db, DelaySeconds="1")
     fill(db, arn, 20_001)
     db.execute("update queue.side set visible_at = now()")

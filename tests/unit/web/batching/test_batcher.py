@@ -1,4 +1,4 @@
-"""Tests the micro-batch: which calls are merged, how results return, and how failures end.
+"""Tests pending batches: which calls are merged, how results return, and how failures end.
 
 Rules: docs/how_it_works.md, "The path of a request".
 """
@@ -38,7 +38,7 @@ def values_of(rows: Sequence[Row]) -> list[int]:
     return [row.value for row in sorted(cast("Sequence[EchoRow]", rows))]
 
 
-async def test_an_idle_lane_adds_nothing() -> None:
+async def test_an_idle_batcher_adds_nothing() -> None:
     database = FakeDatabase()
     batcher = Batcher(database.call, limit=10)
     assert await batcher.submit(entries(7)) == [(1, 7)]

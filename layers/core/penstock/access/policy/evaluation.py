@@ -10,7 +10,7 @@ from functools import lru_cache
 from .requests import AccessRequest, Principal
 from .statements import PolicyStatement, read_policy
 
-MOST_VERDICTS = 4096
+MOST_DECISIONS = 4096
 
 
 class Decision(Enum):
@@ -29,8 +29,8 @@ def evaluate(policy: str | None, request: AccessRequest) -> Decision:
 
 def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Decision:
     """Evaluates a user's policies. They have no element Principal."""
-    verdicts = [_evaluate_stored(policy, request, of_user=True) for policy in policies]
-    return next((one for one in (Decision.DENIED, Decision.ALLOWED) if one in verdicts), Decision.NO_MATCH)
+    decisions = [_evaluate_stored(policy, request, of_user=True) for policy in policies]
+    return next((one for one in (Decision.DENIED, Decision.ALLOWED) if one in decisions), Decision.NO_MATCH)
 
 
 def _evaluate_stored(text: str | None, request: AccessRequest, *, of_user: bool) -> Decision:
@@ -39,23 +39,23 @@ def _evaluate_stored(text: str | None, request: AccessRequest, *, of_user: bool)
     keys = tuple(
         (key, request.keys[key]) for key in read_policy(text, of_user=of_user).keys if key in request.keys
     )
-    return _find_verdict(text, of_user, request.principal, request.action, request.arn, keys)
+    return _find_decision(text, of_user, request.principal, request.action, request.arn, keys)
 
 
-@lru_cache(MOST_VERDICTS)
-def _find_verdict(
+@lru_cache(MOST_DECISIONS)
+def _find_decision(
     text: str, of_user: bool, principal: Principal, action: str, arn: str, keys: tuple[tuple[str, str], ...]
 ) -> Decision:
     request = AccessRequest(principal, action, arn, dict(keys))
-    verdict = Decision.NO_MATCH
+    decision = Decision.NO_MATCH
     for statement in read_policy(text, of_user=of_user).statements:
         if not statement.applies_to(request):
             continue
         if statement.denies and (of_user or is_denied(statement, principal)):
             return Decision.DENIED
         if not statement.denies:
-            verdict = apply_allow(verdict, statement, principal, of_user=of_user)
-    return verdict
+            decision = apply_allow(decision, statement, principal, of_user=of_user)
+    return decision
 
 
 def is_denied(statement: PolicyStatement, principal: Principal) -> bool:
@@ -69,7 +69,7 @@ def is_denied(statement: PolicyStatement, principal: Principal) -> bool:
 def apply_allow(
     before: Decision, statement: PolicyStatement, principal: Principal, *, of_user: bool
 ) -> Decision:
-    """Returns the verdict after an Allow that applies. `before` is the verdict of the earlier statements."""
+    """Returns the decision after an Allow that applies. `before` is the decision of the earlier statements."""
     if of_user or before is Decision.ALLOWED:
         return Decision.ALLOWED
     if statement.principals is not None and statement.principals.name(principal):
