@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from penstock.effects import Row, Statement
+from penstock.postgres.statement import Row, Statement
 from penstock.settings import Settings
 from penstock_web.database.activity import Activity
 from penstock_web.database.listener import listen

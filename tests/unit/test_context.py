@@ -15,10 +15,11 @@ from penstock.aws.arn import (
 )
 from penstock.aws.queue_url import resolve
 from penstock.context import Context
-from penstock.effects import Call, Statement
+from penstock.effects import Call
 from penstock.environment import Environment
 from penstock.errors import QueueDoesNotExist
 from penstock.http import HttpRequest
+from penstock.postgres.statement import Statement
 from penstock.postgres.statements.messages import (
     DELETE_MESSAGES,
     SEND_MESSAGES,

@@ -21,10 +21,11 @@ import psycopg
 import uvloop
 
 from penstock.actions import load_operations
-from penstock.effects import Operation, Row, Statement
+from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.postgres.psycopg_connection import TransactionExecutor, connect
 from penstock.postgres.server_check import find_server_problem
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
 from penstock.reports import ReceivedBy

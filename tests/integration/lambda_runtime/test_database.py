@@ -14,10 +14,10 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from penstock.effects import Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.postgres.database import Database as Kept
 from penstock.postgres.database import DriverError
+from penstock.postgres.statement import Statement
 from penstock.settings import DRIVERS
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import running_postgres

@@ -15,12 +15,12 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from penstock.effects import Statement
 from penstock.postgres import database as function_database
 from penstock.postgres import psycopg_connection
 from penstock.postgres.function_settings import list_called_functions
 from penstock.postgres.migrations import find_sql_directory
 from penstock.postgres.session_settings import PLANNER_SETTINGS, SESSION_SETTINGS
+from penstock.postgres.statement import Statement
 from penstock.postgres.statements.messages import SEND_MESSAGES
 from penstock.settings import DRIVERS
 from penstock_web.database.pipeline_pool import open_pipeline_connection

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from penstock.effects import BatchStatement, Statement
 from penstock.postgres import binary_array
 from penstock.postgres.migrations import find_sql_directory
+from penstock.postgres.statement import BatchStatement, Statement
 from penstock.postgres.statements.messages import DELETE_MESSAGES, DeletedRow, ReceiptHandle
 from tests.support.database import TestServer
 from tests.support.sql.calls import Connection

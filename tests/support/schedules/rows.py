@@ -14,15 +14,16 @@ from typing import Any, LiteralString, TypeVar
 import httpx
 import psycopg
 
-from penstock import effects
 from penstock.postgres import binary_array
+from penstock.postgres.statement import Row as AnyRow
+from penstock.postgres.statement import Statement
 from penstock.postgres.statements.schedules import LIST_SCHEDULE_RUNS, PUT_SCHEDULE, READ_SCHEDULE
 
 ACCOUNT, REGION, GROUP = "000000000000", "us-east-1", "default"
 Connection = psycopg.Connection[Any]
 Row = dict[str, Any]
 Hour = Callable[..., datetime]
-RowT = TypeVar("RowT", bound=effects.Row)
+RowT = TypeVar("RowT", bound=AnyRow)
 
 HOURLY: Row = {
     "api": "rest",
@@ -34,7 +35,7 @@ HOURLY: Row = {
 }
 
 
-def call(db: Connection, statement: effects.Statement[RowT], *arguments: Any) -> list[RowT]:
+def call(db: Connection, statement: Statement[RowT], *arguments: Any) -> list[RowT]:
     """Returns the rows of one call."""
     typed = zip(statement.types, arguments, strict=True)
     values = [

@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import psycopg
 
-from penstock.effects import BatchStatement, Row, Statement
+from penstock.calls import build_transaction_columns, transpose
 from penstock.postgres import binary_array
-from penstock.postgres.calls import build_transaction_columns, transpose
+from penstock.postgres.statement import BatchStatement, Row, Statement
 from penstock.postgres.statements.installation import MAINTAIN_QUEUE
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from penstock.effects import BatchStatement, Statement
 from penstock.postgres.function_settings import list_statement_modules
+from penstock.postgres.statement import BatchStatement, Statement
 from tests.support.sql.calls import Connection
 
 PYTHON_TYPES: dict[str, type] = {

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
-from penstock.effects import BatchStatement, Row, Statement
+from penstock.postgres.statement import BatchStatement, Row, Statement
 from penstock.settings import Settings
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from penstock.effects import BatchCall, BatchStatement, Receive, Row, Statement
+from penstock.effects import BatchCall, Receive
+from penstock.postgres.statement import BatchStatement, Row, Statement
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, ReceivedRow
 from penstock.resolved_queue import ResolvedQueue
 from penstock_web.batching.batcher import Batcher

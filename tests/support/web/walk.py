@@ -19,8 +19,8 @@ import uvloop
 import penstock
 import penstock_web
 from penstock.actions import load_operations
-from penstock.effects import Statement
 from penstock.environment import Environment
+from penstock.postgres.statement import Statement
 from penstock.settings import Settings
 from penstock_web import server
 from penstock_web.http.connection import HttpConnection

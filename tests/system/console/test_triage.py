@@ -143,7 +143,7 @@ class Triage:
         self.page.locator(".badge", has_text="waiting").wait_for()
         self.mark("one is back")
         self.press("j")
-        assert self.focused() == "Go on"
+        assert self.focused() == "Continue"
         self.press("Enter")
         if self.times > 1:  # At 50 a second all of them would take hours.
             self.page.locator("td[data-label=Moved]", has_text=re.compile(r"^\s*\d{3,}")).first.wait_for()

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import psycopg
 import pytest
 
-from penstock.effects import Statement
 from penstock.postgres.database import Database
 from penstock.postgres.migrations import migrate
+from penstock.postgres.statement import Statement
 from penstock_web.database.pool import Pool
 from penstock_web.local.postgres import ROLE, Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state

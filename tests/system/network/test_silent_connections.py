@@ -15,11 +15,11 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from penstock.effects import Statement
 from penstock.errors import ServiceUnavailable
 from penstock.postgres import database as database_module
 from penstock.postgres.database import Database as FunctionDatabase
 from penstock.postgres.network import IDLE_SECONDS
+from penstock.postgres.statement import Statement
 from penstock_web.database import listener, pipeline_pool
 from penstock_web.database import pool as pool_module
 from penstock_web.database.activity import Activity

@@ -11,11 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from penstock import errors
+from penstock.calls import receive_call
 from penstock.drivers import allow_any_wait, perform, run
-from penstock.effects import Effect, Operation, Pause, Receive, Row, Statement
+from penstock.effects import Effect, Operation, Pause, Receive
 from penstock.message_lengths import MessageLengths
-from penstock.postgres.calls import receive_call
 from penstock.postgres.database import LongMessageFound
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,

@@ -9,8 +9,9 @@ import psycopg
 import pytest
 
 from penstock import drivers
-from penstock.effects import BatchCall, Operation, Pause, Receive, Row, Statement, Wake, Woken, compute
+from penstock.effects import BatchCall, Operation, Pause, Receive, Wake, Woken, compute
 from penstock.postgres.sqlstates import LONG_MESSAGE
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 from penstock.resolved_queue import ResolvedQueue
 from penstock.response_limit import make_receive_limit

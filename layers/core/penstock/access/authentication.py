@@ -21,7 +21,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
-from penstock.effects import LONG_DIGEST_BYTES, Call, Compute, Operation, Row, Statement, compute
+from penstock.effects import LONG_DIGEST_BYTES, Call, Compute, Operation, compute
 from penstock.errors import (
     AccessDenied,
     InvalidClientTokenId,
@@ -30,6 +30,7 @@ from penstock.errors import (
     SignatureDoesNotMatch,
 )
 from penstock.http import HttpRequest
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.access import (
     FIND_ACCESS_KEY,
     FIND_BEARER_KEY,

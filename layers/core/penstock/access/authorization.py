@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from penstock.aws.arn import read_account
-from penstock.effects import BatchCall, BatchStatement, Operation
+from penstock.effects import BatchCall, Operation
 from penstock.http import HttpRequest
+from penstock.postgres.statement import BatchStatement
 from penstock.postgres.statements.access import (
     READ_POLICIES,
     READ_TOPIC_POLICIES,

@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 
 import psycopg
 
-from penstock.effects import Row
-from penstock.postgres.calls import transpose
+from penstock.calls import transpose
 from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statement import Row
 from penstock.postgres.statements.deliveries import (
     CLAIM_DELIVERIES,
     EXPIRE_DELIVERIES,

@@ -9,10 +9,11 @@ import msgspec
 from penstock.access.authorization import authorize_one
 from penstock.access.users import build_user
 from penstock.context import Context
-from penstock.effects import Call, JsonObject, Operation, compute
+from penstock.effects import Call, Operation, compute
 from penstock.environment import Environment
 from penstock.errors import AccessDenied
 from penstock.http import HttpRequest
+from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.mappings import FILTER_MESSAGES, USER_POLICIES
 from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
 from penstock.resolved_queue import ResolvedQueue

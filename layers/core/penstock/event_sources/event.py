@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from penstock.aws.arn import read_region
-from penstock.effects import JsonObject
+from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
 from penstock.resolved_queue import ResolvedQueue

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from penstock.effects import JsonObject
+from penstock.postgres.statement import JsonObject
 from penstock.sns.errors import InvalidParameter
 from penstock.sns.filter_policy import compile as policies
 from penstock.sns.filter_policy.facts import (

@@ -12,9 +12,10 @@ from msgspec.structs import asdict
 from penstock.access.authorization import authorize_one
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
+from penstock.calls import encode_jsonb
 from penstock.context import Context
-from penstock.effects import Call, JsonObject, Operation
-from penstock.postgres.calls import encode_jsonb
+from penstock.effects import Call, Operation
+from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.mappings import (
     CREATE_MAPPING,
     DROP_MAPPING,

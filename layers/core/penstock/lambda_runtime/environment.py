@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     import psycopg
     from aws_lambda_powertools import Logger
 
-    from penstock.effects import Operation, Row
+    from penstock.effects import Operation
     from penstock.postgres.psycopg_connection import PsycopgConnection
+    from penstock.postgres.statement import Row
     from penstock.reports import Report
 
     from .secret import Secret

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
     from penstock.drivers import StatementExecutor
-    from penstock.effects import Row
+    from penstock.postgres.statement import Row
     from penstock.postgres.statements.installation import QueueCountsRow
 
 LONGEST_INVOCATION_SECONDS = 45

@@ -6,12 +6,12 @@ import msgspec
 
 from penstock import errors
 from penstock.aws.arn import parse_queue_arn
+from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.routing_keys import is_pattern
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
-from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.events import BIND, LIST_BINDINGS, MATCH_EVENT, UNBIND, BindingRow, BoundRow
 from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sns.subscriptions import is_url

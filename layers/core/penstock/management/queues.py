@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import msgspec
 
 from penstock import errors
+from penstock.calls import decode_texts
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, Woken
-from penstock.postgres.calls import decode_texts
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES, LIST_RECEIVERS
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest

@@ -8,11 +8,11 @@ import msgspec
 from penstock import errors
 from penstock.access.quotas import check_quota
 from penstock.aws.schedule_arn import DEFAULT_GROUP
+from penstock.calls import build_transaction_columns, transpose
 from penstock.context import Context
 from penstock.documents.decoding import MAX_MESSAGES, decode_body, transaction_counter
 from penstock.documents.queue_names import authorize_queues, build_queue_arn, find_queue
 from penstock.effects import Call, Operation, Transact, compute
-from penstock.postgres.calls import build_transaction_columns, transpose
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
 from penstock.reports import Deleted, Transacted
 from penstock.sqs import handles, sql_errors

@@ -20,8 +20,8 @@ from importlib import import_module
 from time import time
 from typing import Protocol, TypeVar, cast
 
-from penstock.effects import Row, Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
+from penstock.postgres.statement import Row, Statement
 from penstock.settings import DRIVERS
 
 from .network import CALL_SECONDS, IDLE_SECONDS, PING_SECONDS

@@ -11,7 +11,7 @@ from typing import Final
 
 import psycopg
 
-from penstock.effects import Row, Statement
+from penstock.postgres.statement import Row, Statement
 
 from . import statements
 from .session_settings import PLANNER_SETTINGS

@@ -34,7 +34,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock import __version__
-from penstock.effects import Row
+from penstock.postgres.statement import Row
 
 from . import function_settings, roles
 from .iam_token import add_token

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pg8000.core import CoreConnection
 from pg8000.exceptions import DatabaseError, InterfaceError
 
-from penstock.effects import Row, Statement
+from penstock.postgres.statement import Row, Statement
 
 from . import text_array
 from .address import list_hosts, parse_address

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from penstock.effects import Row, Statement
+from penstock.postgres.statement import Row, Statement
 
 from . import binary_array
 from .call_deadline import build_connection_parameters, limit_call

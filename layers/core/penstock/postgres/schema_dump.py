@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import psycopg
 
-from penstock.effects import Row
+from penstock.postgres.statement import Row
 
 _HEAD: Final = """\
 -- The schema that sql/migrations and sql/functions lead to. For reading and comparing, not for loading."""

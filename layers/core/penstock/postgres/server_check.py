@@ -6,7 +6,7 @@ from typing import Final
 
 import psycopg
 
-from penstock.effects import Row
+from penstock.postgres.statement import Row
 
 OLDEST_MAJOR: Final = 15
 READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, parse_group_arn
+from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.schedule_groups import (
     LIST_SCHEDULE_GROUPS,
     PUT_SCHEDULE_GROUP,

@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from penstock.context import Context
-from penstock.effects import Call, JsonObject, Operation
+from penstock.effects import Call, Operation
+from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.schedules import READ_SCHEDULE
 from penstock.scheduler.expressions.expression import Expression, read_stored
 

@@ -10,10 +10,10 @@ import msgspec
 from penstock.access.quotas import check_quota
 from penstock.aws import schedule_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP
+from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.errors import KMS_KEYS_REFUSED
-from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE
 from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse_aws
 from penstock.scheduler.expressions.zones import find_zone

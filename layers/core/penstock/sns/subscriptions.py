@@ -14,10 +14,10 @@ from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import TopicArn, is_subscription_id, parse_endpoint_arn, parse_topic_of_subscription
+from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.mail_address import is_email_address
-from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.sns.subscriptions import (
     ADD_SUBSCRIPTION,
     CONFIRM_SUBSCRIPTION,

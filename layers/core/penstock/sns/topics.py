@@ -7,9 +7,9 @@ import msgspec
 
 from penstock.access.quotas import check_quota
 from penstock.aws.sns_arn import TopicArn, is_topic_name
+from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.sns.topics import (
     CHANGE_TOPIC,
     CREATE_TOPIC,

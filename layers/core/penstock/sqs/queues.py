@@ -12,9 +12,9 @@ from penstock import errors
 from penstock.access.deliveries import Subscriptions, judge_subscriptions
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import QueueArn, build_queue_arn, is_account_id, is_queue_name, is_queue_name_prefix
+from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.queues import (
     CREATE_QUEUE,
     DESCRIBE_QUEUE,

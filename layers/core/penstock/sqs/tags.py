@@ -3,9 +3,9 @@
 import msgspec
 
 from penstock import errors
+from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.queues import TAG_QUEUE, UNTAG_QUEUE
 
 from . import validation

@@ -12,9 +12,9 @@ from typing import Final
 
 import psycopg
 
-from penstock.effects import Row
 from penstock.environment import Environment
 from penstock.observer import NO_OBSERVER, Observer
+from penstock.postgres.statement import Row
 from penstock.postgres.statements.firing import NextScheduleRow
 from penstock.scheduler.firing.store import FiringStore
 from penstock.scheduler.firing.topic_messages import make_environment

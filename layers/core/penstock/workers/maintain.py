@@ -13,7 +13,7 @@ import logging
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from penstock.effects import Statement
+from penstock.postgres.statement import Statement
 from penstock.postgres.statements.installation import (
     CHECK_SERVER,
     CLEAN_METRICS,

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import psycopg
 
-from penstock.effects import Row
 from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statement import Row
 from penstock.postgres.statements.move_tasks import RUN_MOVE_TASK, RUNNING_MOVE_TASKS
 from penstock.settings import Settings
 

@@ -26,11 +26,12 @@ from typing import Any, cast
 
 import psycopg
 
-from penstock.effects import BatchCall, Receive, Row, Statement, Transact
+from penstock.effects import BatchCall, Receive, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.message_lengths import MessageLengths
 from penstock.postgres.database import LongMessageFound
 from penstock.postgres.sqlstates import LONG_MESSAGE, Meaning, find_meaning
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,

@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Protocol, cast
 
 from penstock.aws.message_id import as_text
-from penstock.effects import Row, Statement
 from penstock.message_lengths import LARGEST_RECEIVE
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow, SendEntry
 from penstock.resolved_queue import ResolvedQueue
 from penstock_web.database.calls import RowT, StatementCall

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Protocol, TypeAlias, cast
 
-from penstock.effects import BatchCall, Receive, Row, Statement, Transact
-from penstock.postgres.calls import build_transaction_columns, receive_call
+from penstock.calls import build_transaction_columns, receive_call
+from penstock.effects import BatchCall, Receive, Transact
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     ChangedRow,

@@ -17,9 +17,9 @@ from penstock.access.keys import make_key as new_api_key
 from penstock.access.users import BUILT_IN, build_user_arn
 from penstock.aws.arn import is_account_id
 from penstock.drivers import run
-from penstock.effects import Row, Statement
 from penstock.management.policies import find_policy_problem
 from penstock.postgres.database import Database
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.access import (
     CREATE_FIRST_KEY,
     CREATE_KEY,

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
-from penstock.effects import Row, Statement
+from penstock.postgres.statement import Row, Statement
 
 RowT = TypeVar("RowT", bound=Row)
 StatementCall: TypeAlias = tuple[Statement[Row], Sequence[object]]

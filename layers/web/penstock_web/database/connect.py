@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import psycopg
 
-from penstock.effects import Row
 from penstock.postgres.call_deadline import build_connection_parameters, limit_call
 from penstock.postgres.iam_token import TokenError, add_token, needs_token
 from penstock.postgres.network import CALL_SECONDS
 from penstock.postgres.session_settings import SessionState, apply_settings_query
+from penstock.postgres.statement import Row
 
 
 class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):

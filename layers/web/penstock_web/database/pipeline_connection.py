@@ -24,8 +24,8 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
-from penstock.effects import Row, Statement
 from penstock.postgres import binary_array
+from penstock.postgres.statement import Row, Statement
 
 from .calls import RowT, StatementCall
 

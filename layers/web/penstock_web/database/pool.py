@@ -22,12 +22,12 @@ from uuid import UUID
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
-from penstock.effects import Row, Statement
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.binary_array import encode_arguments
 from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.network import CALL_SECONDS, CONNECT_SECONDS
 from penstock.postgres.sqlstates import Meaning, find_meaning
+from penstock.postgres.statement import Row, Statement
 
 from .calls import RowT
 from .connect import LimitedAsyncConnection, connect, connection_options, is_stale

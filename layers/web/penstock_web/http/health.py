@@ -17,7 +17,7 @@ from fastapi import APIRouter, Response
 
 from penstock import __version__
 from penstock.actions import SERVICES
-from penstock.effects import Row
+from penstock.postgres.statement import Row
 from penstock_web.routing.openapi import Responses, json_answers
 from penstock_web.routing.routes import json_response
 

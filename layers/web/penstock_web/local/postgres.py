@@ -23,8 +23,8 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from penstock.effects import Row
 from penstock.postgres.roles import make_roles
+from penstock.postgres.statement import Row
 from penstock_web.system_account import LocalError, SystemAccount
 
 from .binaries import Binaries, Source, accessible_binaries, find_binaries

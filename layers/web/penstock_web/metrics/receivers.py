@@ -10,8 +10,8 @@ from typing import Final
 
 import psycopg
 
-from penstock.effects import Row
 from penstock.errors import AwsError
+from penstock.postgres.statement import Row
 from penstock.postgres.statements.queues import NOTE_RECEIVERS
 from penstock.reports import ReceivedBy
 

@@ -8,20 +8,9 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
-from penstock.effects import (
-    Ask,
-    BatchCall,
-    Call,
-    Compute,
-    Effect,
-    Operation,
-    Pause,
-    Receive,
-    Row,
-    Transact,
-    Wake,
-)
-from penstock.postgres.calls import build_call
+from penstock.calls import build_call
+from penstock.effects import Ask, BatchCall, Call, Compute, Effect, Operation, Pause, Receive, Transact, Wake
+from penstock.postgres.statement import Row
 from penstock.postgres.statements.messages import TRANSACT
 from penstock.reports import REPORTS
 from penstock_web.access_log.writer import AccessLog

@@ -21,7 +21,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from penstock.delivery import DELIVERIES
-from penstock.effects import Row
+from penstock.postgres.statement import Row
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.telemetry import configure_logging
 from penstock.workers.maintain import MAINTENANCE

@@ -12,8 +12,9 @@ from uuid import UUID
 
 import msgspec
 
-from penstock.effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Transact
-from penstock.postgres.calls import DatabaseEffect
+from penstock.calls import DatabaseEffect
+from penstock.effects import BatchCall, Call, Effect, Operation, Pause, Receive, Transact
+from penstock.postgres.statement import Row
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,

@@ -20,8 +20,8 @@ import psycopg
 from penstock.delivery import DELIVERIES
 from penstock.delivery.http.guard import read_networks
 from penstock.delivery.http.request import read_secrets
-from penstock.effects import Row
 from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statement import Row
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import SettingError, Settings
 from penstock.trace_context import Tracer

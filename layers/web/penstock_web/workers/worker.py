@@ -7,9 +7,9 @@ from time import perf_counter
 
 import psycopg
 
-from penstock.effects import Row
 from penstock.postgres.network import WORKER_CALL_FACTOR
 from penstock.postgres.psycopg_connection import connect
+from penstock.postgres.statement import Row
 from penstock.settings import Settings
 from penstock.workers import Counts
 from penstock_web.database.connect import is_stale

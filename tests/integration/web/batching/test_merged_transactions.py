@@ -11,7 +11,8 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from penstock.effects import Row, Statement, Transact
+from penstock.effects import Transact
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
 from penstock_web.batching.batcher import Batcher
 from tests.support import plain_http

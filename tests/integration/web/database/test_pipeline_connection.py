@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from penstock.effects import Row, Statement
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements import messages
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.installation import SHARED_SECRET

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from penstock.effects import Statement
 from penstock.errors import ServiceUnavailable
+from penstock.postgres.statement import Statement
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import (
     WAITING_SINCE,

@@ -10,9 +10,10 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from penstock.effects import BatchCall, Receive, Row, Statement, Woken
+from penstock.effects import BatchCall, Receive, Woken
 from penstock.errors import ServiceUnavailable
 from penstock.message_lengths import LARGEST_RECEIVE
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES, ReceivedRow, SendEntry
 from penstock.resolved_queue import ResolvedQueue
 from penstock_web.batching.direct_handoff import MAX_WAITER_GROUPS, DirectHandoff

@@ -9,7 +9,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from penstock.effects import BatchCall, Row, Statement, Woken
+from penstock.effects import BatchCall, Woken
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry
 from penstock.resolved_queue import ResolvedQueue
 from penstock_web.batching.direct_handoff import DirectHandoff

@@ -10,9 +10,10 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from penstock.effects import BatchCall, Receive, Row, Statement
+from penstock.effects import BatchCall, Receive
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.postgres.binary_array import encode_arguments
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
     DELETE_MESSAGES,
     RECEIVE_MESSAGES,

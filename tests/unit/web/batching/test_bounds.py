@@ -7,10 +7,11 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from penstock.effects import BatchCall, Receive, Row, Statement
+from penstock.effects import BatchCall, Receive
 from penstock.errors import ServiceUnavailable
 from penstock.message_lengths import LARGEST_RECEIVE
 from penstock.postgres.sqlstates import LONG_MESSAGE
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
     DELETE_MESSAGES,
     RECEIVE_ANSWER,

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock.effects import Row, Statement, Woken
+from penstock.effects import Woken
 from penstock.environment import Environment
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
 from penstock.resolved_queue import ResolvedQueue

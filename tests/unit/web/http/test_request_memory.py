@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from penstock.effects import Row, Statement
 from penstock.environment import Environment
 from penstock.errors import RequestTimeout, ServiceUnavailable
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import SEND_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings

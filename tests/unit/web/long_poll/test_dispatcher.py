@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from penstock.effects import Row, Statement, Woken
+from penstock.effects import Woken
 from penstock.errors import ServiceUnavailable
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES, PolledQueueRow
 from penstock.resolved_queue import ResolvedQueue
 from penstock_web.long_poll.dispatcher import LongPollDispatcher

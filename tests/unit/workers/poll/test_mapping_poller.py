@@ -10,12 +10,13 @@ from uuid import UUID
 
 import pytest
 
-from penstock.effects import BatchCall, Operation, Receive, Row, Statement
+from penstock.effects import BatchCall, Operation, Receive
 from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
 from penstock.event_sources.batches import StoredMapping
 from penstock.event_sources.invocation import Invoker
 from penstock.event_sources.types import Options, ScalingConfig
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ChangedRow, DeletedRow, ReceivedRow
 from penstock.receipt_handle import ReceiptHandles
 from penstock.resolved_queue import ResolvedQueue

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from penstock import errors
+from penstock.calls import decode_texts
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn, find_queue
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, compute
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages.pages import fit_page, limit_page_bytes
-from penstock.postgres.calls import decode_texts
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 from penstock.postgres.statements.stored_messages import (
     CHANGE_VISIBILITY_BY_ID,

@@ -16,13 +16,13 @@ from penstock.access.authorization import check_user
 from penstock.access.quotas import check_quota, is_reached
 from penstock.access.resources import ANY
 from penstock.aws.schedule_arn import DEFAULT_GROUP
+from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.times import format_time
 from penstock.effects import Call, Operation, Pause, compute
 from penstock.management import events
 from penstock.management.errors import ScheduleConflict, ScheduleNotFound
-from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock.postgres.statements.schedules import (
     DROP_SCHEDULE,

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from penstock.effects import BatchStatement, Statement
+from penstock.postgres.statement import BatchStatement, Statement
 
 
 class AccessKeyRow(NamedTuple):

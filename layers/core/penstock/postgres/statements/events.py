@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from penstock.effects import Statement
+from penstock.postgres.statement import Statement
 
 
 class PublishedEventRow(NamedTuple):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 from uuid import UUID
 
-from penstock.effects import JsonObject, Statement
+from penstock.postgres.statement import JsonObject, Statement
 
 
 class MappingResultRow(NamedTuple):

@@ -3,7 +3,7 @@
 from binascii import a2b_hex
 from typing import NamedTuple, TypeAlias
 
-from penstock.effects import BatchStatement, Statement
+from penstock.postgres.statement import BatchStatement, Statement
 
 
 class ReceiptHandle(NamedTuple):

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from penstock.effects import Statement
+from penstock.postgres.statement import Statement
 
 
 class CreatedQueueRow(NamedTuple):

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from penstock.effects import JsonObject, Statement
+from penstock.postgres.statement import JsonObject, Statement
 
 
 class PutGroupRow(NamedTuple):

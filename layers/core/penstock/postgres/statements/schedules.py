@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple, TypedDict
 
-from penstock.effects import JsonObject, Statement
+from penstock.postgres.statement import JsonObject, Statement
 
 
 class PutScheduleRow(NamedTuple):

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock import drivers
-from penstock.effects import Row
 from penstock.environment import Environment
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statement import Row
 from penstock.postgres.statements.firing import (
     CLAIM_SCHEDULE_RETRIES,
     CLAIM_SCHEDULES,

@@ -16,9 +16,9 @@ from penstock.aws.sns_arn import (
     is_application_name,
     parse_application_arn,
 )
+from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.sns.mobile import (
     CREATE_PLATFORM_APPLICATION,
     DESCRIBE_PLATFORM_APPLICATION,

@@ -12,9 +12,9 @@ import msgspec
 from penstock.access.deliveries import do_policies_decide
 from penstock.access.quotas import explain_quota, read_quota
 from penstock.aws.sns_arn import is_subscription_id, parse_endpoint_arn
+from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.sns.mobile import (
     CREATE_PLATFORM_ENDPOINT,
     DESCRIBE_PLATFORM_ENDPOINT,

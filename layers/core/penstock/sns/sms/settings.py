@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
+from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.calls import encode_jsonb
 from penstock.postgres.statements.sns.phone_numbers import (
     IS_OPTED_OUT,
     LIST_OPTED_OUT,

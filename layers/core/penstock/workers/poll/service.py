@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from penstock.effects import Operation, Row, Statement
+from penstock.effects import Operation
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.resolved_queue import ResolvedQueue
 

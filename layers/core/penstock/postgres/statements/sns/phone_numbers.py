@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from penstock.effects import Statement
+from penstock.postgres.statement import Statement
 
 
 class SmsAttributesRow(NamedTuple):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 from uuid import UUID
 
-from penstock.effects import Statement
+from penstock.postgres.statement import Statement
 
 
 class AddedSubscriptionRow(NamedTuple):

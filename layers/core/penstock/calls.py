@@ -5,10 +5,11 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from penstock.effects import BatchCall, Call, Receive, Row, Statement, Transact
+from penstock.effects import BatchCall, Call, Receive, Transact
+from penstock.postgres.statement import Row, Statement
 from penstock.response_limit import MESSAGE_HEAD_BYTES
 
-from .statements.messages import HANDLE_TYPES, MESSAGE_TYPES, RECEIVE_ANSWER
+from .postgres.statements.messages import HANDLE_TYPES, MESSAGE_TYPES, RECEIVE_ANSWER
 
 SMALLEST_LEASE = 10
 SHORTEST_NOTED_BYTES = 12_000  # queue.delivery_row, for a message that a receive can refuse
