@@ -5,6 +5,14 @@
 --   event source mappings · schedules · access and keys · the console · metrics · workers · compression
 --
 -- Until release 0.1.0, every change of a table is an edit of this file. From then on it is a migration (CONTRIBUTING.md).
+--
+-- Some functions pass a value to another one by a setting, which lasts until the end of the transaction:
+--
+--   queue.reads            'on': the transaction has locked the reader of a shard, so it waits for no other reader
+--   queue.passed_over      'on': take_groups passed over a message that is too long for the answer; receive_answer reads it
+--   queue.longest_message  the bytes of the longest message that delivery_row returned; queue.longest_message() reads it
+--   queue.watcher          the id of the process on this connection, which notify_watchers does not notify. The container
+--                          sets it for the session; publish_messages and transact clear it, so all processes are notified
 
 
 -- Queues ------------------------------------------------------------------------------------------------------------
