@@ -1,5 +1,5 @@
 """Serves the REST API, below /v1, and the console."""
 
-from penstock_web.rest_function import rest_handler
+from penstock_web.rest.lambda_function import rest_handler
 
 handler = rest_handler()

@@ -47,7 +47,7 @@ from .application import Application
 from .database.activity import Activity
 from .metrics.receivers import Receivers
 from .runtime.driver import Resources
-from .service_records import stopping_on
+from .runtime.service_records import stopping_on
 from .system_account import LocalError
 from .workers.background import check_webhook_settings, workers
 from .workers.worker import Worker

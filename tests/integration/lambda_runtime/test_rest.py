@@ -12,7 +12,7 @@ import pytest
 # The import is here and not first in a thread of the server, because pydantic parses source, which Python 3.11 cannot
 # do in two threads.
 import penstock_web.rest.application
-import penstock_web.rest_function  # noqa: F401
+import penstock_web.rest.lambda_function  # noqa: F401
 from tests.support import plain_http
 from tests.support.conformance.access_keys import SIGV4, new_key
 from tests.support.database import Database

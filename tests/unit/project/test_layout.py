@@ -125,6 +125,15 @@ def test_a_circle_is_found() -> None:
         TopologicalSorter({"context": {"access"}, "access": {"context"}}).prepare()
 
 
+def test_the_root_of_the_container_has_three_modules() -> None:
+    root = ROOT / "layers/web/penstock_web"
+    assert {path.name for path in root.glob("[!_]*.py")} == {
+        "application.py",
+        "server.py",
+        "system_account.py",
+    }
+
+
 # --- folders ---------------------------------------------------------------------------------------------------------
 # Checks the folders of tests/, which tests/README.md describes, and the number of files in a folder of the code.
 TESTS = ROOT / "tests"

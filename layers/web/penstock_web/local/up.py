@@ -27,7 +27,7 @@ import psycopg
 from penstock.settings import Settings
 from penstock.settings.unknown import describe_unknown_variables
 from penstock.telemetry import configure_logging
-from penstock_web.service_records import log_start, log_stop, stopping_on
+from penstock_web.runtime.service_records import log_start, log_stop, stopping_on
 from penstock_web.system_account import LocalError, SystemAccount
 
 from .announced import announce

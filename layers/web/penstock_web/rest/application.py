@@ -1,5 +1,5 @@
 """Builds the REST API as an application, which is a part of the container and of the function `rest`
-(`rest_function`)."""
+(`lambda_function`)."""
 
 from typing import Any
 
