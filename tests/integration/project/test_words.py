@@ -66,7 +66,7 @@ PLAIN_TESTS = {
 EXCEPTIONS: dict[str, tuple[str, ...]] = {
     "nobody": ("benchmarks/postgres.py", "tests/system/local/test_up.py")
 }
-FIRST_CHECKED_COMMIT = "c24d90a74a85fe3c29e06fdbc6068376a9ac34f8"
+FIRST_CHECKED_COMMIT = "54b694108943b69f074ceff647466c13430eb0f0"
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 
