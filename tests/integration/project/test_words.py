@@ -129,7 +129,7 @@ def test_tests_use_the_words_of_the_field() -> None:
 
 def test_subjects_of_commits_fit_a_line() -> None:
     """At most 72 characters. A copy without the history, such as an archive, is not checked."""
-    command = ["git", "log", "--format=%s", f"{FIRST_CHECKED_COMMIT}..HEAD"]
+    command = ["git", "log", "--no-merges", "--format=%s", f"{FIRST_CHECKED_COMMIT}..HEAD"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip("the history is not there")
