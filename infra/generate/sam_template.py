@@ -15,6 +15,12 @@ FUNCTION = """\
       FunctionName: !Sub "${{AWS::StackName}}-{name}"
       Role: !GetAtt FunctionRole.Arn
 """
+# Only the function that waits for messages needs a separate bound ("Concurrency" in docs/deployment.md).
+CONCURRENCY = {
+    "SqsReceiveMessage": """\
+      ReservedConcurrentExecutions: !If [ReceivesShare, !Ref AWS::NoValue, !Ref ReceiveConcurrency]
+""",
+}
 ROUTE = """\
       Events:
         Route:
@@ -36,9 +42,9 @@ def render_functions(actions: Iterable[Action[Any, Any]]) -> list[str]:
 
 
 def _render_function(action: Action[Any, Any]) -> str:
-    text = FUNCTION.format(
-        name=name_resource(action), service=action.service, module=name_module(action.name)
-    )
+    name = name_resource(action)
+    text = FUNCTION.format(name=name, service=action.service, module=name_module(action.name))
+    text += CONCURRENCY.get(name, "")
     if not action.route:
         return text
     method, path = action.route.split()

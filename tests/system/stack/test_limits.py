@@ -118,11 +118,12 @@ def actions(statement: dict[str, Any]) -> set[str]:
 
 def test_roles_allow_what_is_needed(stack: dict[str, Any]) -> None:
     """One statement has each action that functions need. "*" occurs only if the service knows no resource to name."""
-    roles = of_type(stack, ROLE)
-    assert len(roles) > 1
+    holders = of_type(stack, ROLE, "AWS::IAM::ManagedPolicy")
+    assert len(holders) > 1
     allowed: dict[str, Any] = {}
-    for role in roles.values():
-        given = list(statements(role["Properties"]["Policies"]))
+    for holder in holders.values():
+        properties = holder["Properties"]
+        given = list(statements(properties.get("Policies", properties.get("PolicyDocument", []))))
         denied = {action for each in given if each["Effect"] == "Deny" for action in actions(each)}
         for each in given:
             if each["Effect"] == "Allow":

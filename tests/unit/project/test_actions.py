@@ -32,6 +32,13 @@ TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
 SCHEDULED = {"maintain", "collect", "move", "deliver", "fire_schedules", "poll_mappings"}
 OTHERS = {"gateway", "rest", *SCHEDULED}
+# Functions that need more rights than all need.
+ROLES = {
+    "Gateway": "MappingRole",
+    "Rest": "MappingRole",
+    "Deliver": "InvokingRole",
+    "PollMappings": "InvokingRole",
+}
 
 
 class Loader(yaml.SafeLoader):
@@ -173,22 +180,72 @@ def test_functions_that_answer_everything_know_their_concurrency(
         assert (reserved[0], reserved[2]) == (f"{function}Shares", {"Ref": f"{function}Concurrency"})
 
 
-def test_alarms_watch_every_function(template: dict[str, Any], functions: dict[str, dict[str, Any]]) -> None:
-    text = (TEMPLATE.parent / "infra/alarms/template.yaml").read_text()
-    read = yaml.load(text, CloudFormationLoader)
-    values = Values(read, {})
+@pytest.mark.parametrize("mappings", [None, "off", "on"])
+def test_alarms_watch_every_function(
+    template: dict[str, Any], functions: dict[str, dict[str, Any]], mappings: str | None
+) -> None:
+    """A function that no schedule invokes is not expected to be invoked. Both stacks have the same defaults."""
+    given = {} if mappings is None else {"EventSourceMappings": mappings}
+    watched = read_alarms(given)
+    scheduled = {name.title().replace("_", "") for name in SCHEDULED}
+    read = yaml.load(TEMPLATE.read_text(), CloudFormationLoader)
+    values = Values(read, given)
+    for name, properties in functions.items():
+        timeout = properties.get("Timeout", template["Globals"]["Function"]["Timeout"])
+        events = values.resolve(read["Resources"][name]["Properties"].get("Events", {}))
+        is_invoked = any(each["Properties"].get("State") != "DISABLED" for each in events.values())
+        expected = {"Errors": 1, "Duration": timeout * 900}
+        if name not in scheduled:
+            expected["Throttles"] = 1
+        elif is_invoked:
+            expected["Invocations"] = 1
+        assert watched.pop(name) == expected, name
+    assert not watched
+
+
+def read_alarms(parameters: dict[str, str]) -> dict[str, dict[str, float]]:
+    """Returns the thresholds of the alarms that the stack has, by function and metric."""
+    read = yaml.load((TEMPLATE.parent / "infra/alarms/template.yaml").read_text(), CloudFormationLoader)
+    values = Values(read, parameters)
     watched: dict[str, dict[str, float]] = defaultdict(dict)
     for alarm in expand_for_each(read["Resources"]).values():
+        if "Condition" in alarm and not values.resolve({"Fn::If": [alarm["Condition"], True, False]}):
+            continue
         properties = values.resolve(alarm["Properties"])
         ((dimension),) = properties["Dimensions"]
         name = dimension["Value"].removeprefix("penstock-")
         watched[name][properties["MetricName"]] = float(properties["Threshold"])
-    scheduled = {name.title().replace("_", "") for name in SCHEDULED}
-    for name, properties in functions.items():
-        timeout = properties.get("Timeout", template["Globals"]["Function"]["Timeout"])
-        other = "Invocations" if name in scheduled else "Throttles"
-        assert watched.pop(name) == {"Errors": 1, other: 1, "Duration": timeout * 900}
-    assert not watched
+    return watched
+
+
+def test_the_pages_count_the_alarms() -> None:
+    without, all_of_them = (
+        sum(map(len, read_alarms({"EventSourceMappings": each}).values())) for each in ("off", "on")
+    )
+    docs = TEMPLATE.parent / "docs"
+    assert f"There are {without} alarms, {all_of_them} with it" in (docs / "deployment.md").read_text()
+    assert f"| {without} alarms |" in (docs / "costs.md").read_text()
+
+
+def test_names_of_functions_have_room_for_that_of_their_stack(functions: dict[str, dict[str, Any]]) -> None:
+    """A function's name has 64 characters at most ("CreateFunction", AWS Lambda API Reference)."""
+    longest = 64 - len("-") - max(map(len, functions))
+    root = TEMPLATE.parent
+    (name,) = re.findall(r'^stack_name = "(\S+)"$', (root / "samconfig.toml").read_text(), re.MULTILINE)
+    for file in ("infra/alb/template.yaml", "infra/alarms/template.yaml"):
+        parameter = yaml.load((root / file).read_text(), Loader)["Parameters"]["Functions"]
+        assert (parameter["Default"], parameter["MaxLength"]) == (name, longest)
+    assert f"at most {longest} characters" in (root / "docs/deployment.md").read_text()
+
+
+def test_every_bound_of_concurrency_is_in_the_sum_of_connections(template: dict[str, Any]) -> None:
+    page = (TEMPLATE.parent / "docs/deployment.md").read_text()
+    formula = page.partition("clients as environments may run at once:\n")[2].partition("`max_client_conn`")[
+        0
+    ]
+    bounds = {name for name in template["Parameters"] if name.endswith("Concurrency")}
+    assert set(re.findall(r"\w+Concurrency", formula)) == bounds
+    assert f"{len(SCHEDULED) - 1} x ScheduledConcurrency" in formula  # PollMappings has no reservation
 
 
 def test_the_page_lists_the_functions_that_are_not_of_an_action(functions: dict[str, dict[str, Any]]) -> None:
@@ -206,9 +263,41 @@ def test_functions_share_code_layer_and_role(
     tracing = {"If": ["Untraced", {"Ref": "AWS::NoValue"}, {"Ref": "TracingLayer"}]}
     assert shared["Layers"] == [{"Ref": "CoreLayer"}, tracing]
     for name, properties in functions.items():
-        assert properties["Role"] == {"GetAtt": "FunctionRole.Arn"}
+        assert properties["Role"] == {"GetAtt": f"{ROLES.get(name, 'FunctionRole')}.Arn"}
         assert not {"CodeUri", "InlineCode", "Policies"} & properties.keys()
         assert properties.get("Layers", []) == ([{"Ref": "WebLayer"}] if name == "Rest" else [])
+
+
+def test_only_functions_that_call_lambda_may(template: dict[str, Any]) -> None:
+    """`Deliver` and `PollMappings` invoke functions. `Gateway` and `Rest` read a function's timeout when a mapping is
+    made."""
+    allowed = {
+        name: set(re.findall(r"lambda:(?!SourceFunctionArn)\w+", repr(resource)))
+        for name, resource in template["Resources"].items()
+        if resource["Type"].startswith("AWS::IAM::")
+    }
+    assert allowed == {
+        "FunctionPolicy": set(),
+        "FunctionRole": set(),
+        "MappingRole": {"lambda:GetFunctionConfiguration"},
+        "InvokingRole": {"lambda:InvokeFunction"},
+    }
+    for role in ("FunctionRole", "MappingRole", "InvokingRole"):
+        assert template["Resources"][role]["Properties"]["ManagedPolicyArns"] == [{"Ref": "FunctionPolicy"}]
+
+
+def test_the_security_groups_must_let_through_what_functions_call(template: dict[str, Any]) -> None:
+    """Every function reads the secret, and some call Lambda and endpoints of webhooks."""
+    text = template["Parameters"]["SecurityGroups"]["Description"]
+    assert all(each in text for each in ("PgBouncer", "443", "Secrets Manager", "Lambda", "webhooks"))
+    assert "nothing else" not in text
+
+
+def test_the_console_is_a_parameter(template: dict[str, Any]) -> None:
+    """`sam local` sets only variables that the template has."""
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    assert variables["QUEUE_CONSOLE"] == {"Ref": "Console"}
+    assert set(template["Parameters"]["Console"]["AllowedValues"]) == {"", *Settings.queue_console.choices}
 
 
 def test_routes_lead_to_the_gateway_the_rest_api_or_the_action(functions: dict[str, dict[str, Any]]) -> None:
@@ -234,7 +323,7 @@ def test_each_line_of_the_policies_says_why() -> None:
     lines = [
         line
         for line in TEMPLATE.read_text().splitlines()
-        if line.lstrip().startswith(("- logs:", "- ec2:", "- xray:"))
+        if line.lstrip().startswith(("- logs:", "- ec2:", "- xray:", "Action: lambda:"))
     ]
     allowed = [line for line in lines if "#" in line]
     granted = {line.split()[1] for line in lines}

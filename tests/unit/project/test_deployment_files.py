@@ -58,7 +58,8 @@ def test_the_http_api_has_a_limit_of_its_own(template: dict[str, Any]) -> None:
 
 def test_on_this_machine_functions_are_open() -> None:
     options = tomllib.loads((ROOT / "samconfig.toml").read_text())["default"]
-    assert list(options) == ["local_start_api"]  # no other file of a deployment has the option
+    assert list(options) == ["deploy", "local_start_api"]  # no other file of a deployment has the option
+    assert options["deploy"]["parameters"].keys() == {"stack_name"}
     assert options["local_start_api"]["parameters"] == {"parameter_overrides": "Access=off"}
     assert PARAMETERS == {"Access": "off"}
 
