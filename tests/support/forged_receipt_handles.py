@@ -12,9 +12,9 @@ from itertools import cycle
 from random import Random
 from urllib.parse import quote
 
+from penstock.access.receipt_handle import ReceiptHandles
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.postgres.statements.messages import ReceiptHandle
-from penstock.receipt_handle import ReceiptHandles
-from penstock.resolved_queue import ResolvedQueue
 
 Forge = Callable[[Random, list[str], list[str]], str]
 

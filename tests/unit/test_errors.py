@@ -10,7 +10,7 @@ import pytest
 import penstock
 from penstock import errors
 from penstock.errors import ERRORS, AwsError, make_sql_error
-from penstock.reports import REPORTS, Report
+from penstock.observing.reports import REPORTS, Report
 from penstock.sns import errors as sns_errors
 
 LEGACY = "AWS.SimpleQueueService."

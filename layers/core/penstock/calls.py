@@ -6,8 +6,8 @@ from typing import TypeVar, cast
 import msgspec
 
 from penstock.effects import BatchCall, Call, Receive, Transact
+from penstock.limits.response_limit import MESSAGE_HEAD_BYTES
 from penstock.postgres.statement import Row, Statement
-from penstock.response_limit import MESSAGE_HEAD_BYTES
 
 from .postgres.statements.messages import HANDLE_TYPES, MESSAGE_TYPES, RECEIVE_ANSWER
 

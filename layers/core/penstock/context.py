@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from penstock.access.users import User, build_user, build_user_arn
 from penstock.aws import queue_url
 from penstock.aws.codec.protocol import Protocol
-from penstock.resolved_queue import ResolvedQueue
+from penstock.aws.resolved_queue import ResolvedQueue
 
 from .environment import Environment
 from .errors import QueueDoesNotExist
 from .http import HttpRequest
+from .observing.trace_context import find_message_trace_header
 from .settings import Settings
-from .trace_context import find_message_trace_header
 
 _KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,128})(?:/|%2F)").search
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from penstock.calls import build_call
-from penstock.message_lengths import MessageLengths
+from penstock.limits.message_lengths import MessageLengths
 from penstock.postgres.database import LongMessageFound
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.long_polls import READY_QUEUES
 from penstock.postgres.statements.messages import ReceivedRow
 
 from .effects import Ask, BatchCall, Call, Compute, Effect, Operation, Pause, Receive, Transact, Wake
-from .reports import Report
+from .observing.reports import Report
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0

@@ -18,7 +18,7 @@ and in the container (`penstock_web.runtime.driver`), where effects of concurren
     Ask         asks another server, for which no other request  result: the function's
                 of the process waits
     Wake        wakes receives that wait in this process         result: None
-    Report      says what the operation has done (`reports`)     result: None
+    Report      says what the operation has done (`observing`)   result: None
 
 `rows = yield from Call(DESCRIBE_QUEUE, (arn, False))` gives typed rows: `yield` alone has no type.
 """
@@ -29,9 +29,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from .aws.resolved_queue import ResolvedQueue
+from .limits.response_limit import ReceiveLimit
 from .postgres.statement import BatchStatement, EntryT_co, Row, RowT_co, Statement
-from .resolved_queue import ResolvedQueue
-from .response_limit import ReceiveLimit
 
 Result_co = TypeVar("Result_co", covariant=True)
 

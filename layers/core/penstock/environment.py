@@ -1,18 +1,20 @@
 """The environment that all requests of a process share: settings, receipt handles, hosts, rules of access, caches."""
 
+import os
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
 from .access.hosts import Hosts
+from .access.receipt_handle import ReceiptHandles
 from .access.request_rate import RequestRate, request_rate
+from .drivers import StatementExecutor
+from .postgres.statements.installation import SHARED_SECRET
 from .settings import Settings
 
 if TYPE_CHECKING:
     from penstock.access.authentication import AccessRule
-
-    from .receipt_handle import ReceiptHandles
 
 T = TypeVar("T")
 
@@ -37,7 +39,7 @@ class Environment:
     """The objects that a process creates once (after a fork, not before) and its requests share."""
 
     settings: Settings
-    receipts: "ReceiptHandles"
+    receipts: ReceiptHandles
     request_ids: RequestIds = field(default_factory=RequestIds)
     hosts: Hosts = field(init=False)
     access: "AccessRule | None" = field(init=False)
@@ -56,6 +58,12 @@ class Environment:
         if instance is None:
             instance = self._caches.setdefault(kind, kind())
         return cast("T", instance)
+
+
+def load_receipt_handles(database: StatementExecutor) -> ReceiptHandles:
+    """Returns receipt handles with the installation's key. The first process makes it. Raises the errors of `call`."""
+    (secret,) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
+    return ReceiptHandles(bytes(secret.value))
 
 
 def _make_access_rule(settings: Settings) -> "AccessRule | None":

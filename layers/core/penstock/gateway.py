@@ -52,8 +52,8 @@ from .errors import (
     SignatureDoesNotMatch,
 )
 from .http import HttpRequest, HttpResponse
+from .observing.telemetry import AtMost
 from .settings import Settings
-from .telemetry import AtMost
 
 # This is a batch of 1 MiB with every character escaped as \uXXXX, plus names and ids.
 MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from .response_limit import ResponseLimit
+from .limits.response_limit import ResponseLimit
 
 # The server buffers this much of a body before the application reads it.
 LONG_BODY_BYTES = 65_536

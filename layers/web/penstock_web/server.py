@@ -20,15 +20,15 @@ from uuid import UUID, uuid4
 import psycopg
 import uvloop
 
+from penstock.access.receipt_handle import ReceiptHandles
 from penstock.actions import load_operations
 from penstock.effects import Operation
-from penstock.environment import Environment
+from penstock.environment import Environment, load_receipt_handles
+from penstock.observing.reports import ReceivedBy
 from penstock.postgres.psycopg_connection import TransactionExecutor, connect
 from penstock.postgres.server_check import find_server_problem
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
-from penstock.receipt_handle import ReceiptHandles
-from penstock.reports import ReceivedBy
 from penstock.settings import SettingError, Settings
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.contention import Contention
@@ -101,7 +101,7 @@ def load_receipts(settings: Settings) -> ReceiptHandles:
         with connect(settings.database_url) as connection:
             if problem := find_server_problem(connection):
                 raise LocalError(problem)
-            return ReceiptHandles.load(TransactionExecutor(connection))
+            return load_receipt_handles(TransactionExecutor(connection))
     except psycopg.Error as error:
         raise LocalError(f"the database cannot be used: {' '.join(str(error).split())}") from error
 

@@ -1,7 +1,7 @@
 """Tests that no answer of a function is longer than AWS passes on, and that no message is lost by the limit.
 
 The limits are in "Lambda quotas" and "Use Lambda functions as targets of an Application Load Balancer" (see
-`penstock.response_limit`). The functions of these tests refuse longer answers, as Lambda and a load balancer do.
+`penstock.limits.response_limit`). The functions of these tests refuse longer answers, as Lambda and a load balancer do.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from penstock.observer import Observer
+from penstock.observing.observer import Observer
 from penstock.settings import Settings
 from penstock.workers.fire import Firer
 from tests.support.database import Database

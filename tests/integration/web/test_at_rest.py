@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeVar
 import psycopg
 import pytest
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import BatchCall, Operation, Receive
+from penstock.limits.response_limit import make_receive_limit
 from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES
-from penstock.resolved_queue import ResolvedQueue
-from penstock.response_limit import make_receive_limit
 from penstock.settings import Settings
 from penstock.sqs.receive import receive_messages
 from penstock.workers import maintain

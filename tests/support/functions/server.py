@@ -7,7 +7,7 @@ Each request becomes an event of API Gateway, or of a load balancer, by `event_f
 action's function, as in the rules of a load balancer. Other requests go to the gateway. The functions are those of
 `functions/`, called in this process. As on Lambda, one execution environment answers one request at a time. More are
 made while all are busy, up to a limit, and idle ones are used again. Lambda or the load balancer refuses events and
-results that are larger than AWS allows. `penstock.response_limit` names the sources.
+results that are larger than AWS allows. `penstock.limits.response_limit` names the sources.
 """
 
 from __future__ import annotations

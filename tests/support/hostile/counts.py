@@ -13,7 +13,7 @@ from functools import cache
 from hashlib import sha256
 from unittest.mock import patch
 
-from penstock.receipt_handle import ReceiptHandles
+from penstock.access.receipt_handle import ReceiptHandles
 from tests.support.delivery.forbidden_urls import forbidden
 from tests.support.forged_receipt_handles import forgeries, handles_of, systematic
 from tests.support.hostile import smuggled_requests

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import BatchCall, Receive
 from penstock.postgres.statement import BatchStatement, Row, Statement
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, ReceivedRow
-from penstock.resolved_queue import ResolvedQueue
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import Batch
 from tests.support.web.fake_database import ECHO, EchoEntry, EchoRow

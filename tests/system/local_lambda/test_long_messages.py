@@ -1,6 +1,6 @@
 """Sends long messages through every deployment with AWS's limits on: real processes of awslambdaric, and the container.
 
-`penstock.response_limit` and `tests.support.local_lambda.limits` have the limits and their sources.
+`penstock.limits.response_limit` and `tests.support.local_lambda.limits` have the limits and their sources.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import botocore.session
 import pytest
 from msgspec import Struct
 
+from penstock.access.receipt_handle import ReceiptHandles
 from penstock.actions import BY_ROUTE, MAPPING_ACTIONS, SERVICES, AnyAction
 from penstock.aws.codec.schema import Limits, List, Map, Scalar, Shape, Structure, read_structure
 from penstock.effects import Call, Compute
@@ -25,7 +26,6 @@ from penstock.event_sources.event import MOST_BYTES, Record, build_event, split_
 from penstock.event_sources.targets import check_target, parse_target
 from penstock.event_sources.types import Options
 from penstock.postgres.statements.messages import ReceivedRow
-from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 
 ROWS = [pytest.param(action, id=action.name) for action in MAPPING_ACTIONS]

@@ -11,9 +11,9 @@ from penstock.errors import ServiceUnavailable
 from penstock.http import HttpRequest, HttpResponse
 from penstock.lambda_runtime.events import UnknownEvent, answer, is_ascii_written, is_within_limit, read
 from penstock.lambda_runtime.waits import bound_waits
+from penstock.limits.response_limit import ResponseLimit
 from penstock.postgres.statement import Statement
 from penstock.postgres.statements.long_polls import RELEASE_POLL_SLOT, TAKE_POLL_SLOT
-from penstock.response_limit import ResponseLimit
 from penstock.settings import Settings
 from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, event_of, response_of
 

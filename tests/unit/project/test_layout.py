@@ -153,7 +153,7 @@ WITH_INTERPRETER = {
     "access/test_secret_encryption.py",
     "project/test_deployment_files.py",
     "scheduler/expressions/test_aws_forms.py",
-    "test_telemetry.py",
+    "observing/test_telemetry.py",
 }
 
 

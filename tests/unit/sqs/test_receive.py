@@ -11,10 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 from penstock import errors
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.calls import receive_call
 from penstock.drivers import allow_any_wait, perform, run
 from penstock.effects import Effect, Operation, Pause, Receive
-from penstock.message_lengths import MessageLengths
+from penstock.limits.message_lengths import MessageLengths
+from penstock.limits.response_limit import ReceiveLimit
+from penstock.observing.reports import Deleted, Received, Report, Sent, VisibilityChanged
 from penstock.postgres.database import LongMessageFound
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
@@ -27,9 +30,6 @@ from penstock.postgres.statements.messages import (
     ReceivedRow,
 )
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
-from penstock.reports import Deleted, Received, Report, Sent, VisibilityChanged
-from penstock.resolved_queue import ResolvedQueue
-from penstock.response_limit import ReceiveLimit
 from penstock.sqs import delete, receive, send, visibility
 from penstock.sqs.types import SendMessageRequest
 

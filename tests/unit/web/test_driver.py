@@ -9,12 +9,12 @@ import psycopg
 import pytest
 
 from penstock import drivers
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import BatchCall, Operation, Pause, Receive, Wake, Woken, compute
+from penstock.limits.response_limit import make_receive_limit
 from penstock.postgres.sqlstates import LONG_MESSAGE
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
-from penstock.resolved_queue import ResolvedQueue
-from penstock.response_limit import make_receive_limit
 from penstock.sqs.receive import receive_messages
 from penstock_web.long_poll.dispatcher import EMPTY_RECEIVE_VALID_SECONDS
 from penstock_web.runtime.driver import run_operation

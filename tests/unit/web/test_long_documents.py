@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from penstock.access.receipt_handle import ReceiptHandles
 from penstock.aws.codec.protocol import Protocol
 from penstock.documents.decoding import MAX_MESSAGES
 from penstock.effects import LONG_COMPUTATION_BYTES
@@ -24,7 +25,6 @@ from penstock.management.events import read_event
 from penstock.management.messages.reading import read_messages
 from penstock.management.schedules.types import read_patch, read_schedule, read_schedules
 from penstock.management.transactions import read_transaction
-from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.application import Application
 from penstock_web.http import asgi_request

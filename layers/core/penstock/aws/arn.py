@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from penstock.resolved_queue import ResolvedQueue
+from penstock.aws.resolved_queue import ResolvedQueue
 
 LONGEST_NAME = 80
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo|[A-Za-z0-9_-]{1,80}").fullmatch

@@ -15,7 +15,7 @@ caller's account and region.
 import re
 from functools import lru_cache
 
-from penstock.resolved_queue import ResolvedQueue
+from penstock.aws.resolved_queue import ResolvedQueue
 
 from .arn import is_account_id, resolve_queue
 

@@ -7,9 +7,9 @@ from contextlib import suppress
 from time import monotonic
 from typing import Final
 
-from penstock.observer import NO_OBSERVER, Observer
+from penstock.observing.observer import NO_OBSERVER, Observer
+from penstock.observing.trace_context import CURRENT_TRACE, Tracer
 from penstock.settings import Settings
-from penstock.trace_context import CURRENT_TRACE, Tracer
 
 from .carrier import ATTEMPT_SECONDS, Carrier
 from .outcome import Outcome

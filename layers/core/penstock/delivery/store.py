@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import psycopg
 
 from penstock.calls import transpose
+from penstock.observing.trace_context import TraceContext, parse_trace_header
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.deliveries import (
@@ -17,7 +18,6 @@ from penstock.postgres.statements.deliveries import (
     SettledDeliveriesRow,
 )
 from penstock.postgres.statements.sns.outgoing import HAND_OVER_OUTGOING
-from penstock.trace_context import TraceContext, parse_trace_header
 
 from .delivery import Delivery, read_delivery
 from .outcome import Outcome

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.trace_context import Span, TraceContext, Tracer, Value
+from penstock.observing.trace_context import Span, TraceContext, Tracer, Value
 
 from .delivery import EVENT, Delivery
 

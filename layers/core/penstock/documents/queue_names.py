@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from penstock import errors
 from penstock.access.authorization import authorize_each
 from penstock.aws.arn import resolve_queue
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import Operation
-from penstock.resolved_queue import ResolvedQueue
 
 
 def find_queue(name: str, context: Context) -> ResolvedQueue:

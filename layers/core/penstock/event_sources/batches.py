@@ -8,6 +8,7 @@ import msgspec
 
 from penstock.access.authorization import authorize_one
 from penstock.access.users import build_user
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import Call, Operation, compute
 from penstock.environment import Environment
@@ -16,7 +17,6 @@ from penstock.http import HttpRequest
 from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.mappings import FILTER_MESSAGES, USER_POLICIES
 from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
-from penstock.resolved_queue import ResolvedQueue
 from penstock.sqs.delete import delete
 from penstock.sqs.receive import build_receive, receive_messages
 

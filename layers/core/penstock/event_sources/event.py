@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from penstock.access.receipt_handle import ReceiptHandles
 from penstock.aws.arn import read_region
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.messages import ReceivedRow
-from penstock.receipt_handle import ReceiptHandles
-from penstock.resolved_queue import ResolvedQueue
 from penstock.sqs.attributes import ALL_ATTRIBUTES
 from penstock.sqs.receive import build_message
 from penstock.sqs.types import MessageAttributeValue

@@ -6,12 +6,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from penstock.drivers import ignore, run
-from penstock.environment import Environment, RequestIds
-from penstock.message_lengths import MessageLengths
+from penstock.environment import Environment, RequestIds, load_receipt_handles
+from penstock.limits.message_lengths import MessageLengths
+from penstock.observing.telemetry import make_lambda_logger, trace_call
 from penstock.postgres.database import Database, import_driver
-from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
-from penstock.telemetry import make_lambda_logger, trace_call
 
 from .metrics import Metrics
 from .waits import bound_waits
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
     from penstock.effects import Operation
+    from penstock.observing.reports import Report
     from penstock.postgres.psycopg_connection import PsycopgConnection
     from penstock.postgres.statement import Row
-    from penstock.reports import Report
 
     from .secret import Secret
 
@@ -76,7 +75,7 @@ class ExecutionEnvironment:
 
         Logs problems with the session settings of the database's role.
         """
-        environment = Environment(self.settings, ReceiptHandles.load(self.database), self.request_ids)
+        environment = Environment(self.settings, load_receipt_handles(self.database), self.request_ids)
         for warning in self.database.connection().session.warnings:
             self.logger.warning(warning)
         return environment

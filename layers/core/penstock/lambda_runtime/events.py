@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from penstock.http import HttpRequest, HttpResponse
-from penstock.response_limit import FUNCTION_BYTES, HEAD_BYTES, LOAD_BALANCER_BYTES, ResponseLimit
+from penstock.limits.response_limit import FUNCTION_BYTES, HEAD_BYTES, LOAD_BALANCER_BYTES, ResponseLimit
 
 Event = Mapping[str, Any]  # JSON, whose form depends on its source
 Answer = dict[str, Any]

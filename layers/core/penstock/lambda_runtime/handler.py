@@ -13,9 +13,9 @@ from penstock.actions import BY_NAME, load_operation, load_operations
 from penstock.aws.codec.protocol import detect_protocol
 from penstock.errors import AwsError, InternalFailure, ResponseTooLarge, ServiceUnavailable
 from penstock.http import HttpRequest, HttpResponse
+from penstock.observing.telemetry import annotate
 from penstock.settings import SettingError
 from penstock.sns.certificates import find_certificate, is_certificate
-from penstock.telemetry import annotate
 
 from . import events
 from .environment import ExecutionEnvironment

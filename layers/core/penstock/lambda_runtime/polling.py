@@ -21,16 +21,16 @@ from typing import Final, Protocol, TypeVar, cast
 
 from msgspec.structs import replace
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.drivers import allow_any_wait, is_empty, perform
 from penstock.effects import Effect, Operation, Pause, Receive
 from penstock.errors import AwsError
-from penstock.message_lengths import MessageLengths
+from penstock.limits.message_lengths import MessageLengths
+from penstock.observing.reports import Report
 from penstock.postgres.database import Database
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.long_polls import READY_QUEUES
 from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
-from penstock.reports import Report
-from penstock.resolved_queue import ResolvedQueue
 from penstock.sqs.visibility import change
 from penstock.workers.poll.poller import Poller
 

@@ -5,7 +5,7 @@ Source: Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon SQS
 
 from msgspec import Struct, field
 
-from penstock.reports import Deleted, Received, Report, Sent
+from penstock.observing.reports import Deleted, Received, Report, Sent
 
 
 class QueueUsage(Struct):

@@ -12,9 +12,9 @@ from penstock.context import Context
 from penstock.documents.decoding import check_length_of_one, decode_body, one_counter
 from penstock.documents.routing_keys import is_routing_key
 from penstock.effects import Call, Operation, Wake, compute
+from penstock.observing.reports import EventPublished, Sent
 from penstock.postgres.statements.events import PUBLISH_EVENTS, PublishedEventRow
 from penstock.postgres.statements.messages import TransactedRow
-from penstock.reports import EventPublished, Sent
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sqs import validation
 

@@ -13,8 +13,8 @@ from penstock.context import Context
 from penstock.documents.decoding import MAX_MESSAGES, decode_body, transaction_counter
 from penstock.documents.queue_names import authorize_queues, build_queue_arn, find_queue
 from penstock.effects import Call, Operation, Transact, compute
+from penstock.observing.reports import Deleted, Transacted
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
-from penstock.reports import Deleted, Transacted
 from penstock.sqs import handles, sql_errors
 from penstock.sqs import send as sending
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from penstock.aws.arn import is_region
-from penstock.mail_address import parse_sender, parse_server
+from penstock.settings.mail_address import parse_sender, parse_server
 
 # delivery.http.endpoint accepts only these. Messages to any other URL would each fail permanently.
 _GATEWAY: Final = (

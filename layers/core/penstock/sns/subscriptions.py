@@ -17,7 +17,6 @@ from penstock.aws.sns_arn import TopicArn, is_subscription_id, parse_endpoint_ar
 from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.mail_address import is_email_address
 from penstock.postgres.statements.sns.subscriptions import (
     ADD_SUBSCRIPTION,
     CONFIRM_SUBSCRIPTION,
@@ -28,6 +27,7 @@ from penstock.postgres.statements.sns.subscriptions import (
     ListedSubscriptionRow,
     SubscriptionRow,
 )
+from penstock.settings.mail_address import is_email_address
 from penstock.sns.filter_policy.compile import compile_policy
 from penstock.sqs.validation import encode_text
 

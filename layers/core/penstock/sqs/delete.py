@@ -4,11 +4,11 @@ A standard queue accepts an old handle: a consumer may have received the message
 DeleteMessage). A FIFO queue refuses a handle after its visibility timeout, even if the message was received again.
 """
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation, Wake, Woken
+from penstock.observing.reports import Deleted
 from penstock.postgres.statements.messages import DELETE_MESSAGES, ReceiptHandle
-from penstock.reports import Deleted
-from penstock.resolved_queue import ResolvedQueue
 
 from . import handles, validation
 from .sql_errors import build_failed_entry

@@ -1,11 +1,11 @@
 """Reads the receipt handles of requests, and raises AWS's errors for invalid ones."""
 
 from penstock import errors
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.messages import ReceiptHandle
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
-from penstock.resolved_queue import ResolvedQueue
 
 
 def open_handle(queue: ResolvedQueue, handle: str, context: Context) -> Operation[ReceiptHandle]:

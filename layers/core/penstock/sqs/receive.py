@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from penstock import errors
 from penstock.aws.arn import read_account
 from penstock.aws.codec.protocol import Protocol
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import Operation, Pause, Receive, Wake
+from penstock.limits.response_limit import make_receive_limit
+from penstock.observing.reports import Received, ReceivedBy
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
-from penstock.reports import Received, ReceivedBy
-from penstock.resolved_queue import ResolvedQueue
-from penstock.response_limit import make_receive_limit
 
 from . import attributes, digests, validation
 from .sql_errors import make_sql_error

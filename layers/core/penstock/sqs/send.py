@@ -14,12 +14,12 @@ import msgspec
 
 from penstock import errors
 from penstock.aws.message_id import as_text, make_message_id
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import LONG_DIGEST_BYTES, BatchCall, Operation, compute
 from penstock.http import LONG_BODY_BYTES
+from penstock.observing.reports import Sent
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
-from penstock.reports import Sent
-from penstock.resolved_queue import ResolvedQueue
 
 from . import digests, handles, queues, validation
 from .sql_errors import build_failed_entry, make_sql_error

@@ -1,11 +1,11 @@
 """ChangeMessageVisibility and ChangeMessageVisibilityBatch."""
 
 from penstock import errors
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation, Wake
+from penstock.observing.reports import VisibilityChanged
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ReceiptHandle, VisibilityEntry
-from penstock.reports import VisibilityChanged
-from penstock.resolved_queue import ResolvedQueue
 
 from . import handles, validation
 from .sql_errors import build_failed_entry

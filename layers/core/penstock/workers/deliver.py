@@ -31,11 +31,11 @@ from penstock.delivery.http.resolver import resolve
 from penstock.delivery.http.sender import Resolver, Sender
 from penstock.delivery.run import WAIT_FOR_MORE_MS, DeliveryRun
 from penstock.delivery.store import SETTLED, DeliveryStore, Finished
-from penstock.mail_address import parse_sender, parse_server
-from penstock.observer import NO_OBSERVER, Observer
+from penstock.observing.observer import NO_OBSERVER, Observer
+from penstock.observing.trace_context import Tracer
 from penstock.postgres.statement import Row
 from penstock.settings import Settings
-from penstock.trace_context import Tracer
+from penstock.settings.mail_address import parse_sender, parse_server
 
 from . import Counts
 

@@ -13,13 +13,13 @@ from typing import Final
 import psycopg
 
 from penstock.environment import Environment
-from penstock.observer import NO_OBSERVER, Observer
+from penstock.observing.observer import NO_OBSERVER, Observer
+from penstock.observing.trace_context import Tracer
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.firing import NextScheduleRow
 from penstock.scheduler.firing.store import FiringStore
 from penstock.scheduler.firing.topic_messages import make_environment
 from penstock.settings import Settings
-from penstock.trace_context import Tracer
 
 from . import Counts
 

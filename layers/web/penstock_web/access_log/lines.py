@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from penstock.context import Context
-from penstock.telemetry import SERVICE, as_timestamp
+from penstock.observing.telemetry import SERVICE, as_timestamp
 
 WRITE_BYTES: Final = 4_096
 """Limits the size of one write. Up to this size the lines of several processes do not mix in a pipe (POSIX,

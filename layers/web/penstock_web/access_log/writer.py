@@ -11,8 +11,8 @@ from typing import Final
 
 from penstock.context import Context, find_client_address
 from penstock.http import HttpRequest, HttpResponse
+from penstock.observing.trace_context import CURRENT_TRACE
 from penstock.settings import Settings
-from penstock.trace_context import CURRENT_TRACE
 
 from .lines import Answered, AnsweredRequest, encode, join_lines, read_caller
 

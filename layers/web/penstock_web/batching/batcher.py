@@ -26,9 +26,10 @@ from typing import Any, cast
 
 import psycopg
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
-from penstock.message_lengths import MessageLengths
+from penstock.limits.message_lengths import MessageLengths
 from penstock.postgres.database import LongMessageFound
 from penstock.postgres.sqlstates import LONG_MESSAGE, Meaning, find_meaning
 from penstock.postgres.statement import Row, Statement
@@ -41,7 +42,6 @@ from penstock.postgres.statements.messages import (
     SendEntry,
     TransactedRow,
 )
-from penstock.resolved_queue import ResolvedQueue
 from penstock_web.database.calls import ExecuteStatement
 from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, RolledBack
 

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import BatchCall
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
@@ -21,7 +22,6 @@ from penstock.postgres.statements.messages import (
     ReceiptHandle,
     SendEntry,
 )
-from penstock.resolved_queue import ResolvedQueue
 from penstock_web.database.calls import ExecuteStatement
 
 from .merge import Mergeable

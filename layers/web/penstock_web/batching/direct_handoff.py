@@ -13,10 +13,10 @@ from itertools import chain
 from typing import Protocol, cast
 
 from penstock.aws.message_id import as_text
-from penstock.message_lengths import LARGEST_RECEIVE
+from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.limits.message_lengths import LARGEST_RECEIVE
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow, SendEntry
-from penstock.resolved_queue import ResolvedQueue
 from penstock_web.database.calls import RowT, StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import Waiter

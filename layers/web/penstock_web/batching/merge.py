@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Protocol, TypeAlias, cast
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.calls import build_transaction_columns, receive_call
 from penstock.effects import BatchCall, Receive, Transact
 from penstock.postgres.statement import Row, Statement
@@ -14,7 +15,6 @@ from penstock.postgres.statements.messages import (
     TransactedRow,
     VisibilityEntry,
 )
-from penstock.resolved_queue import ResolvedQueue
 
 Batch: TypeAlias = BatchCall[Row, Row]
 Mergeable: TypeAlias = Batch | Transact[TransactedRow] | Receive[ReceivedRow]

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from penstock.message_lengths import LARGEST_RECEIVE, MessageLengths
+from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.limits.message_lengths import LARGEST_RECEIVE, MessageLengths
 from penstock.postgres.statement import Row
-from penstock.resolved_queue import ResolvedQueue
 
 from .merge import Mergeable
 

@@ -5,9 +5,9 @@ from typing import Annotated, Final, TypeVar
 
 from fastapi import Depends, Request
 
+from penstock.access.audit import Act, record_act
 from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
-from penstock.audit import Act, record_act
 from penstock.context import Context
 from penstock.effects import Operation
 from penstock.management.rights import Right, authorize

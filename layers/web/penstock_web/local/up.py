@@ -24,9 +24,9 @@ from typing import Final
 
 import psycopg
 
+from penstock.observing.telemetry import configure_logging
 from penstock.settings import Settings
 from penstock.settings.unknown import describe_unknown_variables
-from penstock.telemetry import configure_logging
 from penstock_web.runtime.service_records import log_start, log_stop, stopping_on
 from penstock_web.system_account import LocalError, SystemAccount
 

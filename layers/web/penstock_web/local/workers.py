@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from penstock.observing.telemetry import configure_logging
 from penstock.settings import Settings
-from penstock.telemetry import configure_logging
 from penstock_web.system_account import LocalError
 
 _log = logging.getLogger(__name__)

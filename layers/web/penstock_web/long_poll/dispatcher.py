@@ -25,9 +25,9 @@ from functools import partial
 from itertools import count
 from uuid import UUID, uuid4
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import Receive, Woken
 from penstock.postgres.statements.messages import ReceivedRow
-from penstock.resolved_queue import ResolvedQueue
 from penstock_web.database.calls import ExecuteStatement
 
 from .shared_check import SharedCheck

@@ -2,10 +2,10 @@
 
 import asyncio
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import Receive, Woken
 from penstock.postgres.statements.long_polls import PolledQueueRow
 from penstock.postgres.statements.messages import ReceivedRow
-from penstock.resolved_queue import ResolvedQueue
 
 from .timers import SharedTimer
 

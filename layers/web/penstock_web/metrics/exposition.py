@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import time
 from typing import Final, NamedTuple
 
-from penstock.trace_context import CURRENT_TRACE
+from penstock.observing.trace_context import CURRENT_TRACE
 
 from .families import BLOCKS, Family
 from .memory import Key

@@ -9,7 +9,7 @@ from typing import Final
 
 from penstock import __version__
 from penstock.errors import AwsError
-from penstock.observer import Observer
+from penstock.observing.observer import Observer
 from penstock.settings import Settings
 from penstock_web.database.outage import Outage
 

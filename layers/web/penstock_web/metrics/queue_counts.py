@@ -8,8 +8,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from penstock.reports import Deleted, EventPublished, Received, Report, Sent, Transacted
-from penstock.resolved_queue import ResolvedQueue
+from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.observing.reports import Deleted, EventPublished, Received, Report, Sent, Transacted
 
 from .families import AGE_SECONDS, DATABASE_SECONDS, INVOCATION_SECONDS
 from .memory import CounterMemory

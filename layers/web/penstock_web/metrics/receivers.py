@@ -11,9 +11,9 @@ from typing import Final
 import psycopg
 
 from penstock.errors import AwsError
+from penstock.observing.reports import ReceivedBy
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.queues import NOTE_RECEIVERS
-from penstock.reports import ReceivedBy
 
 WRITE_SECONDS: Final = 10.0
 EMPTY_WRITES: Final = 6

@@ -7,9 +7,9 @@ from typing import Final, Protocol, TypeVar
 from fastapi import Request
 from starlette.types import Scope
 
+from penstock.access.audit import Act, record_act
 from penstock.access.authentication import AccessRule
 from penstock.access.request_rate import check_rate
-from penstock.audit import Act, record_act
 from penstock.aws.arn import is_region
 from penstock.context import Context
 from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
@@ -25,7 +25,7 @@ from .request_id import get_request_id
 T = TypeVar("T")
 RUNNER_KEY = "penstock.call"
 HOST_CHECKED_KEY: Final = "penstock.host_checked"
-RESPONSE_LIMIT_KEY: Final = "penstock.response_limit"
+RESPONSE_LIMIT_KEY: Final = "penstock.limits.response_limit"
 """Members of the scope that the Lambda function sets: fields of `HttpRequest` of the same names."""
 REGION_HEADER = b"penstock-region"
 """Names the region of a request's queues, topics and schedules if it is not QUEUE_REGION (our choice)."""

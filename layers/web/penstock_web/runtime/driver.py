@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from penstock.calls import build_call
 from penstock.effects import Ask, BatchCall, Call, Compute, Effect, Operation, Pause, Receive, Transact, Wake
+from penstock.observing.reports import REPORTS
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.messages import TRANSACT
-from penstock.reports import REPORTS
 from penstock_web.access_log.writer import AccessLog
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool

@@ -21,9 +21,9 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from penstock.delivery import DELIVERIES
+from penstock.observing.telemetry import configure_logging
 from penstock.postgres.statement import Row
 from penstock.scheduler.expressions import SCHEDULES
-from penstock.telemetry import configure_logging
 from penstock.workers.maintain import MAINTENANCE
 from penstock.workers.measure import MEASUREMENTS
 from penstock.workers.move import MOVE_TASKS

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from penstock.observing.telemetry import configure_logging
 from penstock.settings import Settings
-from penstock.telemetry import configure_logging
 from penstock_web.local.migrating import migrate_or_explain
 from penstock_web.local.postgres import ROLE, Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state

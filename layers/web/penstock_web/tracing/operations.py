@@ -14,6 +14,16 @@ import msgspec
 
 from penstock.calls import DatabaseEffect
 from penstock.effects import BatchCall, Call, Effect, Operation, Pause, Receive, Transact
+from penstock.observing.reports import (
+    Deleted,
+    EventPublished,
+    Published,
+    Received,
+    Report,
+    Sent,
+    VisibilityChanged,
+)
+from penstock.observing.trace_context import TraceContext, parse_trace_header
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
@@ -26,16 +36,6 @@ from penstock.postgres.statements.messages import (
     VisibilityEntry,
 )
 from penstock.postgres.statements.sns.topics import PUBLISH_MESSAGES, PublishedRow
-from penstock.reports import (
-    Deleted,
-    EventPublished,
-    Published,
-    Received,
-    Report,
-    Sent,
-    VisibilityChanged,
-)
-from penstock.trace_context import TraceContext, parse_trace_header
 
 from .requests import REQUEST_SPAN
 from .tracing import RecordedSpan, Tracing, span_context

@@ -15,7 +15,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.actions import AnyAction
 from penstock.http import HttpResponse
-from penstock.trace_context import CURRENT_TRACE, TraceContext, parse_trace_header, parse_traceparent
+from penstock.observing.trace_context import (
+    CURRENT_TRACE,
+    TraceContext,
+    parse_trace_header,
+    parse_traceparent,
+)
 from penstock_web.http.request_notes import KEY, RequestNotes
 
 from .tracing import RecordedSpan, Tracing

@@ -20,8 +20,8 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import SpanKind, Status, StatusCode, TraceState
 
 from penstock import __version__
+from penstock.observing.trace_context import TraceContext, Value
 from penstock.settings import Settings
-from penstock.trace_context import TraceContext, Value
 
 from .span_queue import SpanQueue
 
@@ -40,7 +40,7 @@ FLUSH_SECONDS: Final = 2.0
 
 
 class RecordedSpan:
-    """Represents a span under way. It implements `penstock.trace_context.Span`.
+    """Represents a span under way. It implements `penstock.observing.trace_context.Span`.
 
     `is_named` says that it has its final name. `messages` is their number, or None if it is unknown.
     """
@@ -67,7 +67,7 @@ class RecordedSpan:
 
 
 class Tracing:
-    """Represents the tracer of a process. It implements `penstock.trace_context.Tracer`. Thread-safe."""
+    """Represents the tracer of a process. It implements `penstock.observing.trace_context.Tracer`. Thread-safe."""
 
     def __init__(self, settings: Settings, exporter: SpanExporter) -> None:
         self._rate = settings.otlp_sample_rate

@@ -20,11 +20,11 @@ import psycopg
 from penstock.delivery import DELIVERIES
 from penstock.delivery.http.guard import read_networks
 from penstock.delivery.http.request import read_secrets
+from penstock.observing.trace_context import Tracer
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import Row
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import SettingError, Settings
-from penstock.trace_context import Tracer
 from penstock.workers import Counts, measure, move
 from penstock.workers.deliver import Deliverer
 from penstock.workers.fire import Firer

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow
-from penstock.resolved_queue import ResolvedQueue
 from penstock.workers.poll.poller import Poller
 from penstock.workers.poll.service import Counts
 from penstock_web.runtime.driver import Resources, run_operation

@@ -19,7 +19,7 @@ from penstock.delivery import run
 from penstock.delivery.http import carrier
 from penstock.delivery.http.outcome import judge_answer
 from penstock.delivery.store import DeliveryStore, Finished
-from penstock.observer import Observer
+from penstock.observing.observer import Observer
 from penstock.settings import Settings
 from penstock.workers import deliver as worker
 from penstock.workers.deliver import Deliverer

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from penstock.aws.codec import json as aws_json
 from penstock.aws.codec import query_json, xml
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.documents.times import format_timestamp
+from penstock.limits.response_limit import HEAD_BYTES
 from penstock.management.messages.conversion import convert_to_json, to_headers
 from penstock.management.messages.types import StoredMessage
 from penstock.postgres.statements.messages import ReceivedRow
-from penstock.resolved_queue import ResolvedQueue
-from penstock.response_limit import HEAD_BYTES
 from penstock.sqs.attributes import ALL_ATTRIBUTES
 from penstock.sqs.receive import build_message
 from penstock.sqs.types import ReceiveMessageResult

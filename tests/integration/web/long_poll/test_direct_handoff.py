@@ -10,12 +10,12 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import BatchCall, Receive, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.message_lengths import LARGEST_RECEIVE
+from penstock.limits.message_lengths import LARGEST_RECEIVE
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES, ReceivedRow, SendEntry
-from penstock.resolved_queue import ResolvedQueue
 from penstock_web.batching.direct_handoff import MAX_WAITER_GROUPS, DirectHandoff
 from penstock_web.batching.merge import Batch
 from penstock_web.batching.pending_batch import PendingEffect

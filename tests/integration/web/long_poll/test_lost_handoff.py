@@ -9,10 +9,10 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import BatchCall, Woken
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry
-from penstock.resolved_queue import ResolvedQueue
 from penstock_web.batching.direct_handoff import DirectHandoff
 from penstock_web.batching.pending_batch import PendingEffect
 from penstock_web.batching.write_backpressure import WriteBackpressure

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.errors import ServiceUnavailable
 from penstock.http import HttpRequest
-from penstock.reports import ReceivedBy
+from penstock.observing.reports import ReceivedBy
 from penstock_web.metrics import receivers as module
 from penstock_web.metrics.receivers import Receivers
 from tests.support.database import Database

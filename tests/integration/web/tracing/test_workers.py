@@ -12,9 +12,9 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from penstock.observing.telemetry import JsonFormatter
+from penstock.observing.trace_context import CURRENT_TRACE, TraceContext
 from penstock.settings import Settings
-from penstock.telemetry import JsonFormatter
-from penstock.trace_context import CURRENT_TRACE, TraceContext
 from penstock.workers.fire import Firer
 from penstock_web.tracing.tracing import Tracing
 from tests.integration.web.tracing.conftest import PARENT, new_trace, traceparent

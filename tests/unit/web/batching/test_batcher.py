@@ -10,6 +10,7 @@ from typing import Any, cast
 import psycopg
 import pytest
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import BatchCall, Receive
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.postgres.binary_array import encode_arguments
@@ -22,7 +23,6 @@ from penstock.postgres.statements.messages import (
     SendEntry,
 )
 from penstock.postgres.statements.sns.topics import PUBLISH_MESSAGES, PublishEntry
-from penstock.resolved_queue import ResolvedQueue
 from penstock_web.batching import batcher as batcher_module
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import Batch, Mergeable, distribute_messages

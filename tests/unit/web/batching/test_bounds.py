@@ -7,9 +7,11 @@ from typing import Any, cast
 import psycopg
 import pytest
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import BatchCall, Receive
 from penstock.errors import ServiceUnavailable
-from penstock.message_lengths import LARGEST_RECEIVE
+from penstock.limits.message_lengths import LARGEST_RECEIVE
+from penstock.limits.response_limit import make_receive_limit
 from penstock.postgres.sqlstates import LONG_MESSAGE
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
@@ -22,8 +24,6 @@ from penstock.postgres.statements.messages import (
     SendEntry,
     SentRow,
 )
-from penstock.resolved_queue import ResolvedQueue
-from penstock.response_limit import make_receive_limit
 from penstock_web.batching import contention as module
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.contention import Contention, LockedKeys, QueueShares, list_keys

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from penstock.access.receipt_handle import ReceiptHandles
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import Woken
 from penstock.environment import Environment
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
-from penstock.receipt_handle import ReceiptHandles
-from penstock.resolved_queue import ResolvedQueue
 from penstock.settings import Settings
 from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_SECONDS
 from penstock_web.http.aws_protocols import AwsApplication

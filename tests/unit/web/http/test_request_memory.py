@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from penstock.access.receipt_handle import ReceiptHandles
 from penstock.environment import Environment
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import SEND_MESSAGES
-from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.application import Application
 from penstock_web.http.request_memory import (

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import pytest
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import Woken
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES, PolledQueueRow
-from penstock.resolved_queue import ResolvedQueue
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.timers import STEPS_PER_WAIT, WaitTimers
 from tests.support.web.virtual_clock import settle

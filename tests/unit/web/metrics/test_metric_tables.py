@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.reports import Sent
+from penstock.observing.reports import Sent
 from penstock_web.metrics.exposition import format_family, format_labels, format_number
 from penstock_web.metrics.families import BLOCKS, Family
 from penstock_web.metrics.memory import CounterMemory, CounterMemoryFull

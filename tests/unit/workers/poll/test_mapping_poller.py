@@ -10,6 +10,8 @@ from uuid import UUID
 
 import pytest
 
+from penstock.access.receipt_handle import ReceiptHandles
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import BatchCall, Operation, Receive
 from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
@@ -18,8 +20,6 @@ from penstock.event_sources.invocation import Invoker
 from penstock.event_sources.types import Options, ScalingConfig
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ChangedRow, DeletedRow, ReceivedRow
-from penstock.receipt_handle import ReceiptHandles
-from penstock.resolved_queue import ResolvedQueue
 from penstock.settings import Settings
 from penstock.workers.poll.invocation_slots import InvocationSlots
 from penstock.workers.poll.mapping_poller import MappingPoller

@@ -14,8 +14,8 @@ from typing import Final
 
 from penstock import __version__
 from penstock.delivery.delivery import EVENT, GATEWAY, Delivery
+from penstock.observing.trace_context import CURRENT_TRACE, as_traceparent
 from penstock.sns.delivery_policy import CONTENT_TYPE
-from penstock.trace_context import CURRENT_TRACE, as_traceparent
 
 from .endpoint import Endpoint
 

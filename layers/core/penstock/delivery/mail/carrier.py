@@ -28,7 +28,7 @@ from penstock.delivery.http.endpoint import Address
 from penstock.delivery.http.resolver import resolve
 from penstock.delivery.http.sender import Resolver
 from penstock.delivery.outcome import Outcome
-from penstock.mail_address import MailSender, MailServer
+from penstock.settings.mail_address import MailSender, MailServer
 
 from .message import Mail, MailInvalid, render
 from .outcome import make_impossible, make_unknown, make_unreachable, report_accepted, report_refusal

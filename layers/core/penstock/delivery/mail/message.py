@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from penstock.delivery.delivery import Delivery
-from penstock.mail_address import MailSender, is_email_address
+from penstock.settings.mail_address import MailSender, is_email_address
 
 SUBJECT: Final = "AWS Notification Message"
 CONFIRMATION_SUBJECT: Final = "AWS Notification - Subscription Confirmation"

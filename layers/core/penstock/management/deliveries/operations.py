@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
 from penstock.documents.times import format_timestamp

@@ -10,6 +10,7 @@ from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, compute
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages.pages import fit_page, limit_page_bytes
+from penstock.observing.reports import Deleted, ReceivedBy, VisibilityChanged
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 from penstock.postgres.statements.stored_messages import (
     CHANGE_VISIBILITY_BY_ID,
@@ -17,7 +18,6 @@ from penstock.postgres.statements.stored_messages import (
     PEEK_MESSAGES,
     READ_ARCHIVE,
 )
-from penstock.reports import Deleted, ReceivedBy, VisibilityChanged
 from penstock.sqs import delete as deleting
 from penstock.sqs import handles, sql_errors
 from penstock.sqs import receive as receiving

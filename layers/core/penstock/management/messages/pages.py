@@ -6,7 +6,7 @@ import msgspec
 
 from penstock import errors
 from penstock.context import Context
-from penstock.response_limit import CONTAINER_BYTES
+from penstock.limits.response_limit import CONTAINER_BYTES
 
 from .types import StoredMessage
 

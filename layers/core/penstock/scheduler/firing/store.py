@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock import drivers
 from penstock.environment import Environment
-from penstock.observer import NO_OBSERVER, Observer
+from penstock.observing.observer import NO_OBSERVER, Observer
+from penstock.observing.trace_context import Tracer
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.firing import (
@@ -27,7 +28,6 @@ from penstock.postgres.statements.firing import (
     NextScheduleRow,
 )
 from penstock.sns.publishing.publications import TopicCache
-from penstock.trace_context import Tracer
 
 from .plan import Plan, plan
 from .topic_messages import TopicDraft, sign_drafts

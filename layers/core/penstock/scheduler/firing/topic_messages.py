@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from penstock.access.receipt_handle import ReceiptHandles
 from penstock.aws.message_id import as_text, make_message_id
 from penstock.aws.sns_arn import TopicArn, parse_topic_arn
 from penstock.context import Context
 from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.http import HttpRequest
-from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock.sns.publishing.outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from penstock.sns.publishing.publications import TopicCache, encode_publication, make_contents

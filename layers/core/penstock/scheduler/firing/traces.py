@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from penstock.trace_context import Span, Tracer, Value, as_trace_header
+from penstock.observing.trace_context import Span, Tracer, Value, as_trace_header
 
 _json = msgspec.json.Encoder()
 

@@ -10,8 +10,8 @@ from penstock.access.quotas import TOO_MANY_DELIVERIES, explain_deliveries_quota
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation
+from penstock.observing.reports import Published
 from penstock.postgres.statements.sns.topics import PUBLISH_MESSAGES, PublishedRow
-from penstock.reports import Published
 from penstock.sns import errors
 from penstock.sns import types as sns
 from penstock.sns.topics import describe_topic, read_stored_attributes

@@ -13,9 +13,9 @@ from math import ceil
 from types import TracebackType
 from typing import Final, Self
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.errors import AwsError
 from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
-from penstock.resolved_queue import ResolvedQueue
 from penstock.sqs.visibility import change
 
 from .service import PollService

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import Operation
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow
-from penstock.resolved_queue import ResolvedQueue
 
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from fastapi import Response
 
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management.queues import Attributes, change_queue, describe_queue

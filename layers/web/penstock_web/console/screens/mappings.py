@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 from fastapi import Response
 
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
 from penstock.management import mappings as management

@@ -3,7 +3,7 @@
 import msgspec
 from fastapi import Response
 
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management.errors import MessageNotFound

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import Response
 
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp

@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 from fastapi import Response
 
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.context import Context
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Operation

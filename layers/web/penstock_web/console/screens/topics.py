@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import Response
 
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Call, Operation

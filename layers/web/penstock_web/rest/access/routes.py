@@ -7,7 +7,7 @@ import msgspec
 from fastapi import Path
 
 from penstock import errors
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.documents.decoding import build_reader
 from penstock.management import access
 from penstock.management.access import USER_NAME, MadeKey, NewKey, ShownKey, ShownUser

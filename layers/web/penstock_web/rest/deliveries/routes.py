@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from fastapi import Path, Query
 
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.documents.decoding import build_reader
 from penstock.errors import InvalidParameterValue
 from penstock.management.deliveries import attempts, endpoint_test, endpoints

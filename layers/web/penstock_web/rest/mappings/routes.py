@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from fastapi import Path, Query, Response
 
 from penstock import errors
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.documents.decoding import build_reader
 from penstock.event_sources.errors import (
     NoSuchQueue,

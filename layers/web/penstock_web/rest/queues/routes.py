@@ -6,7 +6,7 @@ import msgspec
 from fastapi import Query, Response
 
 from penstock import errors
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.documents.decoding import build_reader
 from penstock.management import queues
 from penstock.management.queues import Attributes, NewQueue, QueueDescription, QueuePage, ReceiverDescription

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import Path, Query, Response
 
 from penstock import errors
-from penstock.audit import Act
+from penstock.access.audit import Act
 from penstock.management.errors import ScheduleConflict, ScheduleNotFound, ScheduleUnusable
 from penstock.management.rights import require
 from penstock.management.schedules import operations as schedules

@@ -7,12 +7,12 @@
 
 The estimate uses the messages received last and those sent by this process. A process assumes long messages in a queue
 that it has not used yet: its first receive is for few callers. Even if the estimate is wrong, the database keeps
-answers within their limit (`penstock.response_limit`).
+answers within their limit (`penstock.limits.response_limit`).
 """
 
 from typing import Final
 
-from penstock.resolved_queue import ResolvedQueue
+from penstock.aws.resolved_queue import ResolvedQueue
 
 LARGEST_RECEIVE: Final = 250
 """How many short messages one receive brings."""

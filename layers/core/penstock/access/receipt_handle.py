@@ -8,19 +8,13 @@ handle. The key is in the database, so all processes and functions of an install
 """
 
 import hmac
-import os
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 from hashlib import sha256
 from struct import Struct
-from typing import TYPE_CHECKING
 
-from penstock.postgres.statements.installation import SHARED_SECRET
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.postgres.statements.messages import HandleFields, ReceiptHandle
-
-if TYPE_CHECKING:
-    from .drivers import StatementExecutor
-    from .resolved_queue import ResolvedQueue
 
 _PAYLOAD = Struct(">BIhqqii16s")
 _VERSION = 1
@@ -44,19 +38,13 @@ class ReceiptHandles:
         self._inner = sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
 
-    @classmethod
-    def load(cls, database: "StatementExecutor") -> "ReceiptHandles":
-        """With the installation's key, which the first process makes. Raises the errors of `call`."""
-        (secret,) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
-        return cls(bytes(secret.value))
-
-    def seal(self, queue: "ResolvedQueue", handle: HandleFields) -> str:
+    def seal(self, queue: ResolvedQueue, handle: HandleFields) -> str:
         """Returns the text of a handle, 88 characters."""
         payload = _PAYLOAD.pack(_VERSION, *handle)
         sealed = b2a_base64(payload + self._mac(queue, payload)[:_MAC_BYTES], newline=False)
         return sealed.translate(_TO_URL).decode("ascii")
 
-    def open(self, queue: "ResolvedQueue", handle: str) -> ReceiptHandle | None:
+    def open(self, queue: ResolvedQueue, handle: str) -> ReceiptHandle | None:
         """Returns the content of a handle, or None if the service did not create the text for this queue."""
         if len(handle) != _LENGTH or not handle.isascii():
             return None
@@ -72,7 +60,7 @@ class ReceiptHandles:
             return None
         return tuple.__new__(ReceiptHandle, fields[1:])  # a third of the time of ReceiptHandle(*…)
 
-    def _mac(self, queue: "ResolvedQueue", payload: bytes) -> bytes:
+    def _mac(self, queue: ResolvedQueue, payload: bytes) -> bytes:
         inner = self._inner.copy()
         inner.update(queue.arn.encode() + b"\0" + payload)
         outer = self._outer.copy()

@@ -10,9 +10,9 @@ reports nothing that did not happen; one whose client has disconnected reports w
 from collections.abc import Sequence
 from typing import Protocol
 
-from .effects import Effect
-from .http import HttpRequest
-from .postgres.statements.messages import ReceivedRow
+from penstock.effects import Effect
+from penstock.http import HttpRequest
+from penstock.postgres.statements.messages import ReceivedRow
 
 
 class Client(Protocol):

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.access.receipt_handle import ReceiptHandles
+from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.postgres.statements.messages import ReceiptHandle
-from penstock.receipt_handle import ReceiptHandles
-from penstock.resolved_queue import ResolvedQueue
 from tests.support.forged_receipt_handles import forgeries, handles_of, systematic
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from penstock.telemetry import AtMost, JsonFormatter, configure_logging
-from penstock.trace_context import (
+from penstock.observing.telemetry import AtMost, JsonFormatter, configure_logging
+from penstock.observing.trace_context import (
     TraceContext,
     as_trace_header,
     as_traceparent,
@@ -74,7 +74,10 @@ def test_lambda_has_the_same_keys() -> None:
     """The test runs in a separate process, because powertools keeps the first sys.stdout that it gets."""
     extra = {"request_id": "r-1", "queue": "q"}
     record = logging.makeLogRecord({"levelname": "INFO", "msg": "hello", **extra})
-    code = f"from penstock.telemetry import make_lambda_logger; make_lambda_logger('info').info('hello', extra={extra})"
+    code = (
+        "from penstock.observing.telemetry import make_lambda_logger; "
+        f"make_lambda_logger('info').info('hello', extra={extra})"
+    )
     written = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
     assert sorted(written) == sorted(json.loads(JsonFormatter().format(record)))
     assert written["timestamp"].endswith("Z")
@@ -94,7 +97,7 @@ def records_of(script: str, **variables: str) -> list[Any]:
 def test_log_level_decides_also_where_lambda_lets_more_through() -> None:
     """template.yaml passes INFO at every LOG_LEVEL, because metrics are INFO to Lambda."""
     script = (
-        "from penstock.telemetry import make_lambda_logger\n"
+        "from penstock.observing.telemetry import make_lambda_logger\n"
         "logger = make_lambda_logger('warning')\n"
         "logger.info('usual')\n"
         "logger.warning('unusual')\n"
@@ -111,7 +114,7 @@ def test_an_exception_is_written_alike(stream: io.StringIO) -> None:
         logging.getLogger("penstock.x").exception("request failed", extra={"action": "SendMessage"})
     here = json.loads(stream.getvalue())
     (there,) = records_of(
-        "from penstock.telemetry import make_lambda_logger\n"
+        "from penstock.observing.telemetry import make_lambda_logger\n"
         "try: raise ValueError('bad')\n"
         "except ValueError as e:\n"
         "    make_lambda_logger('info').error('request failed', exc_info=e, extra={'action': 'SendMessage'})"
@@ -134,7 +137,7 @@ class Emitter:
 
 from aws_xray_sdk.core import xray_recorder
 xray_recorder.configure(emitter=Emitter())
-from penstock.telemetry import annotate, trace_call
+from penstock.observing.telemetry import annotate, trace_call
 
 def work():
     annotate(action="sqs:SendMessage", request_id="1")
@@ -175,7 +178,7 @@ def log_calls() -> list[tuple[str, ast.Call]]:
     """Yields every call of a module's logger with its location."""
     return [
         (f"{path.name}:{node.lineno}", node)
-        for path in (Path(__file__).parents[2] / "layers").rglob("*.py")
+        for path in (Path(__file__).parents[3] / "layers").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).startswith("_log.")
@@ -192,7 +195,7 @@ def test_a_message_has_no_variable_parts(place: str, call: ast.Call) -> None:
 
 
 def test_keys_of_records_are_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs/deployment.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/deployment.md").read_text()
     section = page.split("### Logs")[1].split("\n### ")[0]
     keys = {
         str(ast.literal_eval(key))

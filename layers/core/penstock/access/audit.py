@@ -5,14 +5,15 @@ An action without an outcome was interrupted, and may have taken effect.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
-from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.errors import AwsError
 from penstock.postgres.statements.access import BEGIN_AUDIT, SETTLE_AUDIT
+
+from .users import User
 
 T = TypeVar("T")
 
@@ -29,11 +30,22 @@ class Act(msgspec.Struct, frozen=True):
     filter: Mapping[str, object] = {}
 
 
+class Actor(Protocol):
+    """The user who acts: a part of `Context`."""
+
+    @property
+    def account_id(self) -> str: ...
+    @property
+    def caller(self) -> User: ...
+    @property
+    def client_address(self) -> str: ...
+
+
 def record_act(
     act: Act,
     operation: Operation[T],
     count: Callable[[T], int | None],
-    context: Context,
+    actor: Actor,
     key_id: str | None,
 ) -> Operation[T]:
     """Runs an operation and records its user and the number of affected items, which `count` finds in its result.
@@ -43,10 +55,10 @@ def record_act(
     (row,) = yield from Call(
         BEGIN_AUDIT,
         (
-            context.account_id,
-            context.caller.principal.arn or "",
+            actor.account_id,
+            actor.caller.principal.arn or "",
             key_id,
-            context.client_address,
+            actor.client_address,
             act.action,
             act.target.replace("\0", "\ufffd"),
             _NUL(r"\1\\ufffd", msgspec.json.encode(act.filter).decode()),
