@@ -24,7 +24,7 @@ from penstock.errors import (
     SerializationException,
     ServiceUnavailable,
 )
-from penstock.gateway import ActionCall, RejectedRequest, decode, encode, encode_error
+from penstock.gateway import ActionCall, RejectedRequest, decode, encode, encode_error, guess_service
 from penstock.http import HttpRequest
 from penstock.settings import Settings
 from penstock.sns.errors import ValidationError
@@ -114,6 +114,24 @@ def test_an_action_may_be_expected() -> None:
     assert decode(request, ENVIRONMENT, "sqs", "SendMessage").action.name == "SendMessage"
     assert isinstance(refused(request, service="sqs", action="DeleteQueue").error, InvalidAction)
     assert isinstance(refused(request, service="sns", action="SendMessage").error, InvalidAction)
+
+
+@pytest.mark.parametrize(
+    ("request_", "service"),
+    [
+        (http(b"{}", target="AmazonSQS.Nothing"), "sqs"),
+        (http(b"{}", target="AmazonSNS.Nothing"), "sns"),
+        (http(b'{"MessageBody":"Version=2010-03-31"}', target="AmazonSQS.SendMessage"), "sqs"),
+        (http(b"Action=A&Version=2010-03-31"), "sns"),
+        (http(b"Action=A&Version=2011-06-15"), "sts"),
+        (http(b"Action=A", authorization=signed(SCOPE.replace("sqs", "sns"))), "sns"),
+        (http(b"Action=A"), "sqs"),
+        (http(path="/schedules/a"), "scheduler"),
+        (http(path="/2015-03-31/event-source-mappings/"), "lambda"),
+    ],
+)
+def test_the_service_of_a_refused_request(request_: HttpRequest, service: str) -> None:
+    assert guess_service(request_) == service
 
 
 def test_a_call_runs_the_operation_of_its_action() -> None:

@@ -14,9 +14,16 @@ from msgspec.structs import force_setattr
 
 from .context import Context
 from .effects import Operation
+from .errors import AwsError
 from .event_sources import types as mappings
+from .event_sources.checks import polls_mappings
+from .event_sources.errors import as_lambda_error
+from .http import HttpRequest
 from .scheduler import types as scheduler
+from .scheduler.errors import as_scheduler_error
+from .settings import Settings
 from .sns import types as sns
+from .sns.errors import as_sns_error
 from .sqs import types as sqs
 from .sts import types as sts
 
@@ -79,16 +86,34 @@ else:
     resources = penstock.access.resources
 
 
-class Service(Struct, frozen=True):
-    """A service on the wire: prefix of `X-Amz-Target`, namespace of its XML and `Version` of its Query API.
+def keep_error(error: AwsError) -> AwsError:
+    """Returns the error itself, for services whose errors have the names in `penstock.errors`."""
+    return error
 
-    A REST-JSON service has neither prefix nor namespace, since its actions have routes.
+
+def is_always_served(_http: HttpRequest, _settings: Settings) -> bool:
+    """Returns true: every deployment serves the service."""
+    return True
+
+
+class Service(Struct, frozen=True):
+    """One row of the table of services: how a service differs from the others on the wire.
+
+    `target_prefix` is that of `X-Amz-Target`, `xml_namespace` that of its XML answers, and `version` is the `Version`
+    of its Query API. A REST-JSON service has neither prefix nor namespace, since its actions have routes.
     """
 
     name: str
     target_prefix: str
     xml_namespace: str
     version: str
+    convert_error: Callable[[AwsError], AwsError] = keep_error
+    """Returns an error that all services share under the name that this service gives it."""
+    has_validation_error: bool = True
+    """Whether a request with a missing or too long member gets the service's ValidationError. SQS has an error for each
+    fault, and checks lengths in its operations."""
+    is_served: Callable[[HttpRequest, Settings], bool] = is_always_served
+    """Returns whether this deployment serves the service."""
 
 
 class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
@@ -116,15 +141,16 @@ class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
 AnyAction: TypeAlias = Action[Struct, Struct | None]
 """An action. Only its row of the table knows the types of its request and result."""
 
+# fmt: off
 SERVICES = {
-    "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05"),
-    "sns": Service("sns", "AmazonSNS", "http://sns.amazonaws.com/doc/2010-03-31/", "2010-03-31"),
-    "scheduler": Service("scheduler", "", "", "2021-06-30"),
-    "lambda": Service("lambda", "", "", "2015-03-31"),
+    "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05",
+                   has_validation_error=False),
+    "sns": Service("sns", "AmazonSNS", "http://sns.amazonaws.com/doc/2010-03-31/", "2010-03-31", as_sns_error),
+    "scheduler": Service("scheduler", "", "", "2021-06-30", as_scheduler_error),
+    "lambda": Service("lambda", "", "", "2015-03-31", as_lambda_error, is_served=polls_mappings),
     "sts": Service("sts", "", "https://sts.amazonaws.com/doc/2011-06-15/", "2011-06-15"),
 }
 
-# fmt: off
 ACTIONS: tuple[Action[Any, Any], ...] = (
     Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, penstock.sqs.queues.create_queue,
            resources.use_new_queue),
@@ -362,6 +388,10 @@ def _route(text: str) -> tuple[str, str, bool]:
 BY_ROUTE: dict[tuple[str, str, bool], AnyAction] = {
     _route(action.route): action for action in (*ACTIONS, *MAPPING_ACTIONS) if action.route
 }
+
+
+REST_SERVICES = {kind: action.service for (_, kind, _), action in BY_ROUTE.items()}
+"""The service of each kind of resource in a REST-JSON path."""
 
 
 def load_operations() -> None:

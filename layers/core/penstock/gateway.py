@@ -26,20 +26,27 @@ from penstock.access.request_rate import CHUNK_BYTES, count_answer
 from penstock.access.sigv4 import CredentialScope, query_pairs
 from penstock.aws.arn import is_account_id, is_region
 from penstock.aws.codec import json, limits, query, query_json, rest_json, xml
-from penstock.aws.codec.protocol import Protocol, detect_protocol, find_rest_resource, find_rest_service
+from penstock.aws.codec.protocol import Protocol, detect_protocol, find_rest_resource
 from penstock.aws.queue_url import is_queue_path
-from penstock.event_sources.checks import polls_mappings
-from penstock.event_sources.errors import as_lambda_error
 from penstock.scheduler.errors import (
     UnknownOperationException,
     ValidationException,
-    as_scheduler_error,
     rest_type,
 )
 from penstock.sns import link_page
-from penstock.sns.errors import ValidationError, as_sns_error
+from penstock.sns.errors import ValidationError
 
-from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNDECODED, AnyAction
+from .actions import (
+    BY_NAME,
+    BY_ROUTE,
+    BY_TARGET,
+    PEEK,
+    REST_SERVICES,
+    SERVICES,
+    UNDECODED,
+    AnyAction,
+    Service,
+)
 from .context import Context, find_client_address
 from .effects import Operation
 from .environment import Environment
@@ -203,7 +210,7 @@ def _read_followed_link(
         return None
     environment.hosts.check_host(http.headers, http.host_checked)
     action, request, scope = read()
-    if action.service != "sns" or action.name not in PUBLIC_ACTIONS:
+    if action.label not in PUBLIC_ACTIONS:
         return None
     context = Context(scope.account_id, scope.region, request_id, environment, http, Protocol.PAGE)
     return PageCall(action, request, context, Protocol.PAGE)
@@ -218,8 +225,7 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
         request = json.make_decoder(action.request)(http.body)
     except MissingParameter as error:
         raise _make_missing_error(action, error) from error
-    if action.service != "sqs":  # its types declare no limits, and most requests are its
-        _check_limits(request)
+    _check_limits(action, request)
     scope = _read_header_scope(http.headers, environment) or _build_default_scope(environment)
     return DecodedRequest(action, request, scope)
 
@@ -227,7 +233,7 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
 def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
     kind, label = find_rest_resource(http.path) or ("", None)
     action = BY_ROUTE.get((http.method, kind, label is not None))
-    if action is None or (action.service == "lambda" and not polls_mappings(http, environment.settings)):
+    if action is None or not SERVICES[action.service].is_served(http, environment.settings):
         raise UnknownOperationException
     try:
         request = rest_json.make_decoder(action.request)(label, http.query, http.body)
@@ -260,22 +266,21 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
         request = query.make_decoder(action.request)(tree)
     except MissingParameter as error:
         raise _make_missing_error(action, error) from error
-    if action.service != "sqs":
-        _check_limits(request)
+    _check_limits(action, request)
     return DecodedRequest(action, request, scope)
 
 
-def _check_limits(request: Struct) -> None:
-    """Raises ValidationError for limits that the types of SNS and STS declare."""
-    if problems := limits.find_violations(request):
+def _check_limits(action: AnyAction, request: Struct) -> None:
+    """Raises ValidationError for members beyond the limits that their types declare."""
+    if SERVICES[action.service].has_validation_error and (problems := limits.find_violations(request)):
         raise ValidationError.of(problems)
 
 
 def _make_missing_error(action: AnyAction, error: MissingParameter) -> AwsError:
-    """Returns the error for a missing member: MissingParameter for SQS, ValidationError for SNS."""
-    if action.service == "sqs":
-        return error
-    return ValidationError.missing(error.message.removesuffix(".").rpartition(" ")[2])
+    """Returns the error of the action's service for a missing member."""
+    if SERVICES[action.service].has_validation_error:
+        return ValidationError.missing(error.message.removesuffix(".").rpartition(" ")[2])
+    return error
 
 
 _DECODERS = {
@@ -287,19 +292,23 @@ _DECODERS = {
 
 
 def guess_service(http: HttpRequest) -> str:
-    """Returns the most likely service of an undecodable request, since each service has its own form of errors."""
-    if find_rest_resource(http.path) is not None:
-        return find_rest_service(http.path)
-    target = http.headers.get(b"x-amz-target", b"")
+    """Returns the most likely service of an undecodable request, since each service has its own form of errors.
+
+    The target decides, then the scope of the signature, then `Version`.
+    """
+    resource = find_rest_resource(http.path)
+    if resource is not None:
+        return REST_SERVICES[resource[0]]
+    target = http.headers.get(b"x-amz-target", b"").partition(b".")[0].decode("latin-1")
     scope = http.headers.get(b"authorization", b"")
-    if target.startswith(b"AmazonSNS."):
-        return "sns"
     parameters = http.query + http.body[:65_536]
-    for name in ("sns", "sts"):
-        version = SERVICES[name].version.encode()
-        if b"/%b/aws4_request" % name.encode() in scope or b"Version=" + version in parameters:
-            return name
-    return "sqs"
+    services = [service for service in SERVICES.values() if service.xml_namespace]
+    signs: tuple[Callable[[Service], bool], ...] = (
+        lambda service: target != "" and service.target_prefix == target,
+        lambda service: f"/{service.name}/aws4_request".encode() in scope,
+        lambda service: f"Version={service.version}".encode() in parameters,
+    )
+    return next((service.name for sign in signs for service in services if sign(service)), "sqs")
 
 
 def _find_query_action(tree: query.Tree, signed_service: str) -> AnyAction:
@@ -450,14 +459,12 @@ def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: 
             "cause": f"{error.message} {error.detail}",
         }
         _log.info("request refused", extra=extra)
-    if service == "sns":
-        error = as_sns_error(error)
+    error = SERVICES[service].convert_error(error)
     if protocol is Protocol.JSON:
         headers = _build_headers(json.CONTENT_TYPE, request_id)
         headers.append((b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode()))
         body = json.encode_error(error)
     elif protocol is Protocol.REST_JSON:
-        error = as_lambda_error(error) if service == "lambda" else as_scheduler_error(error)
         kind, body = rest_json.encode_error(error, rest_type(error))
         headers = [*_build_headers(rest_json.CONTENT_TYPE, request_id), (rest_json.ERROR_HEADER, kind)]
     elif isinstance(error, UnknownOperationException):

@@ -121,7 +121,7 @@ def run_public_link(call: "GuardedCall") -> AnyOperation:
     """Returns the operation of a public link. Raises MissingAuthenticationToken for any other action."""
     check_rate(call.context, len(call.context.http.body))
     decoded = call.read()
-    if decoded.action.service != "sns" or decoded.action.name not in PUBLIC_ACTIONS:
+    if decoded.action.label not in PUBLIC_ACTIONS:
         raise MissingAuthenticationToken
     return (yield from decoded.action.operation(decoded.request, call.context))
 

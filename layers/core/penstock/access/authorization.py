@@ -65,6 +65,9 @@ class AuthorizedAction(Protocol):
     def name(self) -> str: ...
 
     @property
+    def label(self) -> str: ...
+
+    @property
     def resources(self) -> Callable[[Any, Any], Uses]:
         """Returns a function that lists the resources of a request."""
 

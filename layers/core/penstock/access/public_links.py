@@ -8,13 +8,14 @@ import re
 
 from penstock.http import HttpRequest
 
-PUBLIC_ACTIONS = frozenset(("ConfirmSubscription", "Unsubscribe"))
+PUBLIC_ACTIONS = frozenset(("sns:ConfirmSubscription", "sns:Unsubscribe"))
 # The Accept header of java.net.URL, which is no browser; many endpoints open SubscribeURL with it.
 JAVA = b"text/html, image/gif, image/jpeg"
 LONGEST_FORM = 4_096  # an ARN, a token and their names need no more
 
 _PUBLIC_LINK = re.compile(
-    rb"(?:.*&)?Action=(?:%s)(?:&.*)?" % b"|".join(name.encode() for name in sorted(PUBLIC_ACTIONS))
+    rb"(?:.*&)?Action=(?:%s)(?:&.*)?"
+    % b"|".join(label.partition(":")[2].encode() for label in sorted(PUBLIC_ACTIONS))
 ).fullmatch
 
 

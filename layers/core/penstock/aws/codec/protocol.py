@@ -27,7 +27,6 @@ _RESOURCE = re.compile(
 ).fullmatch
 _PREFIXES = ("/schedule", "/tags", "/2015-03-31/event", "/2017-03-31/tags")
 _MAPPINGS = "2015-03-31/event-source-mappings"
-_LAMBDA = ("/2015-03-31/", "/2017-03-31/")
 FORM = b"application/x-www-form-urlencoded"
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
 
@@ -43,11 +42,6 @@ def find_rest_resource(path: str) -> tuple[str, str | None] | None:
     if match[2] is None or (match[2] == "" and match[1] == _MAPPINGS):
         return match[1], None
     return match[1], unquote_to_bytes(match[2].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
-
-
-def find_rest_service(path: str) -> str:
-    """Returns the service of a path of REST-JSON."""
-    return "lambda" if path.startswith(_LAMBDA) else "scheduler"
 
 
 def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
