@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.resolved_queue import ResolvedQueue
 
 LONGEST_NAME = 80
@@ -24,7 +25,7 @@ class QueueArn(NamedTuple):
     @property
     def fifo(self) -> bool:
         """Returns whether the queue is FIFO. The suffix `.fifo` is part of the name."""
-        return self.name.endswith(".fifo")
+        return is_fifo_name(self.name)
 
     def __str__(self) -> str:
         return f"arn:aws:sqs:{self.region}:{self.account_id}:{self.name}"

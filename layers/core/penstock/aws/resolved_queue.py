@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from penstock.aws.fifo_name import is_fifo_name
+
 
 @dataclass(frozen=True)
 class ResolvedQueue:
@@ -13,7 +15,7 @@ class ResolvedQueue:
     @cached_property
     def is_fifo(self) -> bool:
         """Whether the queue is FIFO: messages of one group must not go to two receives at once."""
-        return self.arn.endswith(".fifo")
+        return is_fifo_name(self.arn)
 
     @cached_property
     def merge_key(self) -> str:

@@ -9,6 +9,8 @@ arn:aws:sns:us-east-1:123456789012:endpoint/GCM/name/12345678-abcd-9012-efgh-345
 import re
 from typing import NamedTuple
 
+from penstock.aws.fifo_name import is_fifo_name
+
 PLATFORMS = (
     "ADM", "APNS", "APNS_SANDBOX", "APNS_VOIP", "APNS_VOIP_SANDBOX", "BAIDU", "GCM", "MACOS", "MACOS_SANDBOX", "MPNS",
     "WNS",
@@ -35,7 +37,7 @@ class TopicArn(NamedTuple):
     @property
     def fifo(self) -> bool:
         """Returns whether the topic is FIFO. The suffix `.fifo` is part of the name."""
-        return self.name.endswith(".fifo")
+        return is_fifo_name(self.name)
 
     def __str__(self) -> str:
         return f"arn:aws:sns:{self.region}:{self.account_id}:{self.name}"

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from penstock import errors
+from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
 from penstock.calls import decode_texts
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
@@ -83,8 +84,8 @@ class ReceiverDescription(msgspec.Struct):
 
 def create_queue(new: NewQueue, context: Context) -> Operation[str]:
     """Creates a queue. Returns its name. Raises QueueNameExists, even if the existing queue has the same attributes."""
-    fifo = new.fifo or new.name.endswith(".fifo")
-    name = f"{new.name}.fifo" if fifo and not new.name.endswith(".fifo") else new.name
+    fifo = new.fifo or is_fifo_name(new.name)
+    name = f"{new.name}{FIFO_ENDING}" if fifo and not is_fifo_name(new.name) else new.name
     validation.check_queue_name(name, fifo=fifo)
     supplied = convert_attributes(new.attributes)
     if fifo:
@@ -148,7 +149,7 @@ def change_queue(name: str, changes: Attributes, context: Context) -> Operation[
     """Changes attributes and returns the queue. One database call writes, another one counts the messages."""
     arn = build_queue_arn(name, context)
     checked = attributes.check_queue_attributes(
-        convert_attributes(changes), arn.endswith(".fifo"), extensions=True
+        convert_attributes(changes), is_fifo_name(arn), extensions=True
     )
     yield from queues.change_attributes(arn, checked, context)
     return (yield from describe_queue(name, context))

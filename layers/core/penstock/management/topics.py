@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from penstock import errors
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn as queue_arn_of
@@ -119,7 +120,7 @@ def build_topic_arn(name: str, context: Context) -> str:
 
 def create_topic(new: NewTopic, context: Context) -> Operation[ShownTopic]:
     """Creates a topic, or returns an existing one that has every given attribute and tag."""
-    fifo = {"FifoTopic": "true"} if new.name.endswith(".fifo") else {}
+    fifo = {"FifoTopic": "true"} if is_fifo_name(new.name) else {}
     made = yield from topics.create_topic(
         sns.CreateTopicRequest(
             new.name, {**new.attributes, **fifo}, [sns.Tag(key, value) for key, value in new.tags.items()]

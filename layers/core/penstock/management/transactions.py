@@ -7,6 +7,7 @@ import msgspec
 
 from penstock import errors
 from penstock.access.quotas import check_quota
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.calls import build_transaction_columns, transpose
 from penstock.context import Context
@@ -108,7 +109,7 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
     acked_queues = tuple(build_queue_arn(ack.queue, context) for ack in transaction.ack)
     if later := sum(map(is_for_later, transaction.send)):
         yield from check_quota("schedules", None, context, errors.OverLimit, DEFAULT_GROUP, later)
-    if events or later or any(arn.endswith(".fifo") for arn in (*acked_queues, *arns)):
+    if events or later or any(is_fifo_name(arn) for arn in (*acked_queues, *arns)):
         # This is not merged with other requests, because it may wait for a lock or create schedules.
         arguments = (*build_transaction_columns(acks, messages), *event_arguments)
         rows = yield from Call(TRANSACT, arguments)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from penstock.access.functions import find_function_refusal
 from penstock.aws.arn import parse_queue_arn, read_region
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import parse_topic_arn
 from penstock.settings import Settings
@@ -68,7 +69,7 @@ https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
 
 
 def _check_queue(arn: str, group_id: str | None) -> None:
-    if arn.endswith(".fifo") and group_id is None:
+    if is_fifo_name(arn) and group_id is None:
         raise ValidationException.member(None, GROUP_ID, "not be null", "The target is a FIFO queue.")
 
 

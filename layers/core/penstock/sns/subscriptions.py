@@ -12,6 +12,7 @@ from penstock.access.deliveries import check_deliveries
 from penstock.access.functions import find_function_refusal
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import TopicArn, is_subscription_id, parse_endpoint_arn, parse_topic_of_subscription
 from penstock.calls import encode_jsonb
@@ -328,7 +329,7 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Conte
         queue = parse_queue_arn(endpoint)
         if queue is None or not context.environment.settings.serves(queue.region):
             raise errors.InvalidParameter.named("SQS endpoint ARN")
-        if endpoint.endswith(".fifo") and not topic.fifo:
+        if is_fifo_name(endpoint) and not topic.fifo:
             raise errors.InvalidParameter.named("Endpoint", FIFO_QUEUE)
     elif protocol not in ("http", "https", *ENDPOINTS):
         raise errors.InvalidParameter.named(

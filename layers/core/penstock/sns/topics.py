@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from penstock.access.quotas import check_quota
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import TopicArn, is_topic_name
 from penstock.calls import encode_jsonb
 from penstock.context import Context
@@ -37,7 +38,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
     """Creates a topic, or returns an existing one that has every given attribute and tag."""
     attributes = topic_attributes.format_booleans(request.attributes or {})
     fifo = attributes.get("FifoTopic") == "true"
-    if not is_topic_name(request.name) or request.name.endswith(".fifo") != fifo:
+    if not is_topic_name(request.name) or is_fifo_name(request.name) != fifo:
         raise errors.InvalidParameter.named("Topic Name")
     try:
         topic_attributes.check_topic_attributes(attributes, fifo)

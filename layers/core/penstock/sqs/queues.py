@@ -12,6 +12,7 @@ from penstock import errors
 from penstock.access.deliveries import Subscriptions, judge_subscriptions
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import QueueArn, build_queue_arn, is_account_id, is_queue_name, is_queue_name_prefix
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -78,7 +79,7 @@ def make_queue(
             context.region,
             name,
             encode_jsonb(non_empty),
-            encode_jsonb(attributes.build_defaults(name.endswith(".fifo"), settings, non_empty)),
+            encode_jsonb(attributes.build_defaults(is_fifo_name(name), settings, non_empty)),
             encode_jsonb(tags),
             settings.queue_shards,
             settings.queue_recreate_interval_seconds,
@@ -199,7 +200,7 @@ def set_queue_attributes(request: SetQueueAttributesRequest, context: Context) -
     arn = context.queue_arn(request.queue_url)
     if not request.attributes:
         raise errors.MissingParameter.named("Attribute.Name")
-    checked = attributes.check_queue_attributes(request.attributes, arn.endswith(".fifo"))
+    checked = attributes.check_queue_attributes(request.attributes, is_fifo_name(arn))
     yield from change_attributes(arn, checked, context)
 
 
@@ -226,7 +227,7 @@ def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[No
     This takes a separate database call: clients rarely set policies, and the other queue may change later anyway.
     """
     text = values.get("RedrivePolicy", "")
-    policy = attributes.parse_redrive_policy(text, arn.endswith(".fifo"))
+    policy = attributes.parse_redrive_policy(text, is_fifo_name(arn))
     if policy is None:
         return
     rows = yield from Call(DESCRIBE_QUEUE, (policy.dead_letter_target_arn, False))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from penstock import errors
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.message_id import as_text, make_message_id
 from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.context import Context
@@ -166,7 +167,7 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
     It does not check the size, since in a batch one long message makes the whole batch too long. `trace_header` is the
     AWSTraceHeader for a message without this attribute.
     """
-    fifo = arn.endswith(".fifo")
+    fifo = is_fifo_name(arn)
     text = entry.message_body
     body = validation.encode_text(text)
     if not body:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from penstock import errors
 from penstock.aws.arn import is_queue_name
+from penstock.aws.fifo_name import is_fifo_name
 
 from .types import MessageAttributeValue
 
@@ -215,7 +216,7 @@ def check_deduplication_id(value: str) -> None:
 
 def check_queue_name(name: str, *, fifo: bool) -> None:
     """Checks a queue name: 1-80 of `[A-Za-z0-9_-]`. The name of a FIFO queue, and no other, ends in `.fifo`."""
-    if is_queue_name(name) and name.endswith(".fifo") == fifo:
+    if is_queue_name(name) and is_fifo_name(name) == fifo:
         return
     if fifo:
         raise errors.InvalidParameterValue(

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.context import Context
 
 
@@ -19,7 +20,7 @@ class Snippet(NamedTuple):
 def queue_snippets(name: str, context: Context) -> list[Snippet]:
     """Returns code that uses a queue from Python, a shell, SQL and Terraform."""
     base, url = context.base_url, context.queue_url(name)
-    group = ', MessageGroupId="customer-7"' if name.endswith(".fifo") else ""
+    group = ', MessageGroupId="customer-7"' if is_fifo_name(name) else ""
     boto3 = f"""import boto3
 
 sqs = boto3.client("sqs", endpoint_url={base!r}, region_name={context.region!r})

@@ -25,6 +25,7 @@ from functools import partial
 from itertools import count
 from uuid import UUID, uuid4
 
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import Receive, Woken
 from penstock.postgres.statements.messages import ReceivedRow
@@ -137,7 +138,7 @@ class LongPollDispatcher:
         Only the caller may serve or wake them. The method returns no waiters of a FIFO queue.
         """
         queue = self._queues.get(queue_arn)
-        if queue is None or not queue.waiters or queue_arn.endswith(".fifo"):
+        if queue is None or not queue.waiters or is_fifo_name(queue_arn):
             return []
         claimed: list[Waiter] = []
         first = queue.waiters[0].receive

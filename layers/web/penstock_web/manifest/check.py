@@ -9,6 +9,7 @@ from functools import partial
 import msgspec
 
 from penstock.access.users import BUILT_IN
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.errors import AwsError
 from penstock.event_sources.checks import check_options, check_tags
 from penstock.event_sources.filters import compile_filters
@@ -53,7 +54,7 @@ def _parts(manifest: Manifest) -> Iterator[Part]:
 
 
 def _queue_parts(place: Place, name: str, queue: ManifestQueue) -> Iterator[Part]:
-    check_attributes = partial(check_queue_attributes, fifo=name.endswith(".fifo"), extensions=True)
+    check_attributes = partial(check_queue_attributes, fifo=is_fifo_name(name), extensions=True)
     attributes = {key: text(value) for key, value in queue.attributes.items()}
     yield (*place, "attributes"), partial(check_attributes, attributes)
     if isinstance(queue.policy, dict):
@@ -66,7 +67,7 @@ def _queue_parts(place: Place, name: str, queue: ManifestQueue) -> Iterator[Part
 
 def _topic_parts(place: Place, name: str, topic: ManifestTopic) -> Iterator[Part]:
     attributes = {key: text(value) for key, value in topic.attributes.items()}
-    yield (*place, "attributes"), partial(check_topic_attributes, attributes, name.endswith(".fifo"))
+    yield (*place, "attributes"), partial(check_topic_attributes, attributes, is_fifo_name(name))
     for number, row in enumerate(topic.subscriptions or ()):
         here = (*place, "subscriptions", str(number))
         raw = {"RawMessageDelivery": "true"} if row.raw else {}
@@ -79,7 +80,7 @@ def _check_mapping(queue: str, mapping: ManifestMapping) -> None:
     body = msgspec.json.encode({"queue": queue, **msgspec.structs.asdict(mapping)})
     request = create_request(read_mapping(body), queue)
     options = read_options(request)
-    check_options(options, fifo=queue.endswith(".fifo"))
+    check_options(options, fifo=is_fifo_name(queue))
     compile_filters(options.filter_criteria)
     check_tags(mapping.tags)
     parse_target(mapping.function, "0" * 12, "us-east-1")

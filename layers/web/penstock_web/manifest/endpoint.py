@@ -10,6 +10,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from penstock.aws.fifo_name import is_fifo_name
 from penstock_web.system_account import LocalError
 
 from .references import References
@@ -83,7 +84,7 @@ class ManifestEndpoint:
 
     def create_queue(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """Creates a queue. A name that ends in `.fifo` makes it FIFO."""
-        fifo = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+        fifo = {"FifoQueue": "true"} if is_fifo_name(name) else {}
         made = self._said(
             lambda: self._sqs.create_queue(
                 QueueName=name, Attributes={**fifo, **attributes}, **({"tags": dict(tags)} if tags else {})
@@ -132,7 +133,7 @@ class ManifestEndpoint:
 
     def create_topic(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """Creates a topic. A name that ends in `.fifo` makes it FIFO."""
-        fifo = {"FifoTopic": "true"} if name.endswith(".fifo") else {}
+        fifo = {"FifoTopic": "true"} if is_fifo_name(name) else {}
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
         self._said(
             lambda: self._sns.create_topic(Name=name, Attributes={**fifo, **attributes}, Tags=listed),

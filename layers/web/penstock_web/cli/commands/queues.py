@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from penstock.aws.fifo_name import is_fifo_name
 from penstock_web.system_account import LocalError
 
 from .client import RefusedError, RestClient, queue_path
@@ -305,7 +306,7 @@ def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
     there = client.call("GET", queue_path(name))
     present = there["attributes"]
     assert isinstance(present, dict)  # noqa: S101 - QueueDescription
-    texts, fifo = convert_attributes(wanted), name.endswith(".fifo")
+    texts, fifo = convert_attributes(wanted), is_fifo_name(name)
     if fifo:
         texts["FifoQueue"] = "true"
     checked = check_queue_attributes(texts, fifo, creating=True, extensions=True)

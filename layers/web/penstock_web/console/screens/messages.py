@@ -4,6 +4,7 @@ import msgspec
 from fastapi import Response
 
 from penstock.access.audit import Act
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management.errors import MessageNotFound
@@ -104,7 +105,7 @@ def build_snippets(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
     }
     language = "json" if seen.pretty is not None else ""
     markdown = as_markdown(f"Message {row.public_id} of {name}", facts, seen.pretty or row.body, language)
-    group = row.group_id if name.endswith(".fifo") else None
+    group = row.group_id if is_fifo_name(name) else None
     return [*message_snippets(name, row.body, seen.attributes, group, page.context), markdown]
 
 
@@ -116,7 +117,7 @@ async def send_form(name: str, page: CurrentPage) -> Response:
         await page.check(require_on_queue("sqs:ReceiveMessage"))
         seen = await page.run(look_for(name, parse_id(page.query["copy"]), STATES, page.context))
     return show_page(
-        page, "send.html", title=f"Send to {name}", name=name, seen=seen, fifo=name.endswith(".fifo"),
+        page, "send.html", title=f"Send to {name}", name=name, seen=seen, fifo=is_fifo_name(name),
         attributes=list(seen.attributes.items()) if seen else [], most=MOST_ATTRIBUTES,
     )  # fmt: skip
 

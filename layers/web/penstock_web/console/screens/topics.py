@@ -6,6 +6,7 @@ import msgspec
 from fastapi import Response
 
 from penstock.access.audit import Act
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -100,7 +101,7 @@ async def topic(topic: str, page: CurrentPage) -> Response:
         attributes={key: value for key, value in attributes.items() if key != "Policy"},
         policy=attributes.get("Policy", ""), tags=_texts.decode(shown.topic.tags), number=number,
         pages=max(1, -(-(shown.topic.confirmed + shown.topic.pending) // PAGE)), done=page.query.get("done", ""),
-        may_publish=page.may("sns:Publish", build_arn(topic, page.context)), fifo=topic.endswith(".fifo"),
+        may_publish=page.may("sns:Publish", build_arn(topic, page.context)), fifo=is_fifo_name(topic),
         state={"body": wanted.body, "attribute": wanted.name, "type": wanted.kind, "value": wanted.value},
     )  # fmt: skip
 
