@@ -28,7 +28,7 @@ from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
-from penstock.settings import SettingError
+from penstock.settings import SettingError, Settings
 from penstock_web.http.asgi_request import serve_request
 from penstock_web.http.aws_protocols import AwsApplication, names_action
 from penstock_web.http.health import health_router
@@ -58,13 +58,16 @@ from .runtime.driver import Resources, run_operation
 T = TypeVar("T")
 
 REQUEST_KEY = "penstock.request"
+"""The entry of an ASGI scope with the request's `AsgiTask`, which `_run_operation` passes on to the driver."""
 PREFIX = "/v1"
+# The routes that the application calls itself, without FastAPI's middleware and routing.
 DIRECT_ROUTES = {
     ("POST", PREFIX + route.path): route
     for route in transactions.routes.router.routes
     if isinstance(route, APIRoute)
 }
 UNMATCHED = "(unmatched)"
+"""The route of a request, in metrics and logs, if no route has its path."""
 
 _log = logging.getLogger(__name__)
 
@@ -74,16 +77,22 @@ class Application(RestApplication):
 
     def __init__(self, environment: Environment, resources: Resources) -> None:
         super().__init__(environment, self._run_operation)
-        self._resources = resources
-        self._has_console = environment.settings.console != "off"
-        self._deadlines = Deadlines(environment.settings.queue_request_timeout_seconds)
-        self.aws_application = AwsApplication(environment, resources, self._deadlines)
-        self._meter = resources.meter
         settings = environment.settings
-        # A request gets 503 after two waits, not 408.
-        timeout_seconds = settings.queue_request_timeout_seconds / 3
-        self._reading_budget = MemoryBudget(READING_BYTES, timeout_seconds, READING_SHARE)
-        self._processing_budget = MemoryBudget(PROCESSING_BYTES, timeout_seconds)
+        self._resources = resources
+        self._meter = resources.meter
+        self._has_console = settings.console != "off"
+        self._deadlines = Deadlines(settings.queue_request_timeout_seconds)
+        self.aws_application = AwsApplication(environment, resources, self._deadlines)
+        # A long request waits for memory twice: before it is read, and before it is processed. A wait ends with 503
+        # after a third of the request's time. So both waits end before the deadline, which would answer 408.
+        longest_wait_seconds = settings.queue_request_timeout_seconds / 3
+        self._reading_budget = MemoryBudget(READING_BYTES, longest_wait_seconds, READING_SHARE)
+        self._processing_budget = MemoryBudget(PROCESSING_BYTES, longest_wait_seconds)
+        self._add_health_and_metrics(environment)
+        self._add_mcp_and_console(settings)
+
+    def _add_health_and_metrics(self, environment: Environment) -> None:
+        settings, resources = environment.settings, self._resources
         self.include_router(
             health_router(
                 resources.pool.fetch,
@@ -106,6 +115,8 @@ class Application(RestApplication):
             ),
         )
 
+    def _add_mcp_and_console(self, settings: Settings) -> None:
+        """Adds the parts that settings can switch off. Raises SettingError if the package of MCP is missing."""
         if settings.queue_mcp:
             try:
                 from .mcp import endpoint as mcp  # noqa: PLC0415 - its package is optional, and takes 0.5 s
@@ -115,7 +126,7 @@ class Application(RestApplication):
         if self._has_console:
             from .console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms
 
-            add_console(self, resources.refresh_gauges, resources.pool.stats)
+            add_console(self, self._resources.refresh_gauges, self._resources.pool.stats)
         else:
             self.include_router(welcome.router)
 
@@ -162,11 +173,12 @@ class Application(RestApplication):
     async def _serve_fastapi(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request by FastAPI, with the same limits of time and of body size as the AWS protocols."""
         request = self._deadlines.start_request(receive)
+        # A long request has memory that other requests need, so its operation does not wait for messages.
         request.may_wait = not bytes_to_reserve(scope["headers"])
         scope[REQUEST_KEY] = request
         log = self._resources.access_log
         logged = None if log is None else LoggedExchange(log, scope, receive, send)
-        if logged is not None:
+        if logged is not None:  # it passes everything on, and notes what the log's line says
             receive, send = logged.receive, logged.send
         send = name_request(scope, self._count_response(scope, send), self._environment)
         self._meter.request_started()
@@ -179,6 +191,7 @@ class Application(RestApplication):
         except Exception as error:  # noqa: BLE001 - Starlette has answered 500 and raises it once more
             _log.debug("answered with 500", exc_info=error)
         except asyncio.CancelledError:
+            # The deadline, the end of the process or a disconnect has cancelled the task (`AsgiTask.end`).
             if request.end_reason is not EndReason.DISCONNECTED:
                 timed_out = request.end_reason is EndReason.TIMED_OUT
                 ended = RequestTimeout() if timed_out else ServiceUnavailable()

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -254,29 +254,32 @@ async def open_resources(
     metrics_folder: Path | None = None,
     tracing: "Tracing | None" = None,
 ) -> AsyncIterator[Resources]:
-    """Opens pool, batcher, long polls and workers. At the end unfinished tasks have half a second."""
-    watcher = uuid4()
+    """Yields what all requests share, while background tasks and workers run. At the end it closes everything."""
+    watcher = (
+        uuid4()
+    )  # the process's id in the database: its long polls and its connections have it in common
     pool = make_pool(settings, watcher)
     meter, activity = Meter(settings, metrics_folder), Activity()
     long_polls = LongPollDispatcher(pool.call_pipelined, watcher)
     on_answer = partial(_notice_call, meter, activity)
     batcher = make_batcher(settings, pool, long_polls, write_backpressure, on_answer)
-    await pool.open()
-    background, measurement = workers(settings, long_polls, activity, meter, tracing)
-    loop = asyncio.get_running_loop()
-    check_seconds = settings.queue_idle_check_ms / 1000
-    listening = listen(
-        settings.direct_url, long_polls, activity, settings.call_seconds, check_seconds, meter.outage
-    )
+    all_workers, measurement = workers(settings, long_polls, activity, meter, tracing)
     receivers = Receivers()
-    endless = (
+    await pool.open()
+    background = Background(
+        all_workers,
+        listen(
+            settings.direct_url,
+            long_polls,
+            activity,
+            settings.call_seconds,
+            settings.queue_idle_check_ms / 1000,
+            meter.outage,
+        ),
         long_polls.shared_check.run(),
-        listening,
         maintain_metrics(meter, pool),
         receivers.keep(pool.call),
     )
-    endless_tasks = [loop.create_task(work) for work in endless]
-    worker_tasks = [loop.create_task(worker.run()) for worker in background]
     try:
         with open_access_log(settings, meter.count_dropped_lines) as access_log:
             observe = operation_observer(tracing)
@@ -285,9 +288,29 @@ async def open_resources(
             yield resources
     finally:
         long_polls.drain()
-        await _stop_background(endless_tasks, worker_tasks, background, batcher)
+        await background.stop(batcher)
         await pool.close()
         meter.memory.close()
+
+
+class Background:
+    """The tasks that run beside the requests: those of the workers, which end by themselves once they are stopped, and
+    `endless` ones, which are cancelled."""
+
+    def __init__(self, background_workers: list[Worker], *endless: Coroutine[Any, Any, None]) -> None:
+        loop = asyncio.get_running_loop()
+        self._workers = background_workers
+        self._endless_tasks = [loop.create_task(work) for work in endless]
+        self._worker_tasks = [loop.create_task(worker.run()) for worker in background_workers]
+
+    async def stop(self, batcher: Batcher) -> None:
+        """Stops the tasks and flushes the batcher. Unfinished ones are left after half a second."""
+        for worker in self._workers:
+            worker.stop()
+        for task in self._endless_tasks:
+            task.cancel()
+        flushes = asyncio.get_running_loop().create_task(batcher.drain())
+        await asyncio.wait([*self._endless_tasks, *self._worker_tasks, flushes], timeout=SHUTDOWN_SECONDS)
 
 
 def _notice_call(meter: Meter, activity: Activity, statement: Statement[Row], rows: int) -> None:
@@ -305,17 +328,3 @@ def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation[Any]],
     from penstock_web.tracing.operations import OperationRecorder  # noqa: PLC0415
 
     return OperationRecorder(tracing)
-
-
-async def _stop_background(
-    endless_tasks: list["asyncio.Task[None]"],
-    worker_tasks: list["asyncio.Task[None]"],
-    background: list[Worker],
-    batcher: Batcher,
-) -> None:
-    for worker in background:
-        worker.stop()
-    for task in endless_tasks:
-        task.cancel()
-    flushes = asyncio.get_running_loop().create_task(batcher.drain())
-    await asyncio.wait([*endless_tasks, *worker_tasks, flushes], timeout=SHUTDOWN_SECONDS)
