@@ -8,6 +8,7 @@ from the Host of the caller's request unless a base URL is configured. It accept
 
 import re
 from collections.abc import Mapping
+from enum import Enum
 
 from penstock.access.users import User, build_user, build_user_arn
 from penstock.aws import queue_url
@@ -23,13 +24,26 @@ from .settings import Settings
 _KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,128})(?:/|%2F)").search
 
 
+class Door(Enum):
+    """The API by which a request came. CLI is the command line over the REST API."""
+
+    AWS = "aws"
+    REST = "rest"
+    CONSOLE = "console"
+    MCP = "mcp"
+    CLI = "cli"
+
+
 class Context:
     """One request: the caller's account and region, the request's id, and the environment of the process.
 
-    `user` is the signer of the request, or None if no signature was required. `protocol` is that of the answer.
+    `user` is the signer of the request, or None if no signature was required. `protocol` is that of the answer. `door`
+    is the API by which the request came.
     """
 
-    __slots__ = ("_base_url", "account_id", "environment", "http", "protocol", "region", "request_id", "user")
+    __slots__ = (
+        "_base_url", "account_id", "door", "environment", "http", "protocol", "region", "request_id", "user",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -46,6 +60,7 @@ class Context:
         self.environment = environment
         self.http = http
         self.protocol = protocol
+        self.door = Door.AWS
         self._base_url: str | None = None
         self.user: User | None = None
 
@@ -53,6 +68,11 @@ class Context:
     def caller(self) -> User:
         """Returns the calling user, which is the account's root user if no signature was required."""
         return self.user or build_user(self.account_id, None, None)
+
+    @property
+    def shows_policy_names(self) -> bool:
+        """Returns whether errors write actions as policies do, and not as each service of AWS writes its own."""
+        return self.door is not Door.AWS
 
     @property
     def caller_arn(self) -> str:

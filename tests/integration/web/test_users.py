@@ -265,6 +265,10 @@ def test_an_impossible_command_about_users_is_refused(penstock: Run, command: st
             '{"Statement": [{"Effect": "Allow", "Action": ["s3:GetObject", "sqs:SendMesage"], "Resource": "*"}]}',
             "there is no action 'sqs:SendMesage'",
         ),
+        (
+            '{"Statement": {"Effect": "Deny", "Action": "sqs:SendMessageBatch", "Resource": "*"}}',
+            "'sqs:SendMessageBatch' has no effect: a batch is asked for as 'sqs:SendMessage'",
+        ),
     ],
 )
 def test_files_that_are_no_policies(penstock: Run, tmp_path: Path, text: str, reason: str) -> None:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from penstock.aws.arn import read_account
 from penstock.effects import BatchCall, Operation
+from penstock.errors import AccessDenied
 from penstock.http import HttpRequest
 from penstock.postgres.statement import BatchStatement
 from penstock.postgres.statements.access import (
@@ -24,10 +25,10 @@ from penstock.postgres.statements.access import (
 )
 
 from . import request_rate
-from .denial import Policies, make_denial
+from .denial import Policies, build_action_name, make_denial
 from .policy.evaluation import Decision, evaluate
 from .policy.requests import AccessRequest
-from .resources import ActingService, ResourceContext, Uses
+from .resources import ANY, ActingService, ResourceContext, Uses
 from .topic_actions import OWNER_ACTIONS
 from .users import User
 
@@ -41,6 +42,10 @@ class RequestContext(ResourceContext, Protocol):
     @property
     def caller(self) -> User:
         """Returns the caller."""
+
+    @property
+    def shows_policy_names(self) -> bool:
+        """Returns whether errors write actions as policies do."""
 
     @property
     def client_address(self) -> str:
@@ -107,7 +112,27 @@ def check_user(service: str, action: str, arn: str, context: RequestContext) -> 
     decision = context.caller.decide(request)
     if decision is not Decision.ALLOWED:
         explicit = decision is Decision.DENIED
-        raise make_denial(service, action, arn, request.principal, Policies.IDENTITY, explicit=explicit)
+        raise deny(service, action, arn, context, Policies.IDENTITY, explicit=explicit)
+
+
+def check_anywhere(service: str, action: str, context: RequestContext) -> None:
+    """Raises AccessDenied if the user's policies allow an action on no resource."""
+    if not context.caller.may_ever(build_action(service, action)):
+        raise deny(service, action, ANY, context, Policies.IDENTITY)
+
+
+def deny(
+    service: str,
+    action: str,
+    arn: str,
+    context: RequestContext,
+    policies: Policies,
+    *,
+    explicit: bool = False,
+) -> AccessDenied:
+    """Returns the error for this caller. The REST API and the console write actions as policies do."""
+    name = build_action_name(service, action, for_policies=context.shows_policy_names)
+    return make_denial(name, arn, context.caller.principal, policies, explicit=explicit)
 
 
 def is_user_allowed(service: str, action: str, arn: str, context: RequestContext) -> bool:
@@ -117,8 +142,12 @@ def is_user_allowed(service: str, action: str, arn: str, context: RequestContext
 
 def build_access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
     """Returns the request in the form that policies evaluate. A batch has the name of its single action."""
-    name = f"{service}:{action.removesuffix('Batch')}".lower()
-    return AccessRequest(context.caller.principal, name, arn, context.condition_keys)
+    return AccessRequest(context.caller.principal, build_action(service, action), arn, context.condition_keys)
+
+
+def build_action(service: str, action: str) -> str:
+    """Returns an action in the form that policies evaluate: in lower case, and that of a batch for a single one."""
+    return f"{service}:{action.removesuffix('Batch')}".lower()
 
 
 def authorize_one(
@@ -163,7 +192,7 @@ def check_policies(
         decisions.append(evaluate(row.policy, request._replace(principal=acting.principal, keys=acting.keys)))
     if not is_permitted(of_user, decisions, foreign=foreign, grantable=action in rules.grantable_actions):
         policies, explicit = find_refusing_policies(of_user, decisions, foreign=foreign)
-        raise make_denial(service, action, arn, request.principal, policies, explicit=explicit)
+        raise deny(service, action, arn, context, policies, explicit=explicit)
 
 
 def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: bool, grantable: bool) -> bool:

@@ -24,10 +24,12 @@ class Policies(Enum):
 
 
 def make_denial(
-    service: str, action: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
+    name: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
-    """Returns the error. With `explicit` a Deny refuses the action; otherwise no Allow matches."""
-    name = build_action_name(service, action)
+    """Returns the error. `name` is that of the action.
+
+    With `explicit` a Deny refuses the action; otherwise no Allow matches.
+    """
     reason = (
         f"with an explicit deny in {_choose_article(policies)} {policies.value} policy"
         if explicit
@@ -42,9 +44,14 @@ def _choose_article(policies: Policies) -> str:
     return "an" if policies is Policies.IDENTITY else "a"
 
 
-def build_action_name(service: str, action: str) -> str:
-    """Returns an action in its service's spelling: `sqs:sendmessage`, `SNS:Publish`, `scheduler:CreateSchedule`."""
+def build_action_name(service: str, action: str, *, for_policies: bool = False) -> str:
+    """Returns an action in its service's spelling: `sqs:sendmessage`, `SNS:Publish`, `scheduler:CreateSchedule`.
+
+    `for_policies`: in the spelling of policies, `sqs:SendMessage`.
+    """
     single = action.removesuffix("Batch")
+    if for_policies:
+        return f"{service}:{single}"
     if service == "sqs":
         return f"sqs:{single.lower()}"
     return f"SNS:{single}" if service == "sns" else f"{service}:{single}"

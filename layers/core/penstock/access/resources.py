@@ -156,7 +156,12 @@ def _use_queue_arn(arn: str) -> Use:
 
 
 def _use_new(service: str, name: str, context: ResourceContext) -> Use:
-    return Use(f"arn:aws:{service}:{context.region}:{context.account_id}:{name}", is_owned=False)
+    return Use(build_arn(service, name, context), is_owned=False)
+
+
+def build_arn(service: str, name: str, context: ResourceContext) -> str:
+    """Returns the ARN that a queue or topic with this name has or will have, also for a name that none may have."""
+    return f"arn:aws:{service}:{context.region}:{context.account_id}:{name}"
 
 
 # --- SNS -------------------------------------------------------------------------------------------------------------
@@ -373,5 +378,9 @@ def use_tagged_mapping(request: _WithResource, _: ResourceContext) -> Uses:
 
 
 def _use_mapping(mapping_id: str, context: ResourceContext) -> Use:
-    arn = f"arn:aws:lambda:{context.region}:{context.account_id}:event-source-mapping:{mapping_id}"
-    return Use(arn, is_owned=False)
+    return Use(build_mapping_arn(mapping_id, context), is_owned=False)
+
+
+def build_mapping_arn(mapping_id: str, context: ResourceContext) -> str:
+    """Returns the ARN of the event source mapping with an id."""
+    return f"arn:aws:lambda:{context.region}:{context.account_id}:event-source-mapping:{mapping_id}"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from .policy.evaluation import Decision, evaluate_user
+from .policy.evaluation import Decision, evaluate_user, is_ever_allowed
 from .policy.requests import AccessRequest, Principal, make_root
 
 READ = (
@@ -50,6 +50,10 @@ class User(NamedTuple):
         if self.principal.is_root:
             return Decision.ALLOWED
         return evaluate_user(self.policies, request)
+
+    def may_ever(self, action: str) -> bool:
+        """Returns whether a policy allows an action (in lower case) on any resource, under any condition."""
+        return self.principal.is_root or is_ever_allowed(self.policies, action)
 
 
 def build_user_arn(account_id: str, name: str) -> str:

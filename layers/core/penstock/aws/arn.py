@@ -1,4 +1,8 @@
-"""Amazon Resource Names of queues. Operations and SQL functions address a queue by its ARN text."""
+"""Amazon Resource Names of queues. Operations and SQL functions address a queue by its ARN text.
+
+The parsers of `penstock.aws` accept only the partition `aws`, which every ARN that Penstock shows has. So a resource
+has one ARN, and a caller cannot avoid a policy by another spelling.
+"""
 
 import re
 from functools import lru_cache
@@ -12,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo|[A-Za-z0-9_-]{1,80}").fullmatch
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,80}").fullmatch
 _REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
 _ACCOUNT = re.compile(r"[0-9]{12}").fullmatch
-_ARN = re.compile(r"arn:(aws[a-z-]*):sqs:([a-z0-9-]+):([0-9]{12}):(.+)").fullmatch
+_ARN = re.compile(r"arn:aws:sqs:([a-z0-9-]+):([0-9]{12}):(.+)").fullmatch
 
 
 class QueueArn(NamedTuple):
@@ -82,6 +86,6 @@ def _resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | N
 def parse_queue_arn(text: str) -> QueueArn | None:
     """Returns the parts of a queue's ARN, or None for any other text."""
     match = _ARN(text)
-    if match is None or not is_queue_name(match[4]):
+    if match is None or not is_queue_name(match[3]):
         return None
-    return QueueArn(match[2], match[3], match[4])
+    return QueueArn(match[1], match[2], match[3])

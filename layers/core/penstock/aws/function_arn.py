@@ -8,10 +8,10 @@ import re
 from typing import NamedTuple
 
 _NAME = re.compile(
-    r"(?:arn:aws[a-zA-Z-]*:lambda:(?P<region>[a-z0-9-]+):)?(?:(?P<account>[0-9]{12}):)?(?:function:)?"
+    r"(?:arn:aws:lambda:(?P<region>[a-z0-9-]+):)?(?:(?P<account>[0-9]{12}):)?(?:function:)?"
     r"(?P<name>[a-zA-Z0-9_-]{1,64})(?::(?P<qualifier>\$LATEST|[a-zA-Z0-9_-]{1,128}))?"
 ).fullmatch
-_ARN = re.compile(r"arn:aws[a-zA-Z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:.*").fullmatch
+_ARN = re.compile(r"arn:aws:lambda:[a-z0-9-]+:[0-9]{12}:function:.*").fullmatch
 
 
 class FunctionArn(NamedTuple):

@@ -18,11 +18,11 @@ PLATFORMS = (
 """Push services and their sandboxes (CreatePlatformApplication, API reference)."""
 
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9_-]{1,251}\.fifo|[A-Za-z0-9_-]{1,256}").fullmatch
-_TOPIC = re.compile(r"arn:aws[a-z-]*:sns:([a-z0-9-]+):([0-9]{12}):([^:]+)").fullmatch
+_TOPIC = re.compile(r"arn:aws:sns:([a-z0-9-]+):([0-9]{12}):([^:]+)").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 _APPLICATION_NAME = re.compile(r"[A-Za-z0-9_.-]{1,256}").fullmatch
 _PLATFORM = re.compile(
-    r"arn:aws[a-z-]*:sns:([a-z0-9-]+):([0-9]{12}):(app|endpoint)/([A-Z_]+)/([A-Za-z0-9_.-]{1,256})(?:/([0-9a-f-]{36}))?"
+    r"arn:aws:sns:([a-z0-9-]+):([0-9]{12}):(app|endpoint)/([A-Z_]+)/([A-Za-z0-9_.-]{1,256})(?:/([0-9a-f-]{36}))?"
 ).fullmatch
 
 

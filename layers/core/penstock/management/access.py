@@ -10,7 +10,10 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from penstock import errors
+from penstock.access.authorization import check_user
 from penstock.access.keys import is_user_name, make_key
+from penstock.access.policy.requests import make_root
+from penstock.access.users import build_user_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.access import (
@@ -133,6 +136,7 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
     check_expiry(new.expires_at)
     if "\0" in new.description:
         raise errors.InvalidParameterValue("description: NUL cannot be stored")
+    check_user("penstock", "CreateKey", _build_owner_arn(new.user, context), context)
     if new.user is None and not context.caller.principal.is_root:
         raise errors.AccessDenied("Only a key of the account itself can create another one. Name a user.")
     key_id, secret, stored = make_key(
@@ -156,14 +160,14 @@ def limit_key(key_id: str, expires_at: datetime | None, context: Context) -> Ope
     """Sets when a key of the account expires. Raises KeyNotFound, InvalidParameterValue."""
     check_access_is_on(context)
     check_expiry(expires_at)
-    yield from _read_key(key_id, context)
+    yield from _read_key("LimitKey", key_id, context)
     yield from Call(LIMIT_KEY, (key_id, expires_at))
 
 
 def revoke_key(key_id: str, context: Context) -> Operation[None]:
     """Revokes a key of the account. Raises KeyNotFound."""
     check_access_is_on(context)
-    yield from _read_key(key_id, context)
+    yield from _read_key("RevokeKey", key_id, context)
     yield from Call(REVOKE_KEY, (key_id,))
 
 
@@ -183,11 +187,19 @@ def _read_keys(context: Context) -> Operation[list[KeyRow]]:
     return [row for row in rows if row.account_id == context.account_id]
 
 
-def _read_key(key_id: str, context: Context) -> Operation[KeyRow]:
+def _build_owner_arn(user: str | None, context: Context) -> str:
+    """Returns the ARN of the user of a key, or of the account itself."""
+    if user is None:
+        return make_root(context.account_id).arn or ""
+    return build_user_arn(context.account_id, user)
+
+
+def _read_key(action: str, key_id: str, context: Context) -> Operation[KeyRow]:
     """Returns the account's key. Only root keys may see root keys. Raises KeyNotFound, AccessDenied."""
     rows = yield from _read_keys(context)
     for row in rows:
         if row.key_id == key_id:
+            check_user("penstock", action, _build_owner_arn(row.user_name, context), context)
             if row.user_name is None and not context.caller.principal.is_root:
                 raise errors.AccessDenied("Only a key of the account itself can change another one.")
             return row

@@ -26,6 +26,8 @@ def find_policy_problem(text: str) -> str | None:
         service = name.partition(":")[0].lower()
         if service in _SERVICES and not any(map(Pattern(name.lower()).matches, _KNOWN)):
             return f"there is no action {name!r}"
+        if name.endswith("Batch") and name.removesuffix("Batch").lower() in _KNOWN:
+            return f"{name!r} has no effect: a batch is asked for as {name.removesuffix('Batch')!r}"
     return None
 
 

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 import msgspec
 
 from penstock import errors
+from penstock.access.authorization import check_user
+from penstock.access.resources import build_arn
 from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
 from penstock.calls import decode_texts
 from penstock.context import Context
@@ -83,9 +85,13 @@ class ReceiverDescription(msgspec.Struct):
 
 
 def create_queue(new: NewQueue, context: Context) -> Operation[str]:
-    """Creates a queue. Returns its name. Raises QueueNameExists, even if the existing queue has the same attributes."""
+    """Creates a queue. Returns its name.
+
+    Raises AccessDenied, and QueueNameExists even if the existing queue has the same attributes.
+    """
     fifo = new.fifo or is_fifo_name(new.name)
     name = f"{new.name}{FIFO_ENDING}" if fifo and not is_fifo_name(new.name) else new.name
+    check_user("sqs", "CreateQueue", build_arn("sqs", name, context), context)
     validation.check_queue_name(name, fifo=fifo)
     supplied = convert_attributes(new.attributes)
     if fifo:

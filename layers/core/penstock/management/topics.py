@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from penstock import errors
+from penstock.access.authorization import check_user
+from penstock.access.resources import build_arn
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
@@ -119,7 +121,8 @@ def build_topic_arn(name: str, context: Context) -> str:
 
 
 def create_topic(new: NewTopic, context: Context) -> Operation[ShownTopic]:
-    """Creates a topic, or returns an existing one that has every given attribute and tag."""
+    """Creates a topic, or returns an existing one that has every given attribute and tag. Raises AccessDenied."""
+    check_user("sns", "CreateTopic", build_arn("sns", new.name, context), context)
     fifo = {"FifoTopic": "true"} if is_fifo_name(new.name) else {}
     made = yield from topics.create_topic(
         sns.CreateTopicRequest(

@@ -6,7 +6,9 @@ from typing import Annotated
 import msgspec
 
 from penstock import errors
+from penstock.access.authorization import check_user
 from penstock.access.quotas import check_quota
+from penstock.access.resources import ANY
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.calls import build_transaction_columns, transpose
@@ -91,6 +93,8 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
     """
     yield from authorize_queues("DeleteMessage", (ack.queue for ack in transaction.ack), context)
     yield from authorize_queues("SendMessage", (message.queue for message in transaction.send), context)
+    if transaction.publish:
+        check_user("penstock", "PublishEvent", ANY, context)
     acks: list[ReceiptHandle] = []
     for ack in transaction.ack:
         acks.append((yield from handles.open_handle(find_queue(ack.queue, context), ack.receipt, context)))  # noqa: PERF401

@@ -55,6 +55,7 @@ def check_target(target: Target, account_id: str, region: str, settings: Setting
     else:
         _check_topic(target, group_id)
         _check_input(target.input, TOPIC_BYTES)
+    _check_dead_letters(target)
     _check_regions(target, settings)
     return replace(target, retry_policy=fill_in_retry_policy(target.retry_policy))
 
@@ -109,6 +110,13 @@ def _check_topic(target: Target, group_id: str | None) -> None:
         raise ValidationException.member(
             group_id, GROUP_ID, constraint, "FIFO topics require it, others refuse it."
         )
+
+
+def _check_dead_letters(target: Target) -> None:
+    """Raises ValidationException for a dead-letter queue that no message could reach."""
+    arn = None if target.dead_letter_config is None else target.dead_letter_config.arn
+    if arn is not None and parse_queue_arn(arn) is None:
+        raise ValidationException.member(arn, "target.deadLetterConfig.arn", "be the ARN of a queue")
 
 
 def _check_regions(target: Target, settings: Settings) -> None:

@@ -58,12 +58,10 @@ class SubscriptionRedrivePolicy(msgspec.Struct):
 _text = msgspec.json.Decoder(dict[str, str])
 _redrive_policy = msgspec.json.Decoder(SubscriptionRedrivePolicy)
 _FUNCTION = re.compile(
-    r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]{1,140}(?::[A-Za-z0-9$_-]{1,128})?"
+    r"arn:aws:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]{1,140}(?::[A-Za-z0-9$_-]{1,128})?"
 ).fullmatch
-_STREAM = re.compile(
-    r"arn:aws[a-z-]*:firehose:[a-z0-9-]+:[0-9]{12}:deliverystream/[A-Za-z0-9_.-]{1,64}"
-).fullmatch
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]{1,576}").fullmatch  # Subscribe requires it
+_STREAM = re.compile(r"arn:aws:firehose:[a-z0-9-]+:[0-9]{12}:deliverystream/[A-Za-z0-9_.-]{1,64}").fullmatch
+_ROLE = re.compile(r"arn:aws:iam::[0-9]{12}:role/[!-~]{1,576}").fullmatch  # Subscribe requires it
 _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 
 

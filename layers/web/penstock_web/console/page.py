@@ -8,10 +8,10 @@ from fastapi import Depends, Request
 from penstock.access.audit import Act, record_act
 from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
-from penstock.context import Context
+from penstock.context import Context, Door
 from penstock.effects import Operation
-from penstock.management.rights import Right, authorize
-from penstock_web.routing.runner import PATH_NAMES, OperationRunner
+from penstock.management.rights import BUILDERS, Right, authorize
+from penstock_web.routing.runner import OperationRunner
 
 from .forms import Form, Query
 from .readings import Refresher, ViewCache
@@ -35,6 +35,7 @@ class Page:
         self.viewer: Viewer | None = None
         self._runner = OperationRunner(request)
         self.context: Context = self._runner.context
+        self.context.door = Door.CONSOLE
 
     @property
     def is_full(self) -> bool:
@@ -48,11 +49,18 @@ class Page:
             return is_user_allowed(service, name, arn, self.context)
         return False
 
+    def may_ever(self, action: str) -> bool:
+        """Returns whether the user's policies allow this on any resource, for a form that names the resource."""
+        return self.is_full and self.context.caller.may_ever(action.lower())
+
+    def may_open(self, screen: Screen) -> bool:
+        """Returns whether the navigation bar shows a screen."""
+        arn = BUILDERS[screen.right.scope]({}, self.context)
+        return all(self.may(action, arn) for action in screen.right.actions)
+
     async def check(self, right: Right) -> None:
-        """Raises AccessDenied unless the user has the right. For a right on a queue or topic, the path names it."""
-        path = self.request.path_params
-        name = None if right.scope == "account" else path[PATH_NAMES[right.scope]]
-        await self.run(authorize(right, name, self.context))
+        """Raises AccessDenied unless the user has the right. The path names the resource of the right."""
+        await self.run(authorize(right, self.request.path_params, self.context))
 
     async def run(self, operation: Operation[T]) -> T:
         """Returns the result of an operation. Raises its typed errors."""

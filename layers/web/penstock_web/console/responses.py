@@ -63,9 +63,7 @@ def make_frame(page: Page) -> dict[str, object]:
         "is_open": page.context.environment.access is None,
         "is_full": page.is_full,
         "navigation": [
-            screen
-            for screen in list_navigation()
-            if page.viewer is not None and all(map(page.may, screen.right.actions))
+            screen for screen in list_navigation() if page.viewer is not None and page.may_open(screen)
         ],
         "title": page.screen.title,
         "path": url.path,

@@ -16,6 +16,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Receive, Scope, Send
 
 from penstock import __version__
+from penstock.context import Door
 from penstock.documents.decoding import decode_document
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.rights import SIGNED_IN, authorize
@@ -83,6 +84,7 @@ async def _call_tool(
 
 async def _result(call: types.CallToolRequestParams, runner: OperationRunner) -> str:
     """Returns the result of a tool. Raises InvalidParameterValue, AccessDenied, and the errors of its operation."""
+    runner.context.door = Door.MCP
     tool = TOOLS.get(call.name)
     if tool is None:
         raise InvalidParameterValue(f"No tool has the name {call.name[:100]}. Tools: {', '.join(TOOLS)}.")
@@ -90,8 +92,8 @@ async def _result(call: types.CallToolRequestParams, runner: OperationRunner) ->
         msgspec.json.Decoder(tool.arguments), msgspec.json.encode(call.arguments or {})
     )
     if runner.context.environment.access is not None:
-        queue = getattr(arguments, "queue", None)
-        await runner.run(authorize(tool.right, queue, runner.context))
+        names = {"name": getattr(arguments, "queue", "")}
+        await runner.run(authorize(tool.right, names, runner.context))
     return await runner.run(tool.read(arguments, runner.context))
 
 

@@ -11,7 +11,7 @@ from penstock.access.audit import Act, record_act
 from penstock.access.authentication import AccessRule
 from penstock.access.request_rate import check_rate
 from penstock.aws.arn import is_region
-from penstock.context import Context
+from penstock.context import Context, Door
 from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
 from penstock.environment import Environment
 from penstock.errors import InvalidParameterValue
@@ -27,11 +27,10 @@ RUNNER_KEY = "penstock.call"
 HOST_CHECKED_KEY: Final = "penstock.host_checked"
 RESPONSE_LIMIT_KEY: Final = "penstock.limits.response_limit"
 """Members of the scope that the Lambda function sets: fields of `HttpRequest` of the same names."""
+COMMAND_LINE: Final = "penstock-cli/"
+"""Begins the User-Agent of the command line."""
 REGION_HEADER = b"penstock-region"
 """Names the region of a request's queues, topics and schedules if it is not QUEUE_REGION (our choice)."""
-
-PATH_NAMES: Final = {"queue": "name", "topic": "topic"}
-"""Lists the path parameters that name the queue or the topic of a right."""
 
 
 class RunOperation(Protocol):
@@ -70,6 +69,7 @@ class OperationRunner:
         self.context = Context(
             settings.queue_account_id, settings.queue_region, request_id, self._api.environment, http
         )
+        self.context.door = Door.CLI if is_command_line(request) else Door.REST
 
     async def admit(self, right: Right) -> None:
         """Sets the context's account to the caller's, if the caller has this right.
@@ -102,9 +102,8 @@ class OperationRunner:
 
     def _check(self, access: AccessRule, right: Right) -> Operation[None]:
         yield from access.check_rest_request(self.context)
-        path = self._scope.get("path_params", {})  # Transactions are routed outside FastAPI.
-        name = None if right.scope == "account" else path[PATH_NAMES[right.scope]]
-        yield from authorize(right, name, self.context)
+        names = self._scope.get("path_params", {})  # Transactions are routed outside FastAPI.
+        yield from authorize(right, names, self.context)
 
     async def read(self, reader: Callable[[bytes], T]) -> T:
         """Returns the result of `reader` for the request's body. A long body does not delay other requests."""
@@ -132,6 +131,11 @@ def read_region(http: HttpRequest, settings: Settings) -> str:
         )
         raise InvalidParameterValue(f"Penstock-Region: a region, {served}")
     return region
+
+
+def is_command_line(request: Request) -> bool:
+    """Returns whether the request says that it comes from the command line."""
+    return request.headers.get("user-agent", "").startswith(COMMAND_LINE)
 
 
 def is_json(request: Request) -> bool:

@@ -131,7 +131,7 @@ def test_an_error_of_an_unknown_kind_is_a_bad_request() -> None:
 
 
 RIGHTS = """
-POST /queues: account: sqs:CreateQueue
+POST /queues: operation: sqs:CreateQueue
 GET /queues: account: sqs:ListQueues
 GET /queues/{name}: queue: sqs:GetQueueAttributes
 PATCH /queues/{name}: queue: sqs:SetQueueAttributes
@@ -160,22 +160,22 @@ POST /events/{pattern}/subscriptions: account: penstock:Subscribe
 GET /events/{pattern}/subscriptions: account: penstock:ListSubscriptions
 DELETE /events/{pattern}/subscriptions/{id}: account: penstock:Unsubscribe
 GET /queues/{name}/subscriptions: queue: penstock:ListSubscriptions
-POST /topics: account: sns:CreateTopic
+POST /topics: operation: sns:CreateTopic
 GET /topics: account: sns:ListTopics
 GET /topics/{topic}: topic: sns:GetTopicAttributes sns:ListTagsForResource
 DELETE /topics/{topic}: topic: sns:DeleteTopic
 POST /topics/{topic}/messages: topic: sns:Publish
 GET /topics/{topic}/subscriptions: topic: sns:ListSubscriptionsByTopic
 POST /topics/{topic}/subscriptions: topic: sns:Subscribe
-DELETE /topics/{topic}/subscriptions/{id}: topic: sns:Unsubscribe
+DELETE /topics/{topic}/subscriptions/{id}: subscription: sns:Unsubscribe
 GET /users: account: penstock:ReadKeys
-PUT /users/{user}: account: penstock:SetUser
-DELETE /users/{user}: account: penstock:EndUser
+PUT /users/{user}: user: penstock:SetUser
+DELETE /users/{user}: user: penstock:EndUser
 GET /keys: account: penstock:ReadKeys
-POST /keys: account: penstock:CreateKey
-PATCH /keys/{key}: account: penstock:LimitKey
-DELETE /keys/{key}: account: penstock:RevokeKey
-POST /transactions: account: sqs:SendMessage sqs:DeleteMessage penstock:PublishEvent
+POST /keys: operation: penstock:CreateKey
+PATCH /keys/{key}: operation: penstock:LimitKey
+DELETE /keys/{key}: operation: penstock:RevokeKey
+POST /transactions: operation: sqs:SendMessage sqs:DeleteMessage penstock:PublishEvent
 GET /deliveries: account: penstock:ListDeliveries
 POST /deliveries/{id}/retry: account: penstock:RetryDelivery
 POST /deliveries/retry: account: penstock:RetryDelivery
@@ -186,21 +186,21 @@ POST /deliveries/endpoints/resume: account: penstock:PauseEndpoint
 POST /deliveries/endpoints/test: account: penstock:TestEndpoint
 GET /outbox: account: penstock:ReadOutbox
 PUT /outbox/opted-out/{phone_number}: account: penstock:OptOutPhoneNumber
-POST /schedules: account: scheduler:CreateSchedule
-GET /schedules: account: scheduler:ListSchedules
-PUT /schedules: account: scheduler:CreateSchedule scheduler:UpdateSchedule scheduler:DeleteSchedule
-GET /schedules/{name}: account: scheduler:GetSchedule
-PUT /schedules/{name}: account: scheduler:CreateSchedule scheduler:UpdateSchedule
-PATCH /schedules/{name}: account: scheduler:UpdateSchedule
-DELETE /schedules/{name}: account: scheduler:DeleteSchedule
-POST /schedules/{name}/runs: account: penstock:RunSchedule
-GET /schedules/{name}/runs: account: scheduler:GetSchedule
+POST /schedules: operation: scheduler:CreateSchedule
+GET /schedules: schedules: scheduler:ListSchedules
+PUT /schedules: operation: scheduler:CreateSchedule scheduler:UpdateSchedule scheduler:DeleteSchedule
+GET /schedules/{name}: schedule: scheduler:GetSchedule
+PUT /schedules/{name}: schedule: scheduler:CreateSchedule scheduler:UpdateSchedule
+PATCH /schedules/{name}: schedule: scheduler:UpdateSchedule
+DELETE /schedules/{name}: schedule: scheduler:DeleteSchedule
+POST /schedules/{name}/runs: schedule: penstock:RunSchedule
+GET /schedules/{name}/runs: schedule: scheduler:GetSchedule
 POST /previews: account: penstock:PreviewSchedule
-POST /mappings: account: lambda:CreateEventSourceMapping
-GET /mappings: account: lambda:ListEventSourceMappings lambda:ListTags
-GET /mappings/{id}: account: lambda:GetEventSourceMapping lambda:ListTags
-PATCH /mappings/{id}: account: lambda:UpdateEventSourceMapping lambda:TagResource lambda:UntagResource
-DELETE /mappings/{id}: account: lambda:DeleteEventSourceMapping
+POST /mappings: mappings: lambda:CreateEventSourceMapping
+GET /mappings: mappings: lambda:ListEventSourceMappings lambda:ListTags
+GET /mappings/{id}: mapping: lambda:GetEventSourceMapping lambda:ListTags
+PATCH /mappings/{id}: mapping: lambda:UpdateEventSourceMapping lambda:TagResource lambda:UntagResource
+DELETE /mappings/{id}: mapping: lambda:DeleteEventSourceMapping
 GET /queues/{name}/metrics: queue: penstock:GetQueueMetrics
 GET /queues/{name}/minutes: queue: penstock:GetQueueMetrics
 GET /metrics/lag: account: penstock:GetLag
@@ -216,11 +216,21 @@ def test_the_rights_of_all_routes() -> None:
     assert declared == RIGHTS.strip().splitlines()
 
 
-def test_a_right_is_about_the_queue_or_topic_of_the_path() -> None:
+NAMED = {
+    "/queues/{name}": "queue", "/topics/{topic}/subscriptions/{id}": "subscription", "/topics/{topic}": "topic",
+    "/schedules/{name}": "schedule", "/mappings/{id}": "mapping", "/users/{user}": "user", "/keys/{key}": "operation",
+}  # fmt: skip
+"""Maps the beginning of a path that names a resource to the scope of the right."""
+
+
+def test_a_right_is_about_the_resource_of_the_path() -> None:
     for routes in ROUTES:
         for route in routes:
-            assert (route.right.scope == "queue") == ("/queues/{name}" in route.path), route
-            assert (route.right.scope == "topic") == ("/topics/{topic}" in route.path), route
+            scope = next((NAMED[start] for start in NAMED if route.path.startswith(start)), None)
+            if scope is None:
+                assert route.right.scope in ("account", "operation", "schedules", "mappings"), route
+            else:
+                assert route.right.scope == scope, route
 
 
 def test_tools_ask_what_the_routes_ask_that_do_the_same() -> None:
@@ -254,5 +264,5 @@ def test_a_right_names_actions_that_exist() -> None:
 
 def test_the_page_lists_the_actions_of_penstock_alone() -> None:
     page = (Path(__file__).parents[4] / "docs/access.md").read_text()
-    listed = page.partition("all with the prefix `penstock:`:")[2].partition(". There an action asks")[0]
+    listed = page.partition("all with the prefix `penstock:`:")[2].partition(". Every API asks")[0]
     assert {f"penstock:{name}" for name in re.findall(r"`(\w+)`", listed)} == OWN_ACTIONS

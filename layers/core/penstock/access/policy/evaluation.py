@@ -33,6 +33,15 @@ def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Decision
     return next((one for one in (Decision.DENIED, Decision.ALLOWED) if one in decisions), Decision.NO_MATCH)
 
 
+def is_ever_allowed(policies: tuple[str, ...], action: str) -> bool:
+    """Returns whether an Allow of a user's policies names the action, for whatever resource and condition."""
+    return any(
+        not statement.denies and statement.is_complete and statement.names(action)
+        for policy in policies
+        for statement in read_policy(policy, of_user=True).statements
+    )
+
+
 def _evaluate_stored(text: str | None, request: AccessRequest, *, of_user: bool) -> Decision:
     if not text:
         return Decision.NO_MATCH

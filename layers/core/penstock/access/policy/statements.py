@@ -77,10 +77,14 @@ class PolicyStatement(NamedTuple):
         """Returns whether its action, its resource and its conditions match."""
         return (
             (self.denies or self.is_complete)
-            and (self.actions is None or self.actions.match(request.action))
+            and self.names(request.action)
             and (self.resources is None or self.resources.match(request.arn))
             and (self.conditions is None or all(one.holds(request.keys) for one in self.conditions))
         )
+
+    def names(self, action: str) -> bool:
+        """Returns whether its element Action matches."""
+        return self.actions is None or self.actions.match(action)
 
 
 class Policy(NamedTuple):

@@ -23,6 +23,7 @@ from penstock.documents.times import format_time
 from penstock.effects import Call, Operation, Pause, compute
 from penstock.management import events
 from penstock.management.errors import ScheduleConflict, ScheduleNotFound
+from penstock.management.rights import build_schedule_arn
 from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock.postgres.statements.schedules import (
     DROP_SCHEDULE,
@@ -60,6 +61,7 @@ from .types import (
 )
 from .views import list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
 
+MOST_SCHEDULES = 1_000_000
 SCHEDULES_PER_TURN = 20  # After this many schedules an operation lets other requests run.
 
 
@@ -79,6 +81,7 @@ class PreparedSchedule(NamedTuple):
 
 def create_schedule(new: NewSchedule, context: Context) -> Operation[ShownSchedule]:
     """Creates a schedule. Raises ScheduleConflict when the name is taken, ScheduleUnusable, InvalidParameterValue."""
+    check_schedules([new.name or ""], context, "CreateSchedule")
     written = yield from put_schedule(check_name(new.name or ""), "create", new, context)
     return written.schedule
 
@@ -136,6 +139,9 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
     names = [check_name(new.name or "") for new in new_schedules]
     if len(set(names)) < len(names):
         raise errors.InvalidParameterValue("body: a name is there twice")
+    check_schedules(names, context, "CreateSchedule", "UpdateSchedule")
+    if prune:
+        yield from check_pruned(names, context)
     yield from authorize_targets([new.target for new in new_schedules], context)
     # At the quota a sync may only name existing schedules.
     if (yield from is_reached("schedules", "", context, DEFAULT_GROUP)):
@@ -163,6 +169,25 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
         deleted=sorted(row.schedule["name"] for row in rows if row.n is None),
         warnings=warnings or UNSET,
     )
+
+
+def check_schedules(names: Sequence[str], context: Context, *actions: str) -> None:
+    """Raises AccessDenied unless the caller may perform the actions on all of these schedules."""
+    for name in names:
+        for action in actions:
+            check_user("scheduler", action, build_schedule_arn(name, context), context)
+
+
+def check_pruned(kept: Sequence[str], context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller may delete all other schedules. Keys of the account itself may."""
+    if context.caller.principal.is_root:
+        return
+    rows = yield from Call(
+        LIST_SCHEDULES, (*group_key(context), None, None, None, None, None, None, MOST_SCHEDULES)
+    )
+    found = (read_row(row.schedule) for row in rows)
+    others = {one.name for one in found if one.api == "rest"} - set(kept)
+    check_schedules(sorted(others), context, "DeleteSchedule")
 
 
 def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operation[list[str]]:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
 
+from penstock import __version__
 from penstock_web.system_account import LocalError
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ class RestClient:
         if not self.endpoint.startswith(("http://", "https://")):
             raise LocalError(f"{self.endpoint} is not the address of a service, such as {USUAL_ENDPOINT}")
         token = os.environ.get("PENSTOCK_TOKEN", "").removeprefix("Authorization: ").removeprefix("Bearer ")
-        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._headers = {"user-agent": f"penstock-cli/{__version__}"}
+        if token:
+            self._headers["authorization"] = f"Bearer {token}"
         if chosen := region or os.environ.get("PENSTOCK_REGION"):
             self._headers["penstock-region"] = chosen
         self._pool = urllib3.PoolManager(retries=False, timeout=seconds)

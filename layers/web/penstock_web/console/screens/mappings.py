@@ -7,11 +7,12 @@ import msgspec
 from fastapi import Response
 
 from penstock.access.audit import Act
+from penstock.access.resources import ANY, build_mapping_arn
 from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
 from penstock.management import mappings as management
 from penstock.management.mappings import MappingPatch, NewMapping
-from penstock.management.rights import require
+from penstock.management.rights import require_on
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
 from penstock_web.console.responses import redirect, show_page
@@ -21,7 +22,12 @@ LONGEST: Final = 2_048
 RUNNING: Final = {"enabled": True, "disabled": False}
 
 
-@screen("/console/mappings", right=require("lambda:ListEventSourceMappings"), title="Mappings", position=50)
+@screen(
+    "/console/mappings",
+    right=require_on("mappings", "lambda:ListEventSourceMappings"),
+    title="Mappings",
+    position=50,
+)
 async def mappings(page: CurrentPage) -> Response:
     """Shows mappings by id. If the address names a queue, it shows only those of the queue."""
     queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]
@@ -31,24 +37,26 @@ async def mappings(page: CurrentPage) -> Response:
     )
     return show_page(
         page, "mappings.html", mappings=found.mappings, following=found.next, queue=queue, after=after,
-        may_create=page.may("lambda:CreateEventSourceMapping"), done=page.query.get("done", ""),
+        may_create=page.may("lambda:CreateEventSourceMapping", build_mapping_arn(ANY, page.context)),
+        done=page.query.get("done", ""),
     )  # fmt: skip
 
 
-@screen("/console/mappings/{mapping}", right=require("lambda:GetEventSourceMapping"))
+@screen("/console/mappings/{mapping}", right=require_on("mapping", "lambda:GetEventSourceMapping"))
 async def mapping(mapping: str, page: CurrentPage) -> Response:
     """Shows a mapping with its settings and the results of its batches."""
     shown = await page.run(management.describe_mapping(mapping, page.context))
+    arn = build_mapping_arn(mapping, page.context)
     patterns = [msgspec.json.format(msgspec.json.encode(one), indent=2).decode() for one in shown.filters]
     return show_page(
         page, "mapping.html", title=f"Mapping of {shown.queue}", mapping=shown, patterns=patterns,
         moment=parse_timestamp, done=page.query.get("done", ""),
-        may_change=page.may("lambda:UpdateEventSourceMapping"),
-        may_delete=page.may("lambda:DeleteEventSourceMapping"),
+        may_change=page.may("lambda:UpdateEventSourceMapping", arn),
+        may_delete=page.may("lambda:DeleteEventSourceMapping", arn),
     )  # fmt: skip
 
 
-@act("/console/mappings", right=require("lambda:CreateEventSourceMapping"))
+@act("/console/mappings", right=require_on("mappings", "lambda:CreateEventSourceMapping"))
 async def create_mapping(page: CurrentPage) -> Response:
     """Creates a mapping."""
     new = _read_form(page)
@@ -57,7 +65,7 @@ async def create_mapping(page: CurrentPage) -> Response:
     return redirect(f"/console/mappings/{segment(made.id)}?done=mapped")
 
 
-@act("/console/mappings/{mapping}/state", right=require("lambda:UpdateEventSourceMapping"))
+@act("/console/mappings/{mapping}/state", right=require_on("mapping", "lambda:UpdateEventSourceMapping"))
 async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
     """Enables a mapping, or disables it."""
     state = page.form.get("state")
@@ -69,7 +77,7 @@ async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
     return redirect(f"/console/mappings/{segment(mapping)}?done={state}")
 
 
-@act("/console/mappings/{mapping}/delete", right=require("lambda:DeleteEventSourceMapping"))
+@act("/console/mappings/{mapping}/delete", right=require_on("mapping", "lambda:DeleteEventSourceMapping"))
 async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
     """Deletes a mapping."""
     audited = Act("lambda:DeleteEventSourceMapping", mapping)

@@ -25,7 +25,7 @@ from penstock.management.queues import (
     purge_queue,
     set_paused,
 )
-from penstock.management.rights import require, require_on_queue
+from penstock.management.rights import require_on, require_on_queue
 from penstock.management.verdicts import group_by_queue
 from penstock.postgres.statements.metrics import READ_MINUTES, READ_QUEUE_HISTORY
 from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
@@ -146,7 +146,7 @@ def laid_out(text: str) -> str:
 
 
 # --- what changes something ------------------------------------------------------------------------------------------
-@act("/console/queues", right=require("sqs:CreateQueue"))
+@act("/console/queues", right=require_on("operation", "sqs:CreateQueue"))
 async def create(page: CurrentPage) -> Response:
     """Creates a queue, with a dead-letter queue if the form names one."""
     name = page.form.get("name").strip()

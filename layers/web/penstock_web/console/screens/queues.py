@@ -67,7 +67,7 @@ async def queues(page: CurrentPage) -> Response:
     return show_page(
         page, "queues.html", listed=listed, total=total, wanted=wanted, state=state, at=at,
         first=(wanted.page - 1) * PAGE + 1, pages=max(1, -(-total // PAGE)),
-        may_create=page.may("sqs:CreateQueue"), done=page.query.get("done", ""),
+        may_create=page.may_ever("sqs:CreateQueue"), done=page.query.get("done", ""),
     )  # fmt: skip
 
 

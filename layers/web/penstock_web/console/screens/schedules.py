@@ -10,7 +10,7 @@ from penstock.access.audit import Act
 from penstock.context import Context
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Operation
-from penstock.management.rights import require
+from penstock.management.rights import build_schedule_arn, require_on
 from penstock.management.schedules import operations as management
 from penstock.management.schedules.types import SchedulePatch, ShownSchedule
 from penstock.management.schedules.views import to_shown_schedule
@@ -37,7 +37,12 @@ class ListedSchedule(NamedTuple):
     is_late: bool
 
 
-@screen("/console/schedules", right=require("scheduler:ListSchedules"), title="Schedules", position=40)
+@screen(
+    "/console/schedules",
+    right=require_on("schedules", "scheduler:ListSchedules"),
+    title="Schedules",
+    position=40,
+)
 async def schedules(page: CurrentPage) -> Response:
     """Shows schedules of the group `default`, by name or by their times in the next seven days."""
     if page.query.read_choice("view", VIEWS) == "calendar":
@@ -75,21 +80,21 @@ def is_late(row: StoredSchedule, now: datetime) -> bool:
     return row.next_fire_at + may_wait + LATE < now
 
 
-@screen("/console/schedules/{schedule}", right=require("scheduler:GetSchedule"))
+@screen("/console/schedules/{schedule}", right=require_on("schedule", "scheduler:GetSchedule"))
 async def schedule(schedule: str, page: CurrentPage) -> Response:
     """Shows a schedule and its last runs."""
     shown = await page.run(management.describe_schedule(schedule, page.context))
     runs = await page.run(management.list_runs(schedule, None, MOST_RUNS, page.context))
-    target = msgspec.json.encode(shown.target)
+    target, arn = msgspec.json.encode(shown.target), build_schedule_arn(schedule, page.context)
     return show_page(
         page, "schedule.html", title=schedule, schedule=shown, runs=runs.runs,
         target=msgspec.json.format(target, indent=2).decode(),
-        moment=parse_timestamp, done=page.query.get("done", ""), may_run=page.may("penstock:RunSchedule"),
-        may_change=page.may("scheduler:UpdateSchedule"),
+        moment=parse_timestamp, done=page.query.get("done", ""), may_run=page.may("penstock:RunSchedule", arn),
+        may_change=page.may("scheduler:UpdateSchedule", arn),
     )  # fmt: skip
 
 
-@act("/console/schedules/{schedule}/run", right=require("penstock:RunSchedule"))
+@act("/console/schedules/{schedule}/run", right=require_on("schedule", "penstock:RunSchedule"))
 async def run_now(schedule: str, page: CurrentPage) -> Response:
     """Fires a schedule now, even if it is paused. Its next time stays unchanged."""
     operation = management.run_schedule(schedule, page.context)
@@ -97,7 +102,7 @@ async def run_now(schedule: str, page: CurrentPage) -> Response:
     return redirect(f"/console/schedules/{segment(schedule)}?done=ran")
 
 
-@act("/console/schedules/{schedule}/status", right=require("scheduler:UpdateSchedule"))
+@act("/console/schedules/{schedule}/status", right=require_on("schedule", "scheduler:UpdateSchedule"))
 async def set_status(schedule: str, page: CurrentPage) -> Response:
     """Pauses a schedule, or resumes it."""
     status: Literal["active", "paused"] = "paused" if page.form.get("status") == "paused" else "active"

@@ -12,7 +12,7 @@ from penstock.documents.decoding import build_reader
 from penstock.management import access
 from penstock.management.access import USER_NAME, MadeKey, NewKey, ShownKey, ShownUser
 from penstock.management.errors import AccessIsOff, KeyNotFound, UserNotFound
-from penstock.management.rights import require
+from penstock.management.rights import require, require_on
 from penstock_web.routing.routes import Routes, Runner
 
 Policy = Annotated[str, msgspec.Meta(min_length=1)]
@@ -47,7 +47,11 @@ async def list_users(runner: Runner) -> list[ShownUser]:
 
 
 @routes.put(
-    "/users/{user}", right=require("penstock:SetUser"), status=204, body=UserPolicies, raises=(AccessIsOff,)
+    "/users/{user}",
+    right=require_on("user", "penstock:SetUser"),
+    status=204,
+    body=UserPolicies,
+    raises=(AccessIsOff,),
 )
 async def set_user(user: User, runner: Runner) -> None:
     """Create a user, or replace the policies of a user. Processes apply it within QUEUE_ACCESS_CACHE_SECONDS."""
@@ -57,7 +61,10 @@ async def set_user(user: User, runner: Runner) -> None:
 
 
 @routes.delete(
-    "/users/{user}", right=require("penstock:EndUser"), status=204, raises=(AccessIsOff, UserNotFound)
+    "/users/{user}",
+    right=require_on("user", "penstock:EndUser"),
+    status=204,
+    raises=(AccessIsOff, UserNotFound),
 )
 async def end_user(user: User, runner: Runner) -> None:
     """Revoke the keys of a user and delete the user."""
@@ -72,7 +79,7 @@ async def list_keys(runner: Runner) -> list[ShownKey]:
 
 @routes.post(
     "/keys",
-    right=require("penstock:CreateKey"),
+    right=require_on("operation", "penstock:CreateKey"),
     status=201,
     body=NewKey,
     answer=MadeKey,
@@ -87,7 +94,7 @@ async def create_key(runner: Runner) -> MadeKey:
 
 @routes.patch(
     "/keys/{key}",
-    right=require("penstock:LimitKey"),
+    right=require_on("operation", "penstock:LimitKey"),
     status=204,
     body=KeyExpiry,
     raises=(AccessIsOff, KeyNotFound),
@@ -102,7 +109,10 @@ async def limit_key(key: KeyId, runner: Runner) -> None:
 
 
 @routes.delete(
-    "/keys/{key}", right=require("penstock:RevokeKey"), status=204, raises=(AccessIsOff, KeyNotFound)
+    "/keys/{key}",
+    right=require_on("operation", "penstock:RevokeKey"),
+    status=204,
+    raises=(AccessIsOff, KeyNotFound),
 )
 async def revoke_key(key: KeyId, runner: Runner) -> None:
     """Revoke a key. Processes that have used it refuse it within QUEUE_ACCESS_CACHE_SECONDS."""

@@ -20,7 +20,7 @@ from penstock.management.mappings import (
     NewMapping,
     ShownMapping,
 )
-from penstock.management.rights import require
+from penstock.management.rights import require_on
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 routes = Routes("mappings", prefix="/mappings")
@@ -32,7 +32,7 @@ MappingId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
 
 @routes.post(
     "",
-    right=require("lambda:CreateEventSourceMapping"),
+    right=require_on("mappings", "lambda:CreateEventSourceMapping"),
     status=201,
     body=NewMapping,
     answer=ShownMapping,
@@ -46,7 +46,10 @@ async def create_mapping(runner: Runner) -> Response:
 
 
 @routes.get(
-    "", right=require("lambda:ListEventSourceMappings", "lambda:ListTags"), answer=MappingList, raises=UNKNOWN
+    "",
+    right=require_on("mappings", "lambda:ListEventSourceMappings", "lambda:ListTags"),
+    answer=MappingList,
+    raises=UNKNOWN,
 )
 async def list_mappings(
     runner: Runner,
@@ -61,7 +64,7 @@ async def list_mappings(
 
 @routes.get(
     "/{id}",
-    right=require("lambda:GetEventSourceMapping", "lambda:ListTags"),
+    right=require_on("mapping", "lambda:GetEventSourceMapping", "lambda:ListTags"),
     answer=ShownMapping,
     raises=(ResourceNotFoundException,),
 )
@@ -72,7 +75,9 @@ async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # no
 
 @routes.patch(
     "/{id}",
-    right=require("lambda:UpdateEventSourceMapping", "lambda:TagResource", "lambda:UntagResource"),
+    right=require_on(
+        "mapping", "lambda:UpdateEventSourceMapping", "lambda:TagResource", "lambda:UntagResource"
+    ),
     body=MappingPatch,
     answer=ShownMapping,
     raises=(ResourceNotFoundException, ResourceConflictException),
@@ -84,7 +89,10 @@ async def change_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa
 
 
 @routes.delete(
-    "/{id}", right=require("lambda:DeleteEventSourceMapping"), status=204, raises=(ResourceNotFoundException,)
+    "/{id}",
+    right=require_on("mapping", "lambda:DeleteEventSourceMapping"),
+    status=204,
+    raises=(ResourceNotFoundException,),
 )
 async def delete_mapping(id: MappingId, runner: Runner) -> None:  # noqa: A002
     """Delete a mapping. Invocations under way end. Messages that they leave become visible again."""

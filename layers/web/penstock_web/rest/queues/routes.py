@@ -10,7 +10,7 @@ from penstock.access.audit import Act
 from penstock.documents.decoding import build_reader
 from penstock.management import queues
 from penstock.management.queues import Attributes, NewQueue, QueueDescription, QueuePage, ReceiverDescription
-from penstock.management.rights import require, require_on_queue
+from penstock.management.rights import require, require_on, require_on_queue
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 
@@ -36,7 +36,7 @@ _read_change = build_reader(QueueChange)
 
 @routes.post(
     "",
-    right=require("sqs:CreateQueue"),
+    right=require_on("operation", "sqs:CreateQueue"),
     status=201,
     body=NewQueue,
     answer=QueueDescription,

@@ -7,7 +7,7 @@ from fastapi import Path, Query, Response
 from penstock import errors
 from penstock.access.audit import Act
 from penstock.management.errors import ScheduleConflict, ScheduleNotFound, ScheduleUnusable
-from penstock.management.rights import require
+from penstock.management.rights import require, require_on
 from penstock.management.schedules import operations as schedules
 from penstock.management.schedules.types import (
     NAME,
@@ -39,7 +39,7 @@ NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
 
 @routes.post(
     "/schedules",
-    right=require("scheduler:CreateSchedule"),
+    right=require_on("operation", "scheduler:CreateSchedule"),
     status=201,
     body=Annotated[NewSchedule, NAMED],
     answer=ShownSchedule,
@@ -51,7 +51,7 @@ async def create_schedule(runner: Runner) -> Response:
     return respond_with_location(made)
 
 
-@routes.get("/schedules", right=require("scheduler:ListSchedules"), answer=SchedulePage)
+@routes.get("/schedules", right=require_on("schedules", "scheduler:ListSchedules"), answer=SchedulePage)
 async def list_schedules(
     runner: Runner,
     status: Literal["active", "paused"] | None = None,
@@ -64,7 +64,9 @@ async def list_schedules(
 
 @routes.put(
     "/schedules",
-    right=require("scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"),
+    right=require_on(
+        "operation", "scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"
+    ),
     body=NewSchedules,
     answer=Synced,
     raises=(ScheduleUnusable, errors.OverLimit),
@@ -78,7 +80,7 @@ async def sync_schedules(runner: Runner, prune: bool = False) -> Synced:
 
 @routes.get(
     "/schedules/{name}",
-    right=require("scheduler:GetSchedule"),
+    right=require_on("schedule", "scheduler:GetSchedule"),
     answer=ShownSchedule,
     raises=(ScheduleNotFound,),
 )
@@ -89,7 +91,7 @@ async def describe_schedule(name: str, runner: Runner) -> ShownSchedule:
 
 @routes.put(
     "/schedules/{name}",
-    right=require("scheduler:CreateSchedule", "scheduler:UpdateSchedule"),
+    right=require_on("schedule", "scheduler:CreateSchedule", "scheduler:UpdateSchedule"),
     body=Annotated[NewSchedule, ONE_EXPRESSION],
     answer=ShownSchedule,
     statuses=(200, 201),
@@ -104,7 +106,7 @@ async def replace_schedule(name: NewName, runner: Runner) -> Response:
 
 @routes.patch(
     "/schedules/{name}",
-    right=require("scheduler:UpdateSchedule"),
+    right=require_on("schedule", "scheduler:UpdateSchedule"),
     body=SchedulePatch,
     answer=ShownSchedule,
     raises=(ScheduleUnusable, ScheduleNotFound, ScheduleConflict),
@@ -115,7 +117,7 @@ async def change_schedule(name: str, runner: Runner) -> ShownSchedule:
     return await runner.run(schedules.change_schedule(name, changes, runner.context))
 
 
-@routes.delete("/schedules/{name}", right=require("scheduler:DeleteSchedule"), status=204)
+@routes.delete("/schedules/{name}", right=require_on("schedule", "scheduler:DeleteSchedule"), status=204)
 async def delete_schedule(name: str, runner: Runner) -> None:
     """Delete a schedule. It is no error if no schedule has this name."""
     audited = Act("scheduler:DeleteSchedule", name)
@@ -124,7 +126,7 @@ async def delete_schedule(name: str, runner: Runner) -> None:
 
 @routes.post(
     "/schedules/{name}/runs",
-    right=require("penstock:RunSchedule"),
+    right=require_on("schedule", "penstock:RunSchedule"),
     status=202,
     answer=ShownRun,
     raises=(ScheduleNotFound, ScheduleConflict),
@@ -137,7 +139,7 @@ async def run_schedule(name: str, runner: Runner) -> ShownRun:
 
 @routes.get(
     "/schedules/{name}/runs",
-    right=require("scheduler:GetSchedule"),
+    right=require_on("schedule", "scheduler:GetSchedule"),
     answer=RunPage,
     raises=(ScheduleNotFound,),
 )

@@ -6,7 +6,7 @@ from fastapi import Path, Response
 
 from penstock.documents.decoding import MAX_ONE_BYTES, build_reader
 from penstock.management import topics
-from penstock.management.rights import require, require_on_topic
+from penstock.management.rights import require, require_on, require_on_topic
 from penstock.management.topics import (
     DescribedTopic,
     MadeSubscription,
@@ -40,7 +40,7 @@ _read_subscription = build_reader(NewTopicSubscription)
 
 @routes.post(
     "",
-    right=require("sns:CreateTopic"),
+    right=require_on("operation", "sns:CreateTopic"),
     status=201,
     body=NewTopic,
     answer=ShownTopic,
@@ -119,7 +119,7 @@ async def subscribe_to_topic(topic: str, runner: Runner) -> MadeSubscription:
     return await runner.run(topics.subscribe(topic, new, runner.context))
 
 
-@routes.delete("/{topic}/subscriptions/{id}", right=require_on_topic("sns:Unsubscribe"), status=204)
+@routes.delete("/{topic}/subscriptions/{id}", right=require_on("subscription", "sns:Unsubscribe"), status=204)
 async def unsubscribe_from_topic(topic: str, id: SubscriptionId, runner: Runner) -> None:  # noqa: A002
     """End a subscription. It is no error if no subscription has this id."""
     await runner.run(topics.unsubscribe(topic, id, runner.context))

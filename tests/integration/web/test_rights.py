@@ -1,0 +1,208 @@
+"""REST, console and MCP ask for each right with the ARN of the resource, as the AWS APIs do.
+
+The declarations of the routes, screens and tools give the cases, so a new one has to appear here. Source: "IAM JSON
+policy elements: NotResource" (IAM User Guide).
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from penstock.management.rights import Right
+from penstock_web.console.console import list_screens
+from penstock_web.mcp.tools import TOOLS
+from penstock_web.rest.api import ROUTES
+from tests.support.conformance.access_keys import SIGV4, key_ring
+from tests.support.database import Database
+from tests.support.programs.penstock_service import Service
+from tests.support.web.report_page import ConsoleClient
+
+pytestmark = [pytest.mark.shared, pytest.mark.settings(**SIGV4, QUEUE_MCP="true")]
+
+ACCOUNT, ID = "000000000000", "00000000-0000-4000-8000-000000000000"
+HEAD = f"us-east-1:{ACCOUNT}"
+PATH = {
+    "name": "guarded", "topic": "guarded", "id": ID, "schedule": "guarded", "mapping": ID, "user": "guarded",
+    "message_id": "1", "move": ID,
+}  # fmt: skip
+RESOURCES = {
+    "queue": f"arn:aws:sqs:{HEAD}:guarded",
+    "topic": f"arn:aws:sns:{HEAD}:guarded",
+    "subscription": f"arn:aws:sns:{HEAD}:guarded:{ID}",
+    "schedule": f"arn:aws:scheduler:{HEAD}:schedule/default/guarded",
+    "schedules": f"arn:aws:scheduler:{HEAD}:schedule/default/*",
+    "mapping": f"arn:aws:lambda:{HEAD}:event-source-mapping:{ID}",
+    "mappings": f"arn:aws:lambda:{HEAD}:event-source-mapping:*",
+    "user": f"arn:aws:iam::{ACCOUNT}:user/guarded",
+}
+TARGET = {"queue": "q", "message": "x"}
+TAKEN = {"/keys": {"user": "guarded"}, "/keys/{key}": {"expires_at": None}}
+BODIES: dict[str, Any] = {
+    "POST /queues": {"name": "guarded"},
+    "POST /topics": {"name": "guarded"},
+    "POST /schedules": {"name": "guarded", "every": "1h", "target": TARGET},
+    "PUT /schedules": [{"name": "guarded", "every": "1h", "target": TARGET}],
+    "POST /keys": {"user": "guarded"},
+    "PATCH /keys/{key}": {"expires_at": None},
+}
+ASKED = {
+    "sqs:CreateQueue": RESOURCES["queue"],
+    "sns:CreateTopic": RESOURCES["topic"],
+    "scheduler:CreateSchedule": RESOURCES["schedule"],
+    "scheduler:UpdateSchedule": RESOURCES["schedule"],
+    "scheduler:DeleteSchedule": RESOURCES["schedule"],
+    "penstock:CreateKey": RESOURCES["user"],
+    "penstock:LimitKey": RESOURCES["user"],
+    "penstock:RevokeKey": RESOURCES["user"],
+}
+"""The resources of rights for which the operation asks."""
+PARTS: dict[str, Any] = {
+    "sqs:SendMessage": {"send": [{"queue": "guarded", "message": "x"}]},
+    "sqs:DeleteMessage": {"ack": [{"queue": "guarded", "receipt": "x"}]},
+    "penstock:PublishEvent": {"publish": [{"routing_key": "a", "message": "x"}]},
+}
+"""The parts of a transaction that need each of its rights."""
+
+
+class Case(NamedTuple):
+    """One right of one door. `what` is a method and a path, or the name of a tool."""
+
+    door: str
+    what: str
+    action: str
+    arn: str
+
+
+def list_cases() -> Iterator[Case]:
+    for route in (route for routes in ROUTES for route in routes):
+        yield from cases_of("rest", f"{route.method} {route.path}", route.right)
+    for screen in list_screens():
+        yield from cases_of("console", f"{screen.method} {screen.path}", screen.right)
+    for name, tool in TOOLS.items():
+        yield from cases_of("mcp", name, tool.right)
+
+
+def cases_of(door: str, what: str, right: Right) -> Iterator[Case]:
+    for action in right.actions:
+        if right.scope == "operation":
+            arn = (
+                {"sqs": RESOURCES["queue"], "penstock": "*"}[action.partition(":")[0]]
+                if "transactions" in what
+                else ASKED[action]
+            )
+        else:
+            arn = "*" if right.scope == "account" else RESOURCES[right.scope]
+        yield Case(door, what, action, arn)
+
+
+CASES = list(list_cases())
+
+
+class Doors(NamedTuple):
+    """A user's ways in, and the ring that sets what the user may do."""
+
+    http: httpx.Client
+    console: ConsoleClient
+    database: Database
+    root: dict[str, str]
+    keys: dict[str, str]
+
+    def set_policy(self, *statements: Mapping[str, object]) -> None:
+        policy = {"policies": [json.dumps({"Statement": statements})]}
+        self.http.put("/v1/users/caller", json=policy, headers=self.root).raise_for_status()
+
+    def ask(self, case: Case) -> tuple[int, str]:
+        """Returns the status and the text of the answer."""
+        if case.door == "mcp":
+            return self._call(case.what)
+        method, _, path = case.what.partition(" ")
+        for name, value in {**PATH, "key": self.keys["guarded"]}.items():
+            path = path.replace(f"{{{name}}}", value)
+        if case.door == "console":
+            form = {"name": "guarded"}
+            page = self.console.get(path) if method == "GET" else self.console.post(path, **form)
+            return page.status_code, page.text
+        body = PARTS[case.action] if path == "/transactions" else BODIES.get(case.what)
+        prune = "?prune=true" if case.action == "scheduler:DeleteSchedule" and method == "PUT" else ""
+        headers = {"authorization": f"Bearer {self.keys['token']}"}
+        if prune:
+            body = []
+        answer = self.http.request(method, f"/v1{path}{prune}", json=body, headers=headers)
+        return answer.status_code, answer.text
+
+    def _call(self, tool: str) -> tuple[int, str]:
+        arguments = {} if tool == "list_queues" else {"queue": "guarded"}
+        call = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments},
+        }
+        headers = {
+            "authorization": f"Bearer {self.keys['token']}",
+            "accept": "application/json, text/event-stream",
+        }
+        text = self.http.post("/mcp", json=call, headers=headers).text
+        return 403 if "is not authorized to perform" in text else 200, text
+
+
+@pytest.fixture(scope="module")
+def doors(shared_database: Database, shared_service: Service) -> Iterator[Doors]:
+    with key_ring(shared_database) as ring:
+        root, *_ = ring.create(ACCOUNT, "", bearer=True)
+        for name in ("caller", "guarded"):
+            list(ring.set_user(name, ["admin"], ACCOUNT, new=True))
+        token, *_ = ring.create(ACCOUNT, "", bearer=True, user="caller")
+        guarded, *_ = ring.create(ACCOUNT, "", bearer=True, user="guarded")
+    headers = {"authorization": root.partition(": ")[2]}
+    keys = {
+        "token": token.rpartition(" ")[2],
+        "guarded": guarded.rpartition(" ")[2].partition(".")[0],
+    }
+    with shared_service.http() as http:
+        http.post("/v1/queues", json={"name": "guarded"}, headers=headers).raise_for_status()
+        new = {"name": "guarded", "every": "1h", "target": TARGET}
+        http.post("/v1/schedules", json=new, headers=headers).raise_for_status()
+        console = ConsoleClient(shared_service)
+        assert console.sign_in(keys["token"]).status_code == 303
+        yield Doors(http, console, shared_database, headers, keys)
+
+
+EVERYTHING = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.door} {case.what} {case.action}")
+def test_a_right_is_asked_with_its_arn(case: Case, doors: Doors) -> None:
+    doors.set_policy(EVERYTHING, {"Effect": "Deny", "Action": case.action, "Resource": case.arn})
+    status, text = doors.ask(case)
+    assert status == 403, text
+    assert f"perform: {case.action}" in text, text
+    assert f"resource: {case.arn} " in html.unescape(text)
+    doors.set_policy({"Effect": "Allow", "Action": "*", "NotResource": case.arn})
+    assert doors.ask(case)[0] == 403
+
+
+def test_a_deny_on_another_resource_refuses_nothing(doors: Doors) -> None:
+    doors.set_policy(
+        EVERYTHING,
+        *(
+            {"Effect": "Deny", "Action": "*", "Resource": arn.replace("guarded", "other")}
+            for arn in (RESOURCES["queue"], RESOURCES["topic"], RESOURCES["schedule"])
+        ),
+    )
+    for what in ("GET /schedules/{name}", "GET /queues/{name}", "PATCH /keys/{key}"):
+        assert doors.ask(Case("rest", what, "", ""))[0] < 300, what
+
+
+def test_a_user_who_may_nothing_learns_nothing(doors: Doors) -> None:
+    """The operation asks after it has read the body. A user who has the right on no resource gets 403 before."""
+    doors.set_policy({"Effect": "Allow", "Action": "sns:ListTopics", "Resource": "*"})
+    token = {"authorization": f"Bearer {doors.keys['token']}", "content-type": "application/json"}
+    for path in ("queues", "topics", "schedules", "keys", "transactions"):
+        assert doors.http.post(f"/v1/{path}", content=b"no JSON", headers=token).status_code == 403, path
