@@ -1,8 +1,9 @@
 """Measures the cost of starting each function: CPU of the imports, as `sam build` packaged them, by driver.
 
     infra/local/sam_build.sh .tools/python/bin/sam
-    .venv/bin/python -m benchmarks.costs.cold_imports --repeat 9
+    .venv/bin/python -m benchmarks.costs.cold_imports --repeat 9 --secret
 
+With `--secret` the import reads the function's secret, as on AWS, from a Secrets Manager of this process, with TLS.
 Each import runs in a fresh interpreter that writes no bytecode, as on Lambda, where layers are read-only, and without
 site-packages: setuptools hooks itself into every import of a virtual environment, and is not in Lambda's. The least of
 the repeats is the cost, since other programs only add to it; the median beside it shows how busy the machine was.
@@ -12,11 +13,14 @@ import argparse
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
 import yaml
+
+from tests.support.functions.secrets_manager import secrets_manager
 
 ROOT = Path(__file__).parents[2]
 DRIVERS = ("psycopg", "pg8000")
@@ -36,7 +40,9 @@ def functions(build: Path) -> Iterator[tuple[str, Path]]:
             yield properties["Handler"].removesuffix(".handler"), build / properties["CodeUri"]
 
 
-def import_ms(python: Path, layer: Path, module: str, code: Path, driver: str) -> tuple[float, int]:
+def import_ms(
+    python: Path, layer: Path, module: str, code: Path, variables: Mapping[str, str]
+) -> tuple[float, int]:
     """CPU milliseconds of one import, and the number of modules after it."""
     result = subprocess.run(
         [python, "-S", "-c", SCRIPT, module],
@@ -45,7 +51,7 @@ def import_ms(python: Path, layer: Path, module: str, code: Path, driver: str) -
             "PATH": os.environ["PATH"],
             "PYTHONPATH": f"{code}:{layer}",
             "PYTHONDONTWRITEBYTECODE": "1",
-            "QUEUE_DATABASE_DRIVER": driver,
+            **variables,
         },
         capture_output=True,
         text=True,
@@ -56,14 +62,28 @@ def import_ms(python: Path, layer: Path, module: str, code: Path, driver: str) -
 
 
 def main() -> None:
-    """Prints a table, or JSON."""
+    """Measures the functions that the options name."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs.cold_imports", description=__doc__)
     parser.add_argument("--build", type=Path, default=ROOT / ".aws-sam/build")
     parser.add_argument("--python", type=Path, default=ROOT / ".tools/lambda/bin/python")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--function", action="append", help="only this one, such as sqs.send_message")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--secret", action="store_true", help="functions have a secret, and read it")
     options = parser.parse_args()
+    with ExitStack() as stack:
+        variables: dict[str, str] = {}
+        if options.secret:
+            manager = stack.enter_context(secrets_manager())
+            manager.store(DATABASE_URL="postgresql://penstock@127.0.0.1:6432/penstock")
+            variables = {"QUEUE_SECRET": manager.name, **manager.variables}
+        measure(options, variables)
+        if options.secret and not manager.calls:
+            raise SystemExit("no function has read the secret")
+
+
+def measure(options: argparse.Namespace, variables: Mapping[str, str]) -> None:
+    """Prints a line for each function and driver, or JSON."""
     layer = options.build / "CoreLayer/python"
     found = []
     for module, code in functions(options.build):
@@ -71,7 +91,8 @@ def main() -> None:
             continue
         row: dict[str, object] = {"function": module}
         for driver in DRIVERS:
-            runs = [import_ms(options.python, layer, module, code, driver) for _ in range(options.repeat)]
+            given = {"QUEUE_DATABASE_DRIVER": driver, **variables}
+            runs = [import_ms(options.python, layer, module, code, given) for _ in range(options.repeat)]
             times = [milliseconds for milliseconds, _ in runs]
             row[driver] = {"least_ms": min(times), "median_ms": median(times), "modules": runs[0][1]}
             if not options.json:

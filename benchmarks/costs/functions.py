@@ -2,8 +2,8 @@
 
 make lambda (once, it builds)   then   python -m benchmarks.costs.functions --markdown docs/functions_latency.md
 
-Cold: a new process, which imports the handler, reads its settings, connects through PgBouncer and answers. Warm: the
-same process again. Milliseconds from passing the event to the process until its result, without HTTP; and the processor
+Cold: a new process, which imports the handler, reads its secret, connects through PgBouncer and answers. Warm: the same
+process again. Milliseconds from passing the event to the process until its result, without HTTP; and the processor
 time of the process until its first result, on which other programs have less influence. The scheduled functions are
 left out: how long they run depends on how much work there is.
 """
@@ -24,6 +24,7 @@ from benchmarks.measure.tally import percentile
 from benchmarks.report.runs import write_results
 from penstock.settings import Settings
 from penstock_web.local.up import UpOptions, with_database
+from tests.support.functions.secrets_manager import secrets_manager
 from tests.support.local_lambda.__main__ import PARAMETERS, serving
 from tests.support.local_lambda.events import EventForm, Request, event_of, response_of
 from tests.support.local_lambda.fleet import Fleet
@@ -41,8 +42,9 @@ HEAD = """# Latency of the functions
 Written by `python -m benchmarks.costs.functions --markdown docs/functions_latency.md`, which runs what `sam build` made
 in processes of awslambdaric (as `make lambda`), with PostgreSQL and PgBouncer on the same machine: {machine}. {load}
 {date}; {cold} cold and {warm} warm invocations a function, one at a time. Milliseconds from handing over the event to
-having the answer. Cold: a new process that imports the handler, connects through PgBouncer and answers; AWS's own part
-of a cold start (fetching the code, starting the microVM) comes on top. `p99` of so few cold starts is their maximum.
+having the answer. Cold: a new process that imports the handler, reads its secret (of a Secrets Manager on this machine,
+with TLS and the machine's certificate authorities), connects through PgBouncer and answers; AWS's own part of a cold
+start (fetching the code, starting the microVM) comes on top. `p99` of so few cold starts is their maximum.
 Processor: of that process until its answer, the least of the cold starts, to which other programs add little.
 
 | function | answer | cold p50 | cold p99 | warm p50 | warm p99 | cold processor |
@@ -163,7 +165,10 @@ def main() -> int:
     load = host_load()
     with ExitStack() as stack:
         settings, _, _ = with_database(Settings.read({}), UpOptions(HOST, 0, ephemeral=True), stack)
-        variables = {"DATABASE_URL": settings.database_url, "QUEUE_PURGE_INTERVAL_SECONDS": "0"}
+        manager = stack.enter_context(secrets_manager(parent=options.build))
+        manager.store(DATABASE_URL=settings.database_url)
+        secret = {"QUEUE_SECRET": manager.name, **manager.variables}
+        variables = {**secret, "QUEUE_PURGE_INTERVAL_SECONDS": "0"}
         try:
             lines = uvloop.run(measure(read_stack(options.build, PARAMETERS, variables), options))
         except (InvocationError, OSError) as error:

@@ -332,7 +332,7 @@ def scheduled_environment(
 ) -> Iterator[None]:
     """Yields the environment of the next handler of a scheduled function."""
     environment = ExecutionEnvironment({"DATABASE_URL": database.api_dsn, **variables})
-    monkeypatch.setattr(scheduled, "ExecutionEnvironment", lambda: environment)
+    monkeypatch.setattr(ExecutionEnvironment, "start", lambda: environment)
     yield
     environment.close()
 

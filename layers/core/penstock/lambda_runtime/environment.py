@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from penstock.drivers import ignore, run
 from penstock.environment import Environment, RequestIds, load_receipt_handles
+from penstock.errors import ServiceUnavailable
 from penstock.limits.message_lengths import MessageLengths
 from penstock.observing.telemetry import make_lambda_logger, trace_call
 from penstock.postgres.database import Database, import_driver
@@ -32,8 +34,9 @@ T = TypeVar("T")
 class ExecutionEnvironment:
     """The state that a function keeps between invocations.
 
-    It creates its parts at their first use, since an import must not fail or wait. `bounds_waits`: whether `waits`
-    limits how long requests wait for messages; true in functions of many actions.
+    It creates its parts at their first use, since an import must not fail; `start` reads the secret, but does not fail
+    either. `bounds_waits`: whether `waits` limits how long requests wait for messages; true in functions of many
+    actions.
     """
 
     def __init__(self, variables: Mapping[str, str] = os.environ, *, bounds_waits: bool = False) -> None:
@@ -42,6 +45,20 @@ class ExecutionEnvironment:
         self._lengths = MessageLengths()
         self.request_ids = RequestIds()
         import_driver(variables.get("QUEUE_DATABASE_DRIVER", ""))
+
+    @classmethod
+    def start(cls, *, bounds_waits: bool = False) -> "ExecutionEnvironment":
+        """Returns the environment of a new function, which has read its secret if it has one.
+
+        The first invocation then need not wait for it ("Init phase" in "Understanding the Lambda execution environment
+        lifecycle", AWS Lambda Developer Guide). A secret that cannot be read or used is an error of the first
+        invocation, which reads it again.
+        """
+        environment = cls(bounds_waits=bounds_waits)
+        if environment.variables.get("QUEUE_SECRET"):
+            with suppress(ServiceUnavailable, SettingError):
+                environment.settings  # noqa: B018 - reads the secret
+        return environment
 
     @cached_property
     def settings(self) -> Settings:

@@ -94,10 +94,10 @@ class Handler:
 def make_handler(service: str, action: str) -> Handler:
     """Returns the handler of one action, such as ("sqs", "SendMessage")."""
     load_operation(BY_NAME[service, action])
-    return Handler(service, action, ExecutionEnvironment())
+    return Handler(service, action, ExecutionEnvironment.start())
 
 
 def make_gateway_handler() -> Handler:
     """Returns the handler of every action of every service."""
     load_operations()
-    return Handler(None, None, ExecutionEnvironment(bounds_waits=True))
+    return Handler(None, None, ExecutionEnvironment.start(bounds_waits=True))

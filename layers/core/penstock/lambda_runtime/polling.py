@@ -230,4 +230,4 @@ class MappingsHandler:
 
 def make_mappings_handler() -> MappingsHandler:
     """Returns the handler of the function that polls for event source mappings."""
-    return MappingsHandler(ExecutionEnvironment())
+    return MappingsHandler(ExecutionEnvironment.start())

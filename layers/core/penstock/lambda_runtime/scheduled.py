@@ -124,7 +124,7 @@ class PollingHandler(ScheduledHandler):
 
 def make_polling_handler(worker: PollingWorker) -> PollingHandler:
     """Returns the handler of a worker, given as its module, whose work must not wait for the next minute."""
-    return PollingHandler(worker, ExecutionEnvironment())
+    return PollingHandler(worker, ExecutionEnvironment.start())
 
 
 def make_statement_handler(worker: StatementWorker) -> ScheduledHandler:
@@ -133,7 +133,9 @@ def make_statement_handler(worker: StatementWorker) -> ScheduledHandler:
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.database)
 
-    return ScheduledHandler(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
+    return ScheduledHandler(
+        name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment.start()
+    )
 
 
 def make_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
@@ -142,7 +144,9 @@ def make_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.database, environment.metrics.put_depth)
 
-    return ScheduledHandler(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
+    return ScheduledHandler(
+        name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment.start()
+    )
 
 
 def name_worker(worker: object) -> str:

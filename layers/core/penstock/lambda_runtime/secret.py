@@ -2,19 +2,55 @@
 
 The secret is a JSON object that may have every setting: {"DATABASE_URL": "postgresql://…", "QUOTA_QUEUES": "1000"}. A
 function reads it when it starts, and again when the database refuses a connection, since its password may be new. So a
-rotation needs no deployment, and other requests do not wait for the secret. Source: "Rotation function" and "Get a
-Secrets Manager secret value using Python with client-side caching", AWS Secrets Manager User Guide.
+rotation needs no deployment, and other requests do not wait for the secret.
+
+The request is signed and sent here: the imports of boto3 take more CPU than all other imports of a function. Sources:
+"GetSecretValue" (AWS Secrets Manager API Reference), "Create a signed AWS API request" (IAM User Guide), "Defined
+runtime environment variables" (AWS Lambda Developer Guide: the credentials), "Service-specific endpoints" (AWS SDKs and
+Tools Reference Guide: AWS_ENDPOINT_URL_SECRETS_MANAGER).
 """
 
+import hmac
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
 from time import monotonic
-from typing import Any, Final
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
 
 from penstock.errors import ServiceUnavailable
 from penstock.settings import SETTINGS, SettingError
 
 SECONDS_BETWEEN_READS: Final = 5.0
 """Shortest time between two reads; otherwise each request would read the secret while the database is down."""
-_TIMEOUT_SECONDS: Final = 3  # for connecting and for reading, twice at most
+_TIMEOUT_SECONDS: Final = 2
+"""For connecting and for reading, twice at most: less than the 10 seconds that Lambda gives the start of a function."""
+_TARGET: Final = "secretsmanager.GetSecretValue"
+_DOMAINS: Final = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}
+"""Domains of AWS by the beginning of the region; the others are in amazonaws.com."""
+
+
+class SecretError(Exception):
+    """Secrets Manager refused the request, or its answer is not one. The text has no part of the secret."""
+
+
+class Credentials(NamedTuple):
+    """Credentials of the function's role. `token` is empty if they are of a user."""
+
+    key_id: str
+    secret: str
+    token: str
+
+
+class _Answer(msgspec.Struct):
+    secret_string: str | None = msgspec.field(default=None, name="SecretString")
+
+
+class _Refusal(msgspec.Struct):
+    kind: str = msgspec.field(default="", name="__type")
 
 
 class Secret:
@@ -22,31 +58,19 @@ class Secret:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._provider: Any = None
         self._read_at = 0.0
 
     def read(self) -> dict[str, str]:
         """Returns the secret's non-empty settings. Raises ServiceUnavailable, and SettingError for an unknown name."""
-        # boto3 is a part of Lambda's runtime. Its import takes longer than all other imports of a function together.
-        from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415
-        from aws_lambda_powertools.utilities.parameters import exceptions  # noqa: PLC0415
-        from botocore.config import Config  # noqa: PLC0415
-
         self._read_at = monotonic()
-        if self._provider is None:
-            limits = Config(
-                connect_timeout=_TIMEOUT_SECONDS,
-                read_timeout=_TIMEOUT_SECONDS,
-                retries={"total_max_attempts": 2},
-            )
-            self._provider = parameters.SecretsProvider(boto_config=limits)
         try:
-            members = self._provider.get(self._name, transform="json", force_fetch=True)
-        except exceptions.GetParameterError as error:
+            text = fetch_secret(self._name, os.environ)
+        except (OSError, SecretError) as error:
             raise ServiceUnavailable from error
-        except exceptions.TransformParameterError:
-            members = None
-        return check_members(members)
+        try:
+            return check_members(msgspec.json.decode(text or ""))
+        except msgspec.DecodeError:
+            return check_members(None)
 
     def may_be_read(self) -> bool:
         """Returns whether the last read is long enough ago."""
@@ -65,3 +89,126 @@ def check_members(members: object) -> dict[str, str]:
             f"the secret of QUEUE_SECRET has {', '.join(sorted(unknown))}, which are no settings"
         )
     return {name: value for name, value in members.items() if value}
+
+
+# --- the request -----------------------------------------------------------------------------------------------------
+def fetch_secret(name: str, variables: Mapping[str, str]) -> str | None:
+    """Returns the text of a secret, None if it is binary. Raises SecretError, OSError.
+
+    `variables`: the environment, for the region, the credentials and the endpoint.
+    """
+    region = find_region(name, variables)
+    url = find_endpoint(region, variables)
+    body = msgspec.json.encode({"SecretId": name})
+    for is_last in (False, True):
+        headers = sign_request(url, region, body, find_credentials(variables), datetime.now(UTC))
+        try:
+            status, answer = send_request(url, body, headers)
+        except OSError:
+            if is_last:
+                raise
+            continue
+        if status == 200:
+            return _decode_answer(answer)
+        kind = _read_kind(answer)
+        if is_last or (status < 500 and "Throttling" not in kind):
+            raise SecretError(f"Secrets Manager answers {status} {kind}".rstrip())
+    raise AssertionError  # the last attempt returns or raises
+
+
+def find_region(name: str, variables: Mapping[str, str]) -> str:
+    """Returns the region of a secret: that of its ARN, otherwise the function's. Raises SecretError."""
+    parts = name.split(":")
+    region = parts[3] if parts[0] == "arn" and len(parts) > 6 else ""
+    region = region or variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION") or ""
+    if not region:
+        raise SecretError("AWS_REGION is not set")
+    return region
+
+
+def find_endpoint(region: str, variables: Mapping[str, str]) -> str:
+    """Returns the URL of Secrets Manager in a region, or the one that the environment names."""
+    given = variables.get("AWS_ENDPOINT_URL_SECRETS_MANAGER") or variables.get("AWS_ENDPOINT_URL")
+    domain = next((each for start, each in _DOMAINS.items() if region.startswith(start)), "amazonaws.com")
+    return given or f"https://secretsmanager.{region}.{domain}"
+
+
+def find_credentials(variables: Mapping[str, str]) -> Credentials:
+    """Returns the credentials in the environment, otherwise those that botocore finds. Raises SecretError.
+
+    Lambda sets the variables, except for functions with SnapStart.
+    """
+    if key_id := variables.get("AWS_ACCESS_KEY_ID"):
+        secret, token = variables.get("AWS_SECRET_ACCESS_KEY", ""), variables.get("AWS_SESSION_TOKEN", "")
+        return Credentials(key_id, secret, token)
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - its import takes longer than all others
+    from botocore.session import get_session  # noqa: PLC0415
+
+    try:
+        found = get_session().get_credentials()
+        if found is None:
+            raise SecretError("the function has no credentials of AWS")
+        frozen = found.get_frozen_credentials()
+    except BotoCoreError as error:
+        raise SecretError(f"no credentials of AWS: {error}") from error
+    return Credentials(frozen.access_key, frozen.secret_key, frozen.token or "")
+
+
+def sign_request(
+    url: str, region: str, body: bytes, credentials: Credentials, now: datetime
+) -> dict[str, str]:
+    """Returns the headers of a request to Secrets Manager, with Signature Version 4."""
+    timestamp = f"{now:%Y%m%dT%H%M%SZ}"
+    headers = {
+        "content-type": "application/x-amz-json-1.1",
+        "host": urlsplit(url).netloc,
+        "x-amz-date": timestamp,
+        "x-amz-target": _TARGET,
+    }
+    if credentials.token:
+        headers["x-amz-security-token"] = credentials.token
+    names = sorted(headers)
+    listed = "".join(f"{name}:{headers[name]}\n" for name in names)
+    canonical = f"POST\n/\n\n{listed}\n{';'.join(names)}\n{sha256(body).hexdigest()}"
+    scope = (timestamp[:8], region, "secretsmanager", "aws4_request")
+    text = f"AWS4-HMAC-SHA256\n{timestamp}\n{'/'.join(scope)}\n{sha256(canonical.encode()).hexdigest()}"
+    key = f"AWS4{credentials.secret}".encode()
+    for part in (*scope, text):
+        key = hmac.digest(key, part.encode(), "sha256")
+    headers["authorization"] = (
+        f"AWS4-HMAC-SHA256 Credential={credentials.key_id}/{'/'.join(scope)}, "
+        f"SignedHeaders={';'.join(names)}, Signature={key.hex()}"
+    )
+    return headers
+
+
+def send_request(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    """Returns status and body of the answer. Raises OSError."""
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection  # noqa: PLC0415 - only with a secret
+
+    endpoint = urlsplit(url)
+    kind = HTTPSConnection if endpoint.scheme == "https" else HTTPConnection
+    connection = kind(endpoint.netloc, timeout=_TIMEOUT_SECONDS)
+    try:
+        connection.request("POST", "/", body, dict(headers))
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    except HTTPException as error:
+        raise OSError(f"Secrets Manager: {error!r}") from error
+    finally:
+        connection.close()
+
+
+def _decode_answer(answer: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(answer, type=_Answer).secret_string
+    except msgspec.DecodeError:
+        raise SecretError("the answer of Secrets Manager is not JSON") from None
+
+
+def _read_kind(answer: bytes) -> str:
+    """Returns the name of an error, such as AccessDeniedException."""
+    try:
+        return msgspec.json.decode(answer, type=_Refusal).kind.rpartition("#")[2]
+    except msgspec.DecodeError:
+        return ""

@@ -96,7 +96,7 @@ def lambda_adapter(app: ASGI) -> Mangum:
 
 def rest_handler() -> RestHandler:
     """Returns the handler of the REST API."""
-    return RestHandler(ExecutionEnvironment(bounds_waits=True))
+    return RestHandler(ExecutionEnvironment.start(bounds_waits=True))
 
 
 def rest_application(environment: Environment, run_operation: RunOperation) -> RestApplication:
