@@ -73,9 +73,9 @@ def main() -> None:
     options = parser.parse_args()
     with ExitStack() as stack:
         variables: dict[str, str] = {}
+        manager = stack.enter_context(secrets_manager())
+        manager.store(DATABASE_URL="postgresql://penstock@127.0.0.1:6432/penstock")
         if options.secret:
-            manager = stack.enter_context(secrets_manager())
-            manager.store(DATABASE_URL="postgresql://penstock@127.0.0.1:6432/penstock")
             variables = {"QUEUE_SECRET": manager.name, **manager.variables}
         measure(options, variables)
         if options.secret and not manager.calls:
