@@ -155,12 +155,12 @@ def statement(setup: Setup, way: Way) -> dict[str, Any]:
 
 
 def almost(setup: Setup, way: Way) -> list[list[dict[str, Any]]]:
-    """Returns policies that do not allow this way, although each of them is wrong in one detail only."""
+    """Returns policies that do not allow this way, although each of them differs in one detail only."""
     good = statement(setup, way)
     service = way.principal != PARTNER
     others: list[dict[str, Any]] = [
         {"Action": "sqs:PurgeQueue" if way.action.startswith("sqs") else "sns:DeleteTopic"},
-        {"Action": way.action + "s"},
+        {"Action": way.action + "?"},
         {"NotAction": way.action, "Action": None},
         {"Resource": good["Resource"] + "s"},
         {"NotResource": good["Resource"], "Resource": None},
@@ -168,24 +168,34 @@ def almost(setup: Setup, way: Way) -> list[list[dict[str, Any]]]:
         {"Principal": {"AWS": STRANGER}},
         {"Principal": {"AWS": f"arn:aws:iam::{PARTNER}:user/somebody"}},
         {"Principal": {"Service": "s3.amazonaws.com"}},
-        *([] if way.on_topic else [{"Principal": None}]),  # SNS refuses such a policy
         {"NotPrincipal": {"AWS": STRANGER}, "Principal": None},
-        {"Effect": "allow"},
-        {"Unless": "it rains"},
         {"Condition": {"StringEquals": {"aws:SourceAccount": STRANGER}}},
         {"Condition": {"StringEquals": {"aws:PrincipalOrgID": "o-1"}}},
-        {"Condition": {"StringEqualsSometimes": {"aws:SourceAccount": PARTNER}}},
         {"Condition": {"IpAddress": {"aws:SourceIp": "198.51.100.0/24"}}},
         {"Condition": {"ArnLike": {"aws:SourceArn": SOURCES["sns"].format(account=STRANGER, name="*")}}},
         {"Condition": {"Null": {"aws:SourceArn": "true" if service else "false"}}},
     ]
     if service:
         others.append({"Principal": {"Service": f"{way.principal}.amazonaws.com.invalid"}})
-    policies = [
-        [{key: value for key, value in {**good, **other}.items() if value is not None}] for other in others
-    ]
+    policies = [[_change(good, other)] for other in others]
     deny = {**good, "Effect": "Deny", "Principal": "*"}
     return [[], *policies, [good, deny], [deny, good]]
+
+
+def misspelt(setup: Setup, way: Way) -> list[list[dict[str, Any]]]:
+    """Returns policies that SQS and SNS do not store."""
+    changes: list[dict[str, Any]] = [
+        {"Action": way.action + "s"},
+        {"Principal": None},
+        {"Effect": "allow"},
+        {"Unless": "it rains"},
+        {"Condition": {"StringEqualsSometimes": {"aws:SourceAccount": PARTNER}}},
+    ]
+    return [[_change(statement(setup, way), one)] for one in changes]
+
+
+def _change(good: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in {**good, **changes}.items() if value is not None}
 
 
 def set_policy(setup: Setup, way: Way, statements: list[dict[str, Any]]) -> None:
@@ -215,16 +225,21 @@ def setup(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Setup:
 @pytest.mark.parametrize("name", WAYS)
 def test_nothing_happens_until_the_policy_allows_it(setup: Setup, name: str) -> None:
     way = WAYS[name]
-    policies = almost(setup, way)
-    for statements in policies:
-        set_policy(setup, way, statements)
+    policies, refused = almost(setup, way), misspelt(setup, way)
+    for statements in (*refused, *policies):
+        if statements in refused:
+            with pytest.raises(ClientError) as caught:
+                set_policy(setup, way, statements)
+            assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400, statements
+        else:
+            set_policy(setup, way, statements)
         with pytest.raises(ClientError) as caught:
             way.reach(setup)
         assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 403, statements
         assert caught.value.response["Error"]["Code"] in {
             "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException",
         }, statements  # fmt: skip
-    assert len(policies) > 20
+    assert len(policies) + len(refused) > 20
     set_policy(setup, way, [])
     assert setup.owner.sqs.poll(setup.queue) == []
     assert setup.owner.attributes(setup.foreign_topic)["SubscriptionsConfirmed"] == "0"

@@ -6,7 +6,6 @@ answer.
 
 from __future__ import annotations
 
-import json
 from itertools import count
 
 import pytest
@@ -120,5 +119,5 @@ def test_a_list_that_has_a_page_is_told_so_in_the_last_one(sns: Sns) -> None:
 
 def test_attributes_are_maps_of_texts(sns: Sns) -> None:
     """In XML, attributes are entries of key and value. Only a DisplayName that was never set is empty."""
-    found = sns.attributes(sns.create(Policy=json.dumps({"Statement": []})))
+    found = sns.attributes(sns.create())
     assert [name for name, value in found.items() if not value] == ["DisplayName"]

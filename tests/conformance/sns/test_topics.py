@@ -92,6 +92,9 @@ def test_a_delivery_policy_is_normalised(sns: Sns) -> None:
     }
 
 
+PUBLISH = {"Effect": "Allow", "Principal": "*", "Action": "sns:Publish", "Resource": "*"}
+
+
 def test_the_longest_name(sns: Sns) -> None:
     name = (sns.sqs.name() + "-" + "x" * 256)[:256]
     assert sns.client.create_topic(Name=name)["TopicArn"].endswith(name)
@@ -108,7 +111,7 @@ def test_attributes_read_back(sns: Sns) -> None:
     assert (retries["numRetries"], retries["minDelayTarget"], retries["maxDelayTarget"]) == (3, 20, 20)
     values = {
         "DisplayName": "Orders ü",
-        "Policy": json.dumps({"Version": "2012-10-17", "Statement": []}),
+        "Policy": json.dumps({"Version": "2012-10-17", "Statement": [PUBLISH]}),
         "SignatureVersion": "2",
         "TracingConfig": "Active",
         "KmsMasterKeyId": "alias/aws/sns",

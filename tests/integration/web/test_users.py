@@ -250,16 +250,28 @@ def test_an_impossible_command_about_users_is_refused(penstock: Run, command: st
         ("{}", "a policy is read"),
         ('{"Statement": {"Effect": "Allow", "Action": "sqs:*"}}', "not understood"),
         (
-            '{"Statement": {"Effect": "Allow", "Principal": "*", "Action": "*", "Resource": "*"}}',
-            "not understood",
+            '{"Statement": {"Effect": "Deny", "Principal": "*", "Action": "*", "Resource": "*"}}',
+            "a user's policy has no Principal",
         ),
         (
-            '{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"DateLessThan": {}}}}',
+            '{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"DateLessThan": {"a": "b"}}}}',
             "not understood",
         ),
         (" " * 6_200, "at most 6144 characters"),
         ('{"Statment": []}', "a policy has Id, Statement, Version, not 'Statment'"),
         ('{"Statement": {"Efect": "Allow"}}', "not 'Efect'"),
+        (
+            '{"Version": "2020", "Statement": []}',
+            "the Version of a policy is 2008-10-17 or 2012-10-17, not '2020'",
+        ),
+        (
+            '{"Statement": [{"Sid": "a", "Effect": "Deny"}, {"Sid": "a", "Effect": "Deny"}]}',
+            "two statements have the Sid 'a'",
+        ),
+        (
+            '{"Statement": {"Effect": "Deny", "Action": "*", "Resource": "*", "Condition": {"ArnEqual": {}}}}',
+            "a Condition has operators of IAM",
+        ),
         ('{"Statement": {"Effect": "Dney"}}', "the Effect of a statement is Allow or Deny, not 'Dney'"),
         (
             '{"Statement": [{"Effect": "Allow", "Action": ["s3:GetObject", "sqs:SendMesage"], "Resource": "*"}]}',

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 
+from tests.support.cases import policies
 from tests.support.cases.case import OK, Answer, Case, Members
 from tests.support.cases.scheduler import members as scheduler_members
 from tests.support.cases.scheduler.rows import ROWS as SCHEDULER_ROWS
@@ -37,7 +38,9 @@ DIFFERING: dict[tuple[str, str, str], tuple[Answer, str]] = {
 def _all() -> Iterator[Case]:
     yield from sqs_members.cases()
     yield from (Case("sqs", *row) for table in (queues, sqs_messages, sqs_states) for row in table.rows())
+    yield from (Case("sqs", *row) for row in policies.sqs_rows())
     yield from sns_members.cases()
+    yield from (Case("sns", *row) for row in policies.sns_rows())
     yield from (
         Case("sns", *row)
         for table in (topics, subscriptions, sns_messages, sns_states, others)

@@ -82,6 +82,7 @@ system = pick(
 )
 tags = st.dictionaries(pick("a", "ü", "", "k" * 129), pick("", "1", "<&>", "v" * 257), max_size=2)
 results = pick(1, 2, 10, 0, 11, 1001)
+POLICY = '{"Statement":{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"}}'
 labels = pick("one", "two", "a b", "")
 
 queue_attributes = st.fixed_dictionaries(
@@ -99,7 +100,7 @@ queue_attributes = st.fixed_dictionaries(
         "RedriveAllowPolicy": pick(
             '{"redrivePermission":"denyAll"}', '{"redrivePermission":"allowAll"}', "{}"
         ),
-        "Policy": pick("", '{"Version":"2012-10-17","Statement":[]}', "<no>"),
+        "Policy": pick("", POLICY, "<no>"),
         "KmsMasterKeyId": pick("alias/aws/sqs", ""),
         "SqsManagedSseEnabled": pick("true", "false", "no"),
         "ContentBasedDeduplication": pick("true", "false"),

@@ -6,7 +6,8 @@ from base64 import b32encode
 from typing import Final, NamedTuple
 
 from .authentication import ACCESS_PREFIX, BEARER_PREFIX, hash_secret
-from .policy.statements import find_misspelling, read_policy
+from .policy.checks import has_known_operators
+from .policy.statements import find_misspelling, list_statements, read_policy
 from .secret_encryption import SecretCipher
 from .users import BUILT_IN, LONGEST_POLICY
 
@@ -47,9 +48,24 @@ def find_form_problem(text: str) -> str | None:
         return f"a policy has at most {LONGEST_POLICY} characters"
     if problem := find_misspelling(text):
         return problem
+    if problem := _find_element_problem(text):
+        return problem
     statements = read_policy(text, of_user=True).statements
     if not statements:
         return f"a policy is {', '.join(BUILT_IN)} or IAM's JSON, not {text[:40]!r}"
     if not all(statement.denies or statement.is_complete for statement in statements):
         return "a statement has an element, a condition or a variable that is not understood"
+    return None
+
+
+def _find_element_problem(text: str) -> str | None:
+    """Returns the first element of a statement that a user's policy may not have.
+
+    Source: "IAM JSON policy elements: Principal", "…: Condition operators" (IAM User Guide).
+    """
+    for statement in list_statements(text):
+        if "Principal" in statement or "NotPrincipal" in statement:
+            return "a user's policy has no Principal: it concerns its user"
+        if not has_known_operators(statement.get("Condition", {})):
+            return "a Condition has operators of IAM, each with keys and their values"
     return None

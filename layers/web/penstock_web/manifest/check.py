@@ -25,6 +25,7 @@ from penstock_web.system_account import LocalError
 
 from .changes import text
 from .model import Document, Manifest, ManifestMapping, ManifestQueue, ManifestTopic
+from .references import References
 
 Place = tuple[str, ...]
 """Holds keys and numbers from the top of the file."""
@@ -58,16 +59,24 @@ def _queue_parts(place: Place, name: str, queue: ManifestQueue) -> Iterator[Part
     attributes = {key: text(value) for key, value in queue.attributes.items()}
     yield (*place, "attributes"), partial(check_attributes, attributes)
     if isinstance(queue.policy, dict):
-        yield (*place, "policy"), partial(check_attributes, {"Policy": json.dumps(queue.policy)})
+        yield (*place, "policy"), partial(check_attributes, {"Policy": _fill_policy(queue.policy)})
     for number, row in enumerate(queue.events or ()):
         yield (*place, "events", str(number), "filter"), partial(_check_filter, row.filter, "MessageBody")
     for number, mapping in enumerate(queue.mappings or ()):
         yield (*place, "mappings", str(number)), partial(_check_mapping, name, mapping)
 
 
+def _fill_policy(policy: Document) -> str:
+    """Returns a policy as the service gets it. Its references become an account and a region of their form."""
+    return json.dumps(References("000000000000", "us-east-1").filled(policy))
+
+
 def _topic_parts(place: Place, name: str, topic: ManifestTopic) -> Iterator[Part]:
     attributes = {key: text(value) for key, value in topic.attributes.items()}
-    yield (*place, "attributes"), partial(check_topic_attributes, attributes, is_fifo_name(name))
+    check_attributes = partial(check_topic_attributes, fifo=is_fifo_name(name))
+    yield (*place, "attributes"), partial(check_attributes, attributes)
+    if isinstance(topic.policy, dict):
+        yield (*place, "policy"), partial(check_attributes, {"Policy": _fill_policy(topic.policy)})
     for number, row in enumerate(topic.subscriptions or ()):
         here = (*place, "subscriptions", str(number))
         raw = {"RawMessageDelivery": "true"} if row.raw else {}

@@ -21,6 +21,7 @@ _ELEMENTS = frozenset((
 ))  # fmt: skip
 
 _DOCUMENT = frozenset(("Version", "Id", "Statement"))
+_VERSIONS = ("2008-10-17", "2012-10-17")
 
 # Size of the cache; the longest policy has 30,720 bytes.
 MOST_POLICIES = 256
@@ -97,21 +98,26 @@ class Policy(NamedTuple):
 @lru_cache(maxsize=MOST_POLICIES)
 def read_policy(text: str, *, of_user: bool = False) -> Policy:
     """Parses a policy; a text that is not JSON has no statements. The text is the cache key, so changes take effect."""
-    try:
-        document = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return Policy((), ())
-    elements = document.get("Statement") if isinstance(document, dict) else None
-    statements = tuple(_parse_statement(one, of_user) for one in _as_list(elements) if isinstance(one, dict))
+    statements = tuple(_parse_statement(one, of_user) for one in list_statements(text))
     keys = {condition.key for one in statements for condition in one.conditions or ()}
     return Policy(statements, tuple(sorted(keys)))
 
 
-def find_misspelling(text: str) -> str | None:
-    """Returns the first element or effect of a policy that IAM does not define; None if all are defined or it is no
-    JSON object.
+def list_statements(text: str) -> list[dict[str, object]]:
+    """Returns the statements of a policy in JSON that are objects; none if the text is no policy."""
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return []
+    elements = document.get("Statement") if isinstance(document, dict) else None
+    return [one for one in as_list(elements) if isinstance(one, dict)]
 
-    Source: "IAM JSON policy elements reference" (IAM User Guide).
+
+def find_misspelling(text: str) -> str | None:
+    """Returns the first element, version or effect of a policy that IAM does not define, or a Sid that occurs twice;
+    None if it has no such fault or is no JSON object.
+
+    Sources: "IAM JSON policy elements reference", the pages of Version and Sid (IAM User Guide).
     """
     try:
         document = msgspec.json.decode(text)
@@ -121,13 +127,26 @@ def find_misspelling(text: str) -> str | None:
         return None
     if unknown := sorted(document.keys() - _DOCUMENT):
         return f"a policy has {', '.join(sorted(_DOCUMENT))}, not {unknown[0]!r}"
-    for statement in _as_list(document.get("Statement")):
+    if (version := document.get("Version", _VERSIONS[0])) not in _VERSIONS:
+        return f"the Version of a policy is {' or '.join(_VERSIONS)}, not {version!r}"
+    return _find_misspelt_statement(as_list(document.get("Statement")))
+
+
+def _find_misspelt_statement(statements: list[object]) -> str | None:
+    seen: set[str] = set()
+    for statement in statements:
         if not isinstance(statement, dict):
             return "a statement of a policy is an object"
         if unknown := sorted(statement.keys() - _ELEMENTS):
             return f"a statement has {', '.join(sorted(_ELEMENTS))}, not {unknown[0]!r}"
         if (effect := statement.get("Effect")) not in ("Allow", "Deny"):
             return f"the Effect of a statement is Allow or Deny, not {effect!r}"
+        if not isinstance(sid := statement.get("Sid", ""), str):
+            return f"the Sid of a statement is a text, not {sid!r}"
+        if sid in seen:
+            return f"two statements have the Sid {sid!r}"
+        if sid:  # Terraform writes an empty one
+            seen.add(sid)
     return None
 
 
@@ -179,8 +198,9 @@ def _parse_principals(element: object) -> Principals | None:
 
 
 def _list_texts(value: object) -> list[str]:
-    return [text for text in _as_list(value) if isinstance(text, str)]
+    return [text for text in as_list(value) if isinstance(text, str)]
 
 
-def _as_list(value: object) -> list[object]:
+def as_list(value: object) -> list[object]:
+    """Returns a list, or the list of a single value."""
     return value if isinstance(value, list) else [value]

@@ -1,0 +1,143 @@
+"""Checks a policy of a queue or topic when it is stored: what it may contain, not what it allows.
+
+Sources: "Grammar of the IAM JSON policy language", "IAM JSON policy elements: Condition operators" (IAM User Guide);
+"Amazon SQS policy quotas"
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-policies.html); "Amazon SNS API
+permissions: Actions and resources reference"
+(https://docs.aws.amazon.com/sns/latest/dg/sns-access-policy-language-api-permissions-reference.html); "Actions,
+resources, and condition keys for Amazon SQS", and for Amazon SNS (Service Authorization Reference).
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from .statements import as_list, find_misspelling
+
+MOST_BRACKETS = 500  # a policy with 20 statements has 100
+
+_PRINCIPAL_KINDS = frozenset(("AWS", "Service", "Federated", "CanonicalUser"))
+# An account, an identity of IAM or STS, or the id that AWS shows for an identity that was deleted.
+_PRINCIPAL = re.compile(
+    r"\*|[0-9]{12}|[A-Z0-9]{16,128}|arn:aws[a-z-]*:(iam|sts)::[0-9]{12}:(root|[a-z-]+/[\w+=,.@/-]+)", re.ASCII
+).fullmatch
+_ACTION = re.compile(r"\*|([A-Za-z0-9*?-]+):([A-Za-z*?]+)").fullmatch
+_OPERATOR = re.compile(
+    r"(forallvalues:|foranyvalue:)?((string(not)?(equals|equalsignorecase|like)"
+    r"|(numeric|date)(not)?equals|(numeric|date)(less|greater)than(equals)?"
+    r"|bool|binaryequals|(not)?ipaddress|arn(not)?(equals|like))(ifexists)?|null)"
+).fullmatch
+
+SQS_ACTIONS = frozenset((
+    "addpermission", "cancelmessagemovetask", "changemessagevisibility", "createqueue", "deletemessage",
+    "deletequeue", "getqueueattributes", "getqueueurl", "listdeadlettersourcequeues",
+    "listmessagemovetasks", "listqueues", "listqueuetags", "purgequeue", "receivemessage",
+    "removepermission", "sendmessage", "setqueueattributes", "startmessagemovetask", "tagqueue",
+    "untagqueue",
+))  # fmt: skip
+SNS_ACTIONS = frozenset((
+    "addpermission", "deletetopic", "getdataprotectionpolicy", "gettopicattributes",
+    "listsubscriptionsbytopic", "listtagsforresource", "publish", "putdataprotectionpolicy", "receive",
+    "removepermission", "settopicattributes", "subscribe", "tagresource", "untagresource",
+))  # fmt: skip
+
+
+class PolicyProblem(NamedTuple):
+    """Why AWS does not store a policy.
+
+    `kind`: form, principal, action, or statements and actions for too many of them. `found`: the action, or the number.
+    """
+
+    kind: str
+    found: str = ""
+
+
+class PolicyRules(NamedTuple):
+    """What a service allows in policies of its resources. `actions` are names in lower case."""
+
+    service: str
+    actions: frozenset[str]
+    most_statements: int
+    most_actions: int | None
+
+
+SQS_RULES = PolicyRules("sqs", SQS_ACTIONS, 20, 7)
+SNS_RULES = PolicyRules("sns", SNS_ACTIONS, 100, None)
+
+
+def find_policy_problem(text: str, rules: PolicyRules) -> PolicyProblem | None:
+    """Returns the first problem of a policy of a queue or topic, or None."""
+    if text.count("[") + text.count("{") > MOST_BRACKETS * rules.most_statements // SQS_RULES.most_statements:
+        return PolicyProblem("form")
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return PolicyProblem("form")
+    if not isinstance(document, dict) or not document.get("Statement") or find_misspelling(text):
+        return PolicyProblem("form")
+    statements = as_list(document["Statement"])
+    if len(statements) > rules.most_statements:
+        return PolicyProblem("statements", str(len(statements)))
+    return next(_find_problems(statements, rules), None)
+
+
+def _find_problems(statements: list[object], rules: PolicyRules) -> Iterator[PolicyProblem]:
+    for one in statements:
+        if isinstance(one, dict):
+            yield from _check_statement(one, rules)
+
+
+def _check_statement(statement: dict[str, object], rules: PolicyRules) -> Iterator[PolicyProblem]:
+    for element in ("Principal", "Action", "Resource"):
+        if (element in statement) == (f"Not{element}" in statement):
+            yield PolicyProblem("form")
+    if not _has_principals(statement.get("Principal", statement.get("NotPrincipal"))):
+        yield PolicyProblem("principal")
+    resources = _list_texts(statement.get("Resource", statement.get("NotResource")))
+    if not resources or not has_known_operators(statement.get("Condition", {})):
+        yield PolicyProblem("form")
+    actions = _list_texts(statement.get("Action", statement.get("NotAction")))
+    if not actions:
+        yield PolicyProblem("form")
+    if rules.most_actions is not None and len(actions) > rules.most_actions:
+        yield PolicyProblem("actions", str(len(actions)))
+    yield from (PolicyProblem("action", action) for action in actions if not _is_known(action, rules))
+
+
+def _has_principals(element: object) -> bool:
+    """Returns whether an element Principal is `*`, or names at least one principal of each of its kinds."""
+    if element == "*":
+        return True
+    if not isinstance(element, dict) or not element or not element.keys() <= _PRINCIPAL_KINDS:
+        return False
+    identities = _list_texts(element.get("AWS", "*"))
+    return all(map(_list_texts, element.values())) and all(map(_PRINCIPAL, identities))
+
+
+def _is_known(action: str, rules: PolicyRules) -> bool:
+    """Returns whether a pattern may name an action of the service. A name with a wildcard is not looked up."""
+    parts = _ACTION(action)
+    if parts is None:
+        return False
+    service, name = (parts[1] or "*").lower(), (parts[2] or "*").lower()
+    has_wildcard = "*" in service + name or "?" in service + name
+    return has_wildcard or (service == rules.service and name in rules.actions)
+
+
+def has_known_operators(condition: object) -> bool:
+    """Returns whether IAM has the operators of an element Condition, each with at least one key and its values."""
+    return isinstance(condition, dict) and all(
+        _OPERATOR(operator.lower())
+        and isinstance(keys, dict)
+        and keys
+        and all(isinstance(one, str | int | float) for value in keys.values() for one in as_list(value))
+        for operator, keys in condition.items()
+    )
+
+
+def _list_texts(value: object) -> list[str]:
+    """Returns a text, or a list of texts; an empty list if the value is neither."""
+    texts = [one for one in as_list(value) if isinstance(one, str) and one]
+    return texts if len(texts) == len(as_list(value)) else []
