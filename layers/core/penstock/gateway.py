@@ -6,7 +6,7 @@
 
 AWS JSON names the action in `X-Amz-Target`, and REST-JSON (EventBridge Scheduler, Lambda) by method and path. All other
 requests use the Query protocol, whose parameters are in the query string, a form body or both. Its path is `/` or that
-of a queue, which is then the QueueUrl and accepts the actions that have one.
+of a queue, which is then the QueueUrl and accepts the actions that have one, and GetQueueUrl (recorded at AWS).
 
 A request that must be signed is not decoded here. Looking up its key is an effect, so `call.operation()` first verifies
 the signature and then decodes the request. A client that cannot sign does not learn about its other errors.
@@ -258,7 +258,7 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
     if on_queue and not tree.get("Action"):
         raise UnknownOperationException
     action = _find_query_action(tree, scope.service)
-    if on_queue and "queue_url" not in action.request.__struct_fields__:
+    if on_queue and "queue_url" not in action.request.__struct_fields__ and action.name != "GetQueueUrl":
         raise InvalidAction.named(action.name)
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)

@@ -36,8 +36,6 @@ begin
     end if;
     select * into v_queue from queue.queues q where q.arn = v_arn;
     return query
-    select v_arn, false, case when s.key is not null then 'QueueNameExists' end, s.key
-    from (select) one
-    left join jsonb_each_text(p_supplied) s on v_queue.attributes ->> s.key is distinct from s.value
-    order by s.key limit 1;
+    select v_arn, false, case when d.attribute is not null then 'QueueNameExists' end, d.attribute
+    from queue.differing_attribute(v_queue.attributes, p_supplied) d(attribute);
 end $$;

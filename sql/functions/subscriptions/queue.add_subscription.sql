@@ -1,4 +1,5 @@
--- queue.add_subscription: subscribes an endpoint to a topic, or finds the subscription that the endpoint has already.
+-- queue.add_subscription: subscribes an endpoint to a topic, or finds the subscription that the endpoint has already, if
+-- no given attribute differs from its own, which is the default if it stores none (p_defaults).
 -- Parameters: the topic's ARN, id of a new subscription, owner, protocol, endpoint, attributes as the user wrote them,
 -- compiled filter policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both are null if the
 -- endpoint need not confirm. While a subscription is pending, every call asks again, under a new token that is valid for
@@ -12,7 +13,7 @@
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,
     p_filter jsonb, p_token text, p_confirmation text, p_topic_filters int, p_account_filters int,
-    p_policies jsonb, p_principal text)
+    p_policies jsonb, p_principal text, p_defaults jsonb default '{}')
 returns table (arn text, confirmed boolean, error text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -48,7 +49,7 @@ begin
         returning * into v_subscription;
         exit when found;
     end loop;
-    if not v_subscription.attributes @> p_attributes then
+    if queue.differing_attribute(p_defaults || v_subscription.attributes, p_attributes) is not null then
         return query select v_subscription.arn, v_subscription.confirmed, 'SubscriptionExists'::text;
         return;
     end if;

@@ -1,7 +1,9 @@
--- queue.create_topic: creates a topic, or finds the one of that name if it has the given attributes and tags.
+-- queue.create_topic: creates a topic, or finds the one of that name if it has the given attributes and tags. p_defaults:
+-- the values of attributes that the topic does not store.
 -- Returns one row: arn, created, error (TopicExists) and detail (Attributes or Tags: what differs).
 create or replace function queue.create_topic(
-    p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb)
+    p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb,
+    p_defaults jsonb default '{}')
 returns table (arn text, created boolean, error text, detail text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -20,6 +22,7 @@ begin
     where t.account_id = p_account_id and t.region = p_region and t.name = p_name;
     return query
     select v_topic.arn, false, case when d.what is not null then 'TopicExists' end, d.what
-    from (select case when not v_topic.attributes @> p_attributes then 'Attributes'
+    from (select case when queue.differing_attribute(p_defaults || v_topic.attributes, p_attributes) is not null
+                      then 'Attributes'
                       when not v_topic.tags @> p_tags then 'Tags' end as what) d;
 end $$;

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from tests.support.conformance.raw_requests import MIB, Raw, error, is_lambdas_refusal, largest_batch, refused
+from tests.support.conformance.sqs import ACCOUNT
 
 VERSION = "Version=2012-11-05"
 
@@ -48,12 +49,28 @@ def test_a_get_without_an_action(raw: Raw) -> None:
     assert error(raw.get("/", "")) == refused("MissingAction")
 
 
-@pytest.mark.parametrize("action", ["CreateQueue", "ListQueues", "GetQueueUrl", "Publish"])
+@pytest.mark.parametrize("action", ["CreateQueue", "ListQueues", "Publish"])
 def test_actions_of_no_queue_on_a_queues_own_url(raw: Raw, action: str) -> None:
     """The answer InvalidAction was recorded at AWS."""
     path = path_of(raw.sqs.create())
     refusal = refused("InvalidAction")
     assert error(raw.query({"Action": action, "QueueName": "q", "Message": "m"}, path)) == refusal
+
+
+def test_a_queues_own_url_finds_other_queues(raw: Raw) -> None:
+    """GetQueueUrl is answered there, for any queue of the account (recorded at AWS)."""
+    path, other = path_of(raw.sqs.create()), raw.sqs.create()
+    for more in ("", f"&QueueOwnerAWSAccountId={ACCOUNT}"):
+        answer = raw.get(path, f"Action=GetQueueUrl&QueueName={other.rpartition('/')[2]}{more}")
+        assert (answer.status_code, f"<QueueUrl>{other}</QueueUrl>" in answer.text) == (200, True)
+
+
+def test_a_result_without_members_is_an_empty_element(raw: Raw) -> None:
+    """ReceiveMessage of an empty queue, as recorded at AWS; programs compare the text."""
+    path = path_of(raw.sqs.create())
+    for action in ("ReceiveMessage", "ListDeadLetterSourceQueues", "GetQueueAttributes"):
+        answer = raw.query({"Action": action}, path)
+        assert (answer.status_code, f"><{action}Result/><" in answer.text) == (200, True)
 
 
 def test_forms_of_a_queues_path(raw: Raw) -> None:

@@ -254,7 +254,7 @@ def test_an_impossible_command_about_users_is_refused(penstock: Run, command: st
             "a user's policy has no Principal",
         ),
         (
-            '{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"DateLessThan": {"a": "b"}}}}',
+            '{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"Bool": {"a": 1}}}}',
             "not understood",
         ),
         (" " * 6_200, "at most 6144 characters"),

@@ -74,12 +74,11 @@ def test_an_empty_body_is_a_missing_parameter() -> None:
 
 def test_sizes_of_messages_and_batches() -> None:
     validation.check_message_size(1_048_576)
-    validation.check_message_size(1_024, 1_024)
     validation.check_batch_size(1_048_576)
     with pytest.raises(errors.InvalidParameterValue) as caught:
-        validation.check_message_size(1_025, 1_024)
+        validation.check_message_size(1_048_577)
     assert caught.value.message == (
-        "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."
+        "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."
     )
     with pytest.raises(errors.BatchRequestTooLong) as too_long:
         validation.check_batch_size(1_048_577)

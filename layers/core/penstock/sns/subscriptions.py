@@ -49,6 +49,10 @@ PENDING = "pending confirmation"
 PENDING_IN_LISTS = "PendingConfirmation"
 
 
+DEFAULTS: Mapping[str, str] = {"RawMessageDelivery": "false", "FilterPolicyScope": "MessageAttributes"}
+"""The values of attributes that a subscription does not store (SetSubscriptionAttributes, API reference)."""
+
+
 class SubscriptionRedrivePolicy(msgspec.Struct):
     """The RedrivePolicy of a subscription."""
 
@@ -88,7 +92,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
         (row,) = yield from Call(
             ADD_SUBSCRIPTION,
             (str(topic), uuid4(), context.account_id, request.protocol, endpoint, encode_jsonb(attributes), policy,
-             token, confirmation, *build_limits(context), policies, context.caller_arn),
+             token, confirmation, *build_limits(context), policies, context.caller_arn, encode_jsonb(DEFAULTS)),
         )  # fmt: skip
         if row.error is None:
             break

@@ -51,9 +51,9 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
     if request.data_protection_policy:
         raise make_data_protection_error()
     yield from check_quota("topics", request.name, context, errors.TopicLimitExceeded)
+    key = (context.account_id, context.region, request.name)
     (row,) = yield from Call(
-        CREATE_TOPIC,
-        (context.account_id, context.region, request.name, encode_jsonb(attributes), encode_jsonb(tags)),
+        CREATE_TOPIC, (*key, encode_jsonb(attributes), encode_jsonb(tags), encode_jsonb(DEFAULTS))
     )
     if row.detail is not None:
         reason = f"Topic already exists with different {row.detail.lower()}"
@@ -109,7 +109,8 @@ LARGE_MESSAGES = (
     "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
 )
 
-# Attributes that cannot be empty. If a request removes one, the check uses this value.
+# Attributes that cannot be empty. If a request removes one, the check uses this value. CreateTopic compares a given
+# attribute that the topic does not store with it.
 DEFAULTS: Mapping[str, str] = {
     "TracingConfig": "PassThrough",
     "SignatureVersion": "1",

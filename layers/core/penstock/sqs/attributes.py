@@ -1,7 +1,8 @@
 """Attributes of queues: their names, values and defaults, and the selection of a request.
 
 Penstock stores the strings that the client sent: Terraform and other tools wait until they read back the values that
-they set. Only booleans are stored in lower case: AWS accepts `True`, the result of Python's `str`. Sources:
+they set. Booleans are stored in lower case: AWS accepts `True`, the result of Python's `str`. Redrive policies are
+stored as AWS shows them: with a number as maxReceiveCount, and without sourceQueueArns that are null. Sources:
 CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of docs/compatibility.md.
 AWS does not have `archive`, `archive_seconds`, `history` and `paused`; only the REST API accepts them.
 """
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from penstock.access.policy.checks import MOST_BRACKETS, SQS_RULES, PolicyProblem, find_policy_problem
 from penstock.aws.arn import parse_queue_arn
 from penstock.errors import (
     KMS_KEYS_REFUSED,
@@ -21,6 +23,7 @@ from penstock.errors import (
     InvalidAttributeName,
     InvalidAttributeValue,
     InvalidParameterValue,
+    OverLimit,
     UnsupportedOperation,
 )
 
@@ -34,7 +37,6 @@ Check = Callable[[str], bool]
 
 # The maximum bytes of a policy (Developer Guide, "Amazon SQS policy quotas"). Every other value is shorter.
 LONGEST_VALUE = 8_192
-MOST_BRACKETS = 500  # a policy with 20 statements has 100
 
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
 
@@ -45,15 +47,6 @@ def _limit_range(low: int, high: int) -> Check:
 
 def _accept_only(*values: str) -> Check:
     return lambda value: value in values
-
-
-def is_access_policy(value: str) -> bool:
-    """Returns whether the value is an object whose Statement, if present, is an object or a list of objects (IAM)."""
-    policy = {} if value == "" else _decode_json(value)
-    statement = policy.get("Statement", []) if isinstance(policy, dict) else None
-    return isinstance(statement, dict) or (
-        isinstance(statement, list) and all(isinstance(one, dict) for one in statement)
-    )
 
 
 def _accept_any_value(_value: str) -> bool:
@@ -70,7 +63,7 @@ STANDARD: Mapping[str, Check] = {
     "MessageRetentionPeriod": _limit_range(60, 1_209_600),
     "ReceiveMessageWaitTimeSeconds": _limit_range(0, 20),
     "VisibilityTimeout": _limit_range(0, 43_200),
-    "Policy": is_access_policy,
+    "Policy": _accept_any_value,  # check_policy has its own errors
     "RedrivePolicy": _accept_any_value,  # parse_redrive_policy has its own errors
     "RedriveAllowPolicy": _accept_any_value,  # parse_redrive_allow_policy has its own errors
     "KmsMasterKeyId": _accept_any_value,
@@ -119,24 +112,46 @@ MESSAGE_SYSTEM = frozenset(
 def check_queue_attributes(
     attributes: Mapping[str, str], fifo: bool, *, creating: bool = False, extensions: bool = False
 ) -> dict[str, str]:
-    """Checks attributes of CreateQueue (`creating`) or SetQueueAttributes. Returns them with booleans in lower case.
+    """Checks attributes of CreateQueue (`creating`) or SetQueueAttributes. Returns them as they are stored.
 
-    Raises InvalidAttributeName for an attribute that does not exist, cannot be written or is not for this type of
-    queue. Raises InvalidAttributeValue for a value out of range, and InvalidParameterValue for an invalid redrive
-    policy.
+    SetQueueAttributes takes `FifoQueue=true` of a FIFO queue, which changes nothing. Raises InvalidAttributeName for an
+    attribute that does not exist, cannot be written or is not for this type of queue. Raises InvalidAttributeValue for
+    a value out of range, and InvalidParameterValue for an invalid redrive policy.
     """
     known = {**STANDARD, **(FIFO if fifo else {}), **(EXTENSIONS if extensions else {})}
     for name, value in attributes.items():
-        if name not in known or (name == "FifoQueue" and not creating):
+        if name not in known:
             raise make_fifo_error(name) if _is_for_fifo(name, creating) else make_unknown_error(name)
+        if name == "FifoQueue" and value.lower() == "false" and not creating:
+            raise make_value_error(name, "Modifying queue type is not supported.")
         data = None if len(value) > LONGEST_VALUE else encode_text(value)
         if data is None or len(data) > LONGEST_VALUE or not known[name](value):
             raise make_value_error(name)
     _check_combinations(attributes, fifo, creating)
     return {
-        name: value.lower() if known[name] is _is_boolean or name == "FifoQueue" else value
+        name: _format_value(name, value, known[name])
         for name, value in attributes.items()
+        if creating or name != "FifoQueue"
     }
+
+
+def _format_value(name: str, value: str, check: Check) -> str:
+    """Returns a checked value as it is stored."""
+    if check is _is_boolean or name == "FifoQueue":
+        return value.lower()
+    return _format_redrive_policy(value) if name in ("RedrivePolicy", "RedriveAllowPolicy") else value
+
+
+def _format_redrive_policy(text: str) -> str:
+    """Returns a checked redrive policy as AWS shows it: the count is a number, and a null has no member.
+
+    A policy of that form keeps its spelling.
+    """
+    policy = _decode_json(text) or {}
+    shown = {name: value for name, value in policy.items() if value is not None}
+    if "maxReceiveCount" in shown:
+        shown["maxReceiveCount"] = int(shown["maxReceiveCount"])
+    return text if shown == policy else msgspec.json.encode(shown).decode()
 
 
 def _is_for_fifo(name: str, creating: bool) -> bool:
@@ -210,16 +225,18 @@ def make_fifo_error(name: str) -> AwsError:
     return InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.")
 
 
-def make_value_error(name: str) -> AwsError:
-    """Returns the error for a value that the attribute cannot have."""
-    return InvalidAttributeValue(f"Invalid value for the parameter {name}.")
+def make_value_error(name: str, reason: str = "") -> AwsError:
+    """Returns the error for a value that the attribute cannot have, with AWS's reason if it gives one."""
+    return InvalidAttributeValue(
+        f"Invalid value for the parameter {name}." + (f" Reason: {reason}" if reason else "")
+    )
 
 
 def make_scope_error() -> AwsError:
     """Returns the error for `perMessageGroupId` without its scope, in the API reference's words."""
-    return InvalidAttributeValue(
-        "Invalid value for the parameter FifoThroughputLimit. Reason: The perMessageGroupId value is allowed only when "
-        "the value for DeduplicationScope is messageGroup."
+    return make_value_error(
+        "FifoThroughputLimit",
+        "The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup.",
     )
 
 
@@ -233,13 +250,42 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
     scope = attributes.get("DeduplicationScope", "queue" if creating else "messageGroup")
     if attributes.get("FifoThroughputLimit") == "perMessageGroupId" and scope != "messageGroup":
         raise make_scope_error()
+    if attributes.get("Policy"):
+        check_policy(attributes["Policy"])
     if "RedrivePolicy" in attributes:
         parse_redrive_policy(attributes["RedrivePolicy"], fifo)
     if "RedriveAllowPolicy" in attributes:
         parse_redrive_allow_policy(attributes["RedriveAllowPolicy"])
 
 
-# --- redrive policies ------------------------------------------------------------------------------------------------
+# --- policies ------------------------------------------------------------------------------------------------
+def check_policy(text: str) -> None:
+    """Raises InvalidAttributeValue, InvalidParameterValue or OverLimit for an access policy that SQS does not store.
+
+    The texts for an action (cloudtools/awacs, issue 34) and for too many actions
+    (ministryofjustice/cloud-platform-environments, issue 9082) are AWS's.
+    """
+    match find_policy_problem(text, SQS_RULES):
+        case None:
+            return
+        case PolicyProblem("action", action):
+            raise InvalidParameterValue(
+                f"Value {action} for parameter ActionName is invalid. "
+                "Reason: Please refer to the appropriate WSDL for a list of valid actions."
+            )
+        case PolicyProblem("actions", number):
+            raise OverLimit(
+                f"{number} actions were found in a statement from the submitted policy, "
+                f"max allowed is {SQS_RULES.most_actions}"
+            )
+        case PolicyProblem("statements", number):
+            raise OverLimit(
+                f"{number} statements were found in the submitted policy, max allowed is {SQS_RULES.most_statements}"
+            )
+        case _:
+            raise make_value_error("Policy")
+
+
 class RedrivePolicy(msgspec.Struct, frozen=True):
     """A redrive policy. After `maximum_receive_count` receives (1-1000) a message moves to the queue with this ARN."""
 
@@ -304,13 +350,17 @@ def _check_target(arn: str, fifo: bool, text: str) -> None:
 
 
 def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
-    """Parses the policy. Returns None for an empty text, which removes it. Only `byQueue` has sources, at most 10."""
+    """Parses the policy. Returns None for an empty text, which removes it. Only `byQueue` has sources, at most 10.
+
+    AWS takes `"sourceQueueArns":null` as absent (terraform-provider-aws, issue 42453).
+    """
     if text == "":
         return None
     policy = _decode_json(text)
     if not isinstance(policy, dict) or not policy.keys() <= {"redrivePermission", "sourceQueueArns"}:
         raise _make_allow_policy_error(text)
-    permission, arns = policy.get("redrivePermission"), policy.get("sourceQueueArns", [])
+    permission, arns = policy.get("redrivePermission"), policy.get("sourceQueueArns")
+    arns = [] if arns is None else arns
     if permission not in ("allowAll", "denyAll", "byQueue") or not _is_arn_list(arns):
         raise _make_allow_policy_error(text)
     if (permission == "byQueue") != bool(arns) or len(arns) > 10:

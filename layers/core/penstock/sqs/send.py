@@ -23,7 +23,7 @@ from penstock.observing.reports import Sent
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
 
 from . import digests, handles, queues, validation
-from .sql_errors import build_failed_entry, make_sql_error
+from .sql_errors import build_failed_entry, make_entry_error, make_sql_error
 from .types import (
     MessageAttributeValue,
     SendMessageBatchRequest,
@@ -242,7 +242,7 @@ def report_entry(
 ) -> None:
     """Adds the outcome of an entry to the batch's result."""
     if row.error is not None:
-        result.failed.append(build_failed_entry(entry_id, make_sql_error(row.error, row.detail)))
+        result.failed.append(build_failed_entry(entry_id, make_entry_error(row.error, row.detail)))
         return
     result.successful.append(
         SendMessageBatchResultEntry(

@@ -7,17 +7,8 @@ from penstock import errors
 from . import attributes, validation
 from .types import BatchResultErrorEntry
 
-
-def _make_length_error(detail: str) -> errors.AwsError:
-    try:
-        validation.check_message_size(int(detail) + 1, int(detail))
-    except errors.AwsError as error:
-        return error
-    return errors.InternalFailure()
-
-
 _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
-    "MessageTooLong": _make_length_error,
+    "MessageTooLong": lambda most: validation.make_length_error(int(most)),
     "MissingParameter": errors.MissingParameter.named,
     "DeduplicationIdRequired": lambda _: errors.InvalidParameterValue(
         "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
@@ -61,6 +52,13 @@ def make_sql_error(code: str, detail: str | None) -> errors.AwsError:
     """Returns the error for a code of the column `error` and its detail."""
     text = _TEXTS.get(code)
     return errors.make_sql_error(code) if text is None else text(detail or "")
+
+
+def make_entry_error(code: str, detail: str | None) -> errors.AwsError:
+    """Returns the error for one entry of a batch. AWS has another text for a long message there (recorded)."""
+    if code == "MessageTooLong":
+        return validation.make_length_error(int(detail or 0), "cannot be validated")
+    return make_sql_error(code, detail)
 
 
 def build_failed_entry(entry_id: str, error: errors.AwsError) -> BatchResultErrorEntry:

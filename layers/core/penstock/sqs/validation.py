@@ -67,12 +67,17 @@ def _describe_character(text: str, where: str) -> str:
     return f"Invalid binary character '#x{code}' was found in the {where}, the set of allowed characters is {_ALLOWED}."
 
 
-def check_message_size(size_bytes: int, maximum_bytes: int = MAXIMUM_MESSAGE_BYTES) -> None:
-    """Checks that body and attributes together fit into the queue's MaximumMessageSize."""
-    if size_bytes > maximum_bytes:
-        raise errors.InvalidParameterValue(
-            f"One or more parameters are invalid. Reason: Message must be shorter than {maximum_bytes} bytes."
-        )
+def check_message_size(size_bytes: int) -> None:
+    """Checks that body and attributes together are not too long for any queue."""
+    if size_bytes > MAXIMUM_MESSAGE_BYTES:
+        raise make_length_error(MAXIMUM_MESSAGE_BYTES)
+
+
+def make_length_error(maximum_bytes: int, problem: str = "are invalid") -> errors.AwsError:
+    """Returns the error for a message that is longer than a queue's MaximumMessageSize."""
+    return errors.InvalidParameterValue(
+        f"One or more parameters {problem}. Reason: Message must be shorter than {maximum_bytes} bytes."
+    )
 
 
 # --- attributes of messages ------------------------------------------------------------------------------------------

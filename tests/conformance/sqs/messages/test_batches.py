@@ -153,6 +153,22 @@ def test_one_entry_beyond_the_total(sqs: Sqs) -> None:
     assert code == PREFIX + "BatchRequestTooLong"
 
 
+def test_an_entry_that_is_longer_than_the_queue_allows(sqs: Sqs) -> None:
+    """The entry fails alone. Its text is not that of SendMessage (both recorded at AWS)."""
+    url = sqs.create(MaximumMessageSize="1024")
+    text = "One or more parameters {}. Reason: Message must be shorter than 1024 bytes."
+    entries = [{"Id": "long", "MessageBody": "x" * 1_025}, {"Id": "short", "MessageBody": "x" * 1_024}]
+    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    assert [one["Id"] for one in answer["Successful"]] == ["short"]
+    (failed,) = answer["Failed"]
+    assert (failed["Code"], failed["Message"]) == (
+        "InvalidParameterValue",
+        text.format("cannot be validated"),
+    )
+    alone = sqs.refusal("send_message", QueueUrl=url, MessageBody="x" * 1_025)
+    assert (alone.code, alone.message) == ("InvalidParameterValue", text.format("are invalid"))
+
+
 def test_a_fifo_batch_keeps_its_order(sqs: Sqs) -> None:
     """In SendMessageBatch to a FIFO queue, sequence numbers rise in the order of the entries."""
     url = sqs.create_fifo()

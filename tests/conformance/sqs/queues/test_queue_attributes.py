@@ -85,13 +85,47 @@ def test_policies_keep_their_spelling(sqs: Sqs) -> None:
     dead = sqs.arn(sqs.create())
     policies = {
         "Policy": POLICY,
-        "RedrivePolicy": f'{{ "maxReceiveCount" : "3","deadLetterTargetArn":"{dead}" }}',
+        "RedrivePolicy": f'{{ "maxReceiveCount" : 3,"deadLetterTargetArn":"{dead}" }}',
         "RedriveAllowPolicy": '{"redrivePermission":  "denyAll"}',
     }
     url = sqs.create(**policies)
     assert sqs.attributes(url, *policies) == policies
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes=dict.fromkeys(policies, ""))
     assert sqs.attributes(url, *policies) == {}
+
+
+def test_redrive_policies_are_read_back_as_aws_shows_them(sqs: Sqs) -> None:
+    """A count that was written as a text is a number, and a null is dropped (terraform-provider-aws, issue 42453).
+
+    Terraform waits until the values are equal. CreateQueue finds a queue whose policies differ only in white space.
+    """
+    dead = sqs.arn(sqs.create())
+    policies = {
+        "RedrivePolicy": f'{{"deadLetterTargetArn": "{dead}", "maxReceiveCount": "3"}}',
+        "RedriveAllowPolicy": '{"redrivePermission": "denyAll", "sourceQueueArns": null}',
+    }
+    shown = {
+        "RedrivePolicy": f'{{"deadLetterTargetArn":"{dead}","maxReceiveCount":3}}',
+        "RedriveAllowPolicy": '{"redrivePermission":"denyAll"}',
+    }
+    url = sqs.create(**policies)
+    assert sqs.attributes(url, *policies) == shown
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes=dict.fromkeys(policies, ""))
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes=policies)
+    assert sqs.attributes(url, *policies) == shown
+    name = url.rpartition("/")[2]
+    for equal in (shown, {"RedrivePolicy": f'{{ "maxReceiveCount" : 3, "deadLetterTargetArn":"{dead}" }}'}):
+        assert sqs.client.create_queue(QueueName=name, Attributes=equal)["QueueUrl"] == url
+    other = {"RedrivePolicy": f'{{"deadLetterTargetArn":"{dead}","maxReceiveCount":4}}'}
+    assert sqs.code("create_queue", QueueName=name, Attributes=other) == "QueueAlreadyExists"
+
+
+def test_the_type_of_a_fifo_queue_can_be_set_to_itself(sqs: Sqs) -> None:
+    """SetQueueAttributes takes FifoQueue=true beside other attributes (recorded at AWS), which it changes."""
+    url = sqs.create_fifo()
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"FifoQueue": "true", "VisibilityTimeout": "7"})
+    found = sqs.attributes(url, "FifoQueue", "VisibilityTimeout")
+    assert found == {"FifoQueue": "true", "VisibilityTimeout": "7"}
 
 
 @pytest.mark.parametrize("policy", ["no json", "{", "[]", '"text"', "1", "null", '{"Version":}'])
@@ -151,11 +185,19 @@ def test_attributes_that_cannot_be_read(sqs: Sqs) -> None:
 
 
 def test_the_type_of_a_queue_stays(sqs: Sqs) -> None:
-    """CreateQueue, FifoQueue: "You can't change it for an existing queue". SetQueueAttributes does not know it."""
-    for url in (sqs.create_fifo(), sqs.create()):
-        for value in ("true", "false"):
-            refusal = sqs.refusal("set_queue_attributes", QueueUrl=url, Attributes={"FifoQueue": value})
-            assert (refusal.code, refusal.message) == ("InvalidAttributeName", "Unknown Attribute FifoQueue.")
+    """CreateQueue, FifoQueue: "You can't change it for an existing queue". A standard queue does not have it."""
+    for url, value, code, text in (
+        (sqs.create(), "true", "InvalidAttributeName", "Unknown Attribute FifoQueue."),
+        (sqs.create(), "false", "InvalidAttributeName", "Unknown Attribute FifoQueue."),
+        (
+            sqs.create_fifo(),
+            "false",
+            "InvalidAttributeValue",
+            "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.",
+        ),
+    ):
+        refusal = sqs.refusal("set_queue_attributes", QueueUrl=url, Attributes={"FifoQueue": value})
+        assert (refusal.code, refusal.message) == (code, text)
 
 
 @pytest.mark.parametrize("value", ["True", "TRUE", "tRuE"])

@@ -131,6 +131,7 @@ READ_ONLY = (
     "ApproximateNumberOfMessagesDelayed",
     "ApproximateNumberOfMessagesNotVisible",
 )
+NULL_ARNS = report("hashicorp/terraform-provider-aws", 42453)
 BAD_VALUE = report("hashicorp/terraform-provider-aws", 42209)
 EMPTIES = ("DelaySeconds", "ContentBasedDeduplication")
 
@@ -251,6 +252,22 @@ def _attributes() -> Iterator[Row]:
         unknown("FifoQueue"),
         RECORDED,
     )
+    modified = "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."
+    for attributes, answer in (
+        ({"FifoQueue": "true"}, OK),
+        ({"FifoQueue": "TRUE", "VisibilityTimeout": "30"}, OK),
+        ({"FifoQueue": "false"}, Answer("InvalidAttributeValue", modified)),
+        ({"FifoQueue": "False", "VisibilityTimeout": "30"}, Answer("InvalidAttributeValue", modified)),
+        ({"FifoQueue": "x"}, bad("FifoQueue")),
+    ):
+        yield (
+            "SetQueueAttributes",
+            "Attributes.FifoQueue",
+            f"of a FIFO queue: {json.dumps(attributes)}",
+            {"QueueUrl": "<fifo-queue>", "Attributes": attributes},
+            answer,
+            RECORDED,
+        )
     for value in ("True", "TRUE"):
         yield (
             "CreateQueue",
@@ -346,6 +363,20 @@ def _policies() -> Iterator[Row]:
             INVALID,
             of("SetQueueAttributes"),
         )
+    for case, policy in {
+        "allowAll with null": '{"redrivePermission":"allowAll","sourceQueueArns":null}',
+        "denyAll with null": '{"redrivePermission":"denyAll","sourceQueueArns":null}',
+        "allowAll with an empty list": '{"redrivePermission":"allowAll","sourceQueueArns":[]}',
+    }.items():
+        for action, given in (("CreateQueue", {}), ("SetQueueAttributes", {"QueueUrl": "<new-queue>"})):
+            yield (
+                action,
+                "Attributes.RedriveAllowPolicy",
+                case,
+                {**given, "Attributes": {"RedriveAllowPolicy": policy}},
+                OK,
+                NULL_ARNS,
+            )
 
 
 def _permissions() -> Iterator[Row]:

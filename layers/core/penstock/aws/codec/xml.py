@@ -57,7 +57,10 @@ def encode_result(action: str, namespace: str, result: msgspec.Struct | None, re
     if result is not None:
         out.append(f"<{action}Result>")
         make_writer(type(result))(result, out)
-        out.append(f"</{action}Result>")
+        if len(out) == 2:  # AWS writes a result without members so (recorded there)
+            out[1] = f"<{action}Result/>"
+        else:
+            out.append(f"</{action}Result>")
     out.append(f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{action}Response>")
     return write_document("".join(out))
 

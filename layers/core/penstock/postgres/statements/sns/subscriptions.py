@@ -30,6 +30,7 @@ ADD_SUBSCRIPTION = Statement(
         "int4",
         "jsonb",
         "text",
+        "jsonb",
     ),
     AddedSubscriptionRow,
 )

@@ -18,7 +18,9 @@ class CreatedTopicRow(NamedTuple):
     detail: str | None
 
 
-CREATE_TOPIC = Statement("queue.create_topic", ("text", "text", "text", "jsonb", "jsonb"), CreatedTopicRow)
+CREATE_TOPIC = Statement(
+    "queue.create_topic", ("text", "text", "text", "jsonb", "jsonb", "jsonb"), CreatedTopicRow
+)
 
 
 class DroppedTopicRow(NamedTuple):
