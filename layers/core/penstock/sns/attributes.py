@@ -49,6 +49,14 @@ def _accept_anything(_value: str) -> bool:
     return True
 
 
+def _accept_nothing(value: str) -> bool:
+    return value == ""
+
+
+def _is_boolean(value: str) -> bool:
+    return value.lower() in ("true", "false")
+
+
 def _build_length_check(length: int) -> Check:
     return lambda value: len(value) <= length
 
@@ -81,16 +89,16 @@ FIFO_TOPIC: Mapping[str, Check] = {
     "FifoTopic": _BOOLEAN,
     "ContentBasedDeduplication": _BOOLEAN,
     "FifoThroughputScope": _accept_only("Topic", "MessageGroup"),
-    "ArchivePolicy": _check_json_object,
+    "ArchivePolicy": _accept_nothing,
 }
 SUBSCRIPTION: Mapping[str, Check] = {
     "DeliveryPolicy": _check_json_object,
     "FilterPolicy": _accept_anything,  # filter_policy/compile.py checks it, with its own errors
     "FilterPolicyScope": _accept_only("MessageAttributes", "MessageBody"),
-    "RawMessageDelivery": _BOOLEAN,
+    "RawMessageDelivery": _is_boolean,
     "RedrivePolicy": _accept_anything,  # check_redrive_policy checks it
     "SubscriptionRoleArn": _accept_anything,
-    "ReplayPolicy": _check_json_object,
+    "ReplayPolicy": _accept_nothing,
 }
 
 # "Amazon SNS raw message delivery" (SNS Developer Guide).
@@ -102,6 +110,12 @@ def format_booleans(attributes: Mapping[str, str]) -> dict[str, str]:
     """Converts values of boolean attributes to lower case. Clients may write them in any case (`True`)."""
     return {name: value.lower() if name in BOOLEANS else value for name, value in attributes.items()}
 
+
+NOT_SUPPORTED = {
+    "ArchivePolicy": "ArchivePolicy: message archiving is not supported yet",
+    "ReplayPolicy": "ReplayPolicy: message replay is not supported yet",
+}
+"""The texts for attributes that Penstock refuses until it has what they ask for. They are ours."""
 
 _REASONS = {
     "RawMessageDelivery": "Invalid value [{}]. Must be true or false.",
@@ -122,7 +136,7 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
         if name in FIFO_TOPIC and name != "FifoTopic" and not fifo:
             raise InvalidParameter.named(f"{name}: can only be set for FIFO topics")
         if encode_text(value) is None or not known[name](value):
-            raise InvalidParameter.named(name)
+            raise InvalidParameter.named(NOT_SUPPORTED.get(name, name))
         if name == "Policy" and value:
             _check_access_policy(value)
         if name == "DeliveryPolicy" and value:
@@ -187,6 +201,7 @@ def show_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pending
     }
     if arn.fifo:
         values["ContentBasedDeduplication"] = "false"
+    stored = {name: value for name, value in stored.items() if value}
     if stored.get("DeliveryPolicy"):
         stored = {**stored, "DeliveryPolicy": show_topic_policy(stored["DeliveryPolicy"])}
     return {**values, **stored}
@@ -199,12 +214,11 @@ def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) 
         if name not in SUBSCRIPTION:
             raise InvalidParameter.named("AttributeName")
         if encode_text(value) is None or not SUBSCRIPTION[name](value):
-            raise InvalidParameter.named(
-                f"{name}: {_REASONS.get(name, 'Invalid value [{}]').format(value[:64])}"
-            )
+            reason = _REASONS.get(name, "Invalid value [{}]").format(value[:64])
+            raise InvalidParameter.named(NOT_SUPPORTED.get(name, f"{name}: {reason}"))
         if name == "RedrivePolicy":
             check_redrive_policy(value)
-        if name == "RawMessageDelivery" and value == "true" and protocol not in RAW_PROTOCOLS:
+        if name == "RawMessageDelivery" and value.lower() == "true" and protocol not in RAW_PROTOCOLS:
             raise InvalidParameter.named(
                 f"Delivery protocol [{protocol}] does not support raw message delivery."
             )

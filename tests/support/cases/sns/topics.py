@@ -272,6 +272,24 @@ def _topic_attributes() -> Iterator[Row]:
             INVALID,
             of("SetTopicAttributes"),
         )
+    archive = '{"MessageRetentionPeriod":"30"}'
+    not_yet = "ArchivePolicy: message archiving is not supported yet"
+    yield (
+        "CreateTopic",
+        "Attributes.ArchivePolicy",
+        "30 days",
+        {**fifo, "Attributes": {"FifoTopic": "true", "ArchivePolicy": archive}},
+        refused(f"Attributes Reason: {not_yet}"),
+        OURS,
+    )
+    yield (
+        "SetTopicAttributes",
+        "ArchivePolicy",
+        "30 days",
+        {"TopicArn": "<fifo-topic>", "AttributeName": "ArchivePolicy", "AttributeValue": archive},
+        refused(not_yet),
+        OURS,
+    )
     for name in (*TOPIC_ATTRIBUTES, *FIFO_ATTRIBUTES, "FifoTopic"):
         for written in spellings(name):
             yield (
