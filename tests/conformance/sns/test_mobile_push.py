@@ -114,6 +114,8 @@ def test_an_endpoint(sns: Sns) -> None:
     sns.client.set_endpoint_attributes(EndpointArn=arn, Attributes={"Enabled": "FALSE", "Token": "new"})
     assert endpoint_attributes(sns, arn) == {"Enabled": "false", "Token": "new", "CustomUserData": "u"}
     assert endpoint(sns, app, "new", CustomUserData="u") == arn
+    both = endpoint(sns, app, "both", CustomUserData="bar", Attributes={"CustomUserData": "foo"})
+    assert endpoint_attributes(sns, both)["CustomUserData"] == "foo"  # as recorded at AWS
     refused = sns.refusal("create_platform_endpoint", PlatformApplicationArn=app, Token="new")
     reason = f"Endpoint {arn} already exists with the same Token, but different attributes."
     assert refused == ("InvalidParameter", 400, f"Invalid parameter: Token Reason: {reason}")

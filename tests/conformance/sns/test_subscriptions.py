@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.support import plain_http
 from tests.support.conformance.sns import Sns, confirmation, endpoint, verify_signature
@@ -122,12 +123,57 @@ def test_unsubscribing_may_ask_for_credentials(sns: Sns) -> None:
     assert sns.refusal("get_subscription_attributes", SubscriptionArn=arn)[:2] == ("NotFound", 404)
 
 
+def test_an_unsigned_confirmation_is_told_less(sns: Sns) -> None:
+    """The text about a TopicArn that cannot be one, as recorded at AWS."""
+    for arn in ("x", "arn:aws:sns:eu-west-1:000000000000:news"):
+        query = f"Action=ConfirmSubscription&TopicArn={arn}&Token={'0a' * 150}"
+        answer = plain_http.get(f"{sns.sqs.endpoint_url}/?{query}")
+        assert answer.status_code == 400
+        assert "<Message>Invalid parameter: Topic</Message>" in answer.text
+
+
+def test_a_second_subscribe_with_equal_attributes_finds_the_first(sns: Sns) -> None:
+    """Values at their default, and JSON that differs in white space, do not conflict (aws-sdk-php and others retry)."""
+    topic = sns.create()
+    dead = sns.sqs.arn(sns.sqs.create())
+    policies = {
+        "FilterPolicy": '{"kind":["book"],"size":[1]}',
+        "RedrivePolicy": f'{{"deadLetterTargetArn":"{dead}"}}',
+    }
+    for first, equal, other in (
+        ({}, {"RawMessageDelivery": "false"}, {"RawMessageDelivery": "true"}),
+        (policies, {"FilterPolicyScope": "MessageAttributes"}, {"FilterPolicyScope": "MessageBody"}),
+        (
+            policies,
+            {"FilterPolicy": '{ "size": [1], "kind": ["book"] }'},
+            {"FilterPolicy": '{"kind":["book"]}'},
+        ),
+        (policies, {"RedrivePolicy": f'{{ "deadLetterTargetArn": "{dead}" }}'}, {"FilterPolicy": ""}),
+        ({"RawMessageDelivery": "true"}, {"RawMessageDelivery": "True"}, {"RawMessageDelivery": "false"}),
+    ):
+        queue = sns.sqs.arn(sns.sqs.create())
+        arn = sns.subscribe(topic, queue, **first)
+        assert sns.subscribe(topic, queue, **equal) == arn
+        with pytest.raises(ClientError, match="Subscription already exists with different attributes"):
+            sns.subscribe(topic, queue, **other)
+
+
+def test_an_empty_filter_policy_is_not_shown(sns: Sns) -> None:
+    """Nor is its scope (recorded at AWS)."""
+    _, arn = sns.queue(sns.create(), FilterPolicy="", FilterPolicyScope="MessageBody")
+    assert not {"FilterPolicy", "FilterPolicyScope"} & sns.subscription(arn).keys()
+
+
 def test_bad_tokens(sns: Sns) -> None:
     topic = sns.create()
     sns.subscribe(topic, endpoint(sns), "https")
-    for bad in ("0" * 160, "", "x", "\0", "F" * 160):
+    for bad, text in (
+        ("0" * 160, "Invalid parameter: Token"),
+        ("0a" * 150, "Invalid parameter: Token"),
+        *((token, "Invalid token") for token in ("", "x", "\0", "F" * 160)),
+    ):
         refused = sns.refusal("confirm_subscription", TopicArn=topic, Token=bad)
-        assert refused == ("InvalidParameter", 400, "Invalid parameter: Token")
+        assert refused == ("InvalidParameter", 400, text)
     for method in ("list_subscriptions", "list_subscriptions_by_topic"):
         more = {"TopicArn": topic} if method.endswith("topic") else {}
         assert sns.refusal(method, NextToken="bm8gaWQ=", **more)[:2] == ("InvalidParameter", 400)

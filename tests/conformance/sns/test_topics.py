@@ -196,7 +196,6 @@ def test_deleting(sns: Sns) -> None:
         ("set_topic_attributes", {"AttributeName": "DisplayName", "AttributeValue": "x"}),
         ("publish", {"Message": "x"}),
         ("list_subscriptions_by_topic", {}),
-        ("confirm_subscription", {"Token": "x"}),
         ("add_permission", {"Label": "l", "AWSAccountId": ["111122223333"], "ActionName": ["Publish"]}),
         ("remove_permission", {"Label": "l"}),
         ("subscribe", {"Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:q"}),

@@ -95,7 +95,7 @@ def test_a_token_names_its_topic(sns: Sns) -> None:
     arn = confirmed(sns, topic, to)
     token = ended(sns, arn, to)["Token"]
     elsewhere = topic.replace(":000000000000:", ":111122223333:")
-    assert sns.refusal("confirm_subscription", TopicArn=elsewhere, Token=token)[:2] == ("NotFound", 404)
+    assert sns.refusal("confirm_subscription", TopicArn=elsewhere, Token=token) == BAD_TOKEN
     answer = sns.client.confirm_subscription(TopicArn=sns.create(), Token=token)
     assert answer["SubscriptionArn"] == arn
     again = sns.client.confirm_subscription(TopicArn=f"{topic}-that-is-none", Token=token)
@@ -107,7 +107,7 @@ def test_a_topic_that_was_deleted_takes_nothing_back(sns: Sns) -> None:
     topic, to = sns.client.create_topic(Name=name)["TopicArn"], endpoint(sns)
     token = ended(sns, confirmed(sns, topic, to), to)["Token"]
     sns.client.delete_topic(TopicArn=topic)
-    assert sns.refusal("confirm_subscription", TopicArn=topic, Token=token)[:2] == ("NotFound", 404)
+    assert sns.refusal("confirm_subscription", TopicArn=topic, Token=token) == BAD_TOKEN
     sns.client.create_topic(Name=name)
     assert sns.refusal("confirm_subscription", TopicArn=topic, Token=token) == BAD_TOKEN
 

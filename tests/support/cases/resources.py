@@ -186,11 +186,18 @@ MAKERS: dict[str, Callable[[Resources], str]] = {
     "topic-name": lambda resources: resources.named("topic").rpartition(":")[2],
     "new-topic": lambda resources: resources.topic(),
     "fifo-topic": lambda resources: resources.topic(".fifo", FifoTopic="true"),
+    "new-fifo-topic": lambda resources: resources.topic(".fifo", FifoTopic="true"),
     "content-topic": lambda resources: resources.topic(
         ".fifo", FifoTopic="true", ContentBasedDeduplication="true"
     ),
     "subscription": lambda resources: resources.subscription(resources.named("topic")),
     "new-subscription": lambda resources: resources.subscription(resources.topic()),
+    "subscription-of-queue-arn": lambda resources: resources.subscription(
+        resources.named("new-fifo-topic"), endpoint=resources.named("queue-arn")
+    ),
+    "subscription-of-fifo-queue-arn": lambda resources: resources.subscription(
+        resources.named("new-fifo-topic"), endpoint=resources.named("fifo-queue-arn")
+    ),
     "https-subscription": lambda resources: resources.subscription(
         resources.named("topic"), "https", "https://example.invalid/a"
     ),

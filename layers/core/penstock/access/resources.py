@@ -182,7 +182,7 @@ class _WithResourceArn(Protocol):
 
 
 class _WithSubscriptionArn(Protocol):
-    subscription_arn: str
+    subscription_arn: str | None
 
 
 class _WithApplicationArn(Protocol):
@@ -221,7 +221,7 @@ def use_tagged_topic(request: _WithResourceArn, _: ResourceContext) -> Uses:
 
 def use_subscription(request: _WithSubscriptionArn, _: ResourceContext) -> Uses:
     """Finds the subscription with an ARN; its topic's policy decides."""
-    arn = request.subscription_arn
+    arn = request.subscription_arn or ""
     return _use_if(arn, is_known=parse_topic_of_subscription(arn) is not None)
 
 

@@ -137,13 +137,12 @@ class TopicBatchEntryIdsNotDistinct(SnsError):
 class TopicInvalidBatchEntryId(SnsError):
     json_type = "InvalidBatchEntryIdException"
     query_code = "InvalidBatchEntryId"
-    default_message = "The Id of a batch entry in a batch request doesn't abide by the specification."
 
 
 class TopicBatchRequestTooLong(SnsError):
     json_type = "BatchRequestTooLongException"
     query_code = "BatchRequestTooLong"
-    default_message = "The length of all the batch messages put together is more than the limit."
+    default_message = "The length of all the messages put together is more than the limit."
 
 
 class EndpointDisabled(SnsError):

@@ -42,7 +42,7 @@ def page(request: object) -> bytes:
     if isinstance(request, ConfirmSubscriptionRequest):
         return _page("Confirm this subscription?", "Topic", request.topic_arn, "Confirm")
     if isinstance(request, UnsubscribeRequest):
-        return _page("End this subscription?", "Subscription", request.subscription_arn, "Unsubscribe")
+        return _page("End this subscription?", "Subscription", request.subscription_arn or "", "Unsubscribe")
     raise TypeError(f"no page for {type(request).__name__}")
 
 

@@ -29,7 +29,7 @@ from penstock.postgres.statements.sns.subscriptions import (
     SubscriptionRow,
 )
 from penstock.settings.mail_address import is_email_address
-from penstock.sns.filter_policy.compile import compile_policy
+from penstock.sns.filter_policy.compile import NESTED, compile_topic_policy
 from penstock.sqs.validation import encode_text
 
 from . import attributes as topic_attributes
@@ -67,18 +67,20 @@ _FUNCTION = re.compile(
 _STREAM = re.compile(r"arn:aws:firehose:[a-z0-9-]+:[0-9]{12}:deliverystream/[A-Za-z0-9_.-]{1,64}").fullmatch
 _ROLE = re.compile(r"arn:aws:iam::[0-9]{12}:role/[!-~]{1,576}").fullmatch  # Subscribe requires it
 _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
+_TOKEN_OF_AWS = re.compile(r"[0-9a-f]{64,512}").fullmatch
 
 
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:
     """Subscribes an endpoint. URLs and e-mail first have to confirm; others are active at once."""
     topic = read_topic_arn(request.topic_arn, context)
-    attributes = topic_attributes.format_booleans(request.attributes or {})
+    given = request.attributes or {}
     try:
         endpoint = check_endpoint(request.protocol, request.endpoint or "", topic, context)
-        policy = check_attributes(attributes, request.protocol)
+        policy = check_attributes(given, request.protocol, endpoint, topic)
     except errors.InvalidParameter:
         yield from describe_topic(topic)  # AWS checks the topic first
         raise
+    attributes = topic_attributes.format_booleans(given)
     if request.protocol == "application":
         yield from check_platform_endpoint(endpoint, context)
     token = confirmation = None
@@ -113,7 +115,6 @@ def make_error(code: str) -> errors.SnsError:
         "FilterPolicyLimitExceeded": errors.FilterPolicyLimitExceeded(),
         "SubscriptionLimitExceeded": errors.SubscriptionLimitExceeded(),
         "LargeMessages": errors.InvalidParameter.named("TopicArn", LARGE_MESSAGES),
-        "BadToken": errors.InvalidParameter.named("Token"),
     }.get(code, errors.NotFound())
 
 
@@ -121,21 +122,35 @@ def confirm_subscription(
     request: sns.ConfirmSubscriptionRequest, context: Context
 ) -> Operation[sns.ConfirmSubscriptionResult]:
     """Confirms the subscription whose endpoint got this token. AuthenticateOnUnsubscribe needs a signed request."""
-    topic = read_topic_arn(request.topic_arn, context)
+    topic = read_confirmed_topic(request.topic_arn, context)
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
     if authenticates and is_anonymous(context):
         raise errors.AuthorizationError("AuthenticateOnUnsubscribe is for signed requests only.")
+    if not _TOKEN_OF_AWS(request.token):
+        raise errors.InvalidParameter("Invalid token")
     # Penstock creates no token of another form, and SQL finds no subscription for an empty one.
     token = request.token if _TOKEN(request.token) else ""
     (row,) = yield from Call(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
-    if row.error is not None:
+    if row.error == "LargeMessages":
         raise make_error(row.error)
+    if row.error is not None:  # AWS does not say whether the topic exists
+        raise errors.InvalidParameter.named("Token")
     return sns.ConfirmSubscriptionResult(subscription_arn=row.arn)
+
+
+def read_confirmed_topic(text: str, context: Context) -> TopicArn:
+    """Returns the topic of a ConfirmSubscription. AWS tells an unsigned caller less (recorded there)."""
+    try:
+        return read_topic_arn(text, context)
+    except errors.InvalidParameter as error:
+        raise errors.InvalidParameter.named("Topic") if is_anonymous(context) else error from error
 
 
 def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[None]:
     """Ends a subscription. A missing subscription is not an error. A URL gets a message to confirm it again."""
     arn = request.subscription_arn
+    if arn is None:
+        raise errors.InvalidParameter.named("SubscriptionArn", "no value for required parameter")
     topic = find_topic(arn, context)
     rows = yield from Call(DESCRIBE_SUBSCRIPTION, (arn,))
     if not rows:
@@ -213,20 +228,23 @@ def set_subscription_attributes(
 ) -> Operation[None]:
     """Changes one attribute. A missing or empty value removes it."""
     arn, name = request.subscription_arn, request.attribute_name
-    value = topic_attributes.format_booleans({name: request.attribute_value or ""})[name]
+    given = request.attribute_value
+    if name in NEEDS_VALUE and given is None:
+        given = "null"  # AWS writes it so
+    value = topic_attributes.format_booleans({name: given or ""})[name]
     error: str | None = "Changed"
     while error == "Changed":
         found = yield from describe_subscription(arn, context)
         stored = _text.decode(found.attributes)
-        given = value if value or name not in NEEDS_VALUE else "null"  # AWS writes it so
-        topic_attributes.check_subscription_attributes({name: given}, found.protocol)
-        changed = {key: given for key, given in {**stored, name: value}.items() if given}
+        topic_attributes.check_subscription_attributes({name: given or ""}, found.protocol)
+        check_dead_letter_type({name: value}, found.protocol, found.endpoint, find_topic(arn, context))
+        changed = {key: one for key, one in {**stored, name: value}.items() if one}
         new = encode_jsonb({name: value or None})
         queues = list_dead_letter_queues({name: value})
         policies = yield from check_deliveries(queues, found.topic_arn, found.owner, context)
         (row,) = yield from Call(
             SET_SUBSCRIPTION_ATTRIBUTES,
-            (arn, found.attributes, new, compile_filter(changed), *build_limits(context), policies),
+            (arn, found.attributes, new, compile_changed_filter(changed), *build_limits(context), policies),
         )
         error = row.error
     if error == "FilterPolicyLimitExceeded":
@@ -241,6 +259,17 @@ def list_dead_letter_queues(attributes: Mapping[str, str]) -> list[str]:
     return [_redrive_policy.decode(text).dead_letter_target_arn] if text else []
 
 
+def check_dead_letter_type(
+    attributes: Mapping[str, str], protocol: str, endpoint: str, topic: TopicArn
+) -> None:
+    """Raises InvalidParameter for a dead-letter queue that would lose the order of a FIFO queue."""
+    is_ordered = protocol == "sqs" and topic.fifo and is_fifo_name(endpoint)
+    if is_ordered and not all(map(is_fifo_name, list_dead_letter_queues(attributes))):
+        raise errors.InvalidParameter.named(
+            "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."
+        )
+
+
 def build_limits(context: Context) -> tuple[int, int]:
     """Returns the maximum number of filter policies of a topic and of an account."""
     settings = context.environment.settings
@@ -252,7 +281,7 @@ NEEDS_VALUE = frozenset(("RawMessageDelivery", "FilterPolicyScope"))
 
 def show_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
     """Returns a subscription in the form of GetSubscriptionAttributes."""
-    stored = _text.decode(row.attributes)
+    stored = {name: value for name, value in _text.decode(row.attributes).items() if value}
     values = {
         "SubscriptionArn": arn,
         "TopicArn": row.topic_arn,
@@ -299,14 +328,21 @@ ENDPOINTS: Mapping[str, tuple[Callable[[str], object], str]] = {
 }
 """The form of endpoints by protocol, and the error text for others. The text for `sms` is AWS's, the rest is ours."""
 
-FIFO_QUEUE = "FIFO SQS Queues can not be subscribed to standard SNS topics"
+# AWS writes the prefix twice (recorded there).
+FIFO_QUEUE = (
+    "Invalid parameter: Invalid parameter: Endpoint Reason: "
+    "FIFO SQS Queues can not be subscribed to standard SNS topics"
+)
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
-def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None:
+def check_attributes(
+    attributes: Mapping[str, str], protocol: str, endpoint: str, topic: TopicArn
+) -> str | None:
     """Compiles the filter policy of a new subscription. Errors name the map `Attributes`, which contains it."""
     try:
         topic_attributes.check_subscription_attributes(attributes, protocol)
+        check_dead_letter_type(attributes, protocol, endpoint, topic)
         if protocol == "firehose" and not _ROLE(attributes.get("SubscriptionRoleArn", "")):
             raise errors.InvalidParameter.named("SubscriptionRoleArn: the ARN of a role is required")
         return compile_filter(attributes)
@@ -315,14 +351,15 @@ def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None
 
 
 def find_topic(arn: str, context: Context) -> TopicArn:
-    """Returns the topic of a subscription's ARN. Raises InvalidParameter."""
+    """Returns the topic of a subscription's ARN. Raises InvalidParameter with AWS's texts."""
     topic = parse_topic_of_subscription(arn)
-    if topic is None or topic.region != context.region:
-        reason = (
-            f"An ARN must have at least 6 elements, not {arn.count(':') + 1}" if arn.count(":") < 5 else ""
-        )
+    if topic is not None and topic.region == context.region:
+        return topic
+    if arn.count(":") < 5:
+        reason = f"An ARN must have at least 6 elements, not {arn.count(':') + 1}"
         raise errors.InvalidParameter.named("SubscriptionArn", reason)
-    return topic
+    is_ours = arn.startswith(f"arn:aws:sns:{context.region}:")
+    raise errors.InvalidParameter.named("SubscriptionId" if is_ours else "SubscriptionArn")
 
 
 def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Context) -> str:
@@ -332,7 +369,7 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Conte
         if queue is None or not context.environment.settings.serves(queue.region):
             raise errors.InvalidParameter.named("SQS endpoint ARN")
         if is_fifo_name(endpoint) and not topic.fifo:
-            raise errors.InvalidParameter.named("Endpoint", FIFO_QUEUE)
+            raise errors.InvalidParameter(FIFO_QUEUE)
     elif protocol not in ("http", "https", *ENDPOINTS):
         raise errors.InvalidParameter.named(
             f"Amazon SNS does not support this protocol string: {protocol[:64]}"
@@ -382,9 +419,19 @@ def is_url(text: str) -> bool:
         return False
 
 
+def compile_changed_filter(attributes: Mapping[str, str]) -> str | None:
+    """Compiles as `compile_filter`. AWS does not name the attribute in one text of SetSubscriptionAttributes."""
+    try:
+        return compile_filter(attributes)
+    except errors.InvalidParameter as error:
+        raise errors.InvalidParameter.named(NESTED) if error.message.endswith(NESTED) else error from error
+
+
 def compile_filter(attributes: Mapping[str, str]) -> str | None:
     """Returns the filter policy in the form that SQL evaluates. Raises InvalidParameter."""
     policy = attributes.get("FilterPolicy")
     return (
-        compile_policy(policy, attributes.get("FilterPolicyScope", "MessageAttributes")) if policy else None
+        compile_topic_policy(policy, attributes.get("FilterPolicyScope", "MessageAttributes"))
+        if policy
+        else None
     )

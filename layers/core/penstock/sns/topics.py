@@ -126,7 +126,7 @@ DEFAULTS: Mapping[str, str] = {
 # --- tags ------------------------------------------------------------------------------------------------------------
 def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation[sns.TagResourceResult]:
     """Adds tags. An existing tag gets the new value."""
-    arn = read_topic_arn(request.resource_arn, context)
+    arn = read_topic_arn(request.resource_arn, context, "ResourceArn")
     tags = check_tags(request.tags)
     (row,) = yield from Call(TAG_TOPIC, (str(arn), encode_jsonb(tags), topic_attributes.MAXIMUM_TAGS))
     raise_tag_error(row.error)
@@ -135,7 +135,7 @@ def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation
 
 def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Operation[sns.UntagResourceResult]:
     """Removes tags. A missing tag is not an error."""
-    arn = read_topic_arn(request.resource_arn, context)
+    arn = read_topic_arn(request.resource_arn, context, "ResourceArn")
     # No tag has such a key, and PostgreSQL cannot store texts with NUL.
     if any(encode_text(key) is None for key in request.tag_keys):
         raise errors.InvalidParameter.named("TagKeys")
@@ -148,7 +148,9 @@ def list_tags_for_resource(
     request: sns.ListTagsForResourceRequest, context: Context
 ) -> Operation[sns.ListTagsForResourceResult]:
     """Returns all tags of a topic."""
-    rows = yield from Call(DESCRIBE_TOPIC, (str(read_topic_arn(request.resource_arn, context)),))
+    rows = yield from Call(
+        DESCRIBE_TOPIC, (str(read_topic_arn(request.resource_arn, context, "ResourceArn")),)
+    )
     if not rows:
         raise errors.TopicResourceNotFound
     (topic,) = rows
@@ -185,7 +187,7 @@ def get_data_protection_policy(
     request: sns.GetDataProtectionPolicyRequest, context: Context
 ) -> Operation[sns.GetDataProtectionPolicyResult]:
     """Returns an empty policy, since no topic has one."""
-    yield from describe_topic(read_topic_arn(request.resource_arn, context))
+    yield from describe_topic(read_topic_arn(request.resource_arn, context, "ResourceArn"))
     return sns.GetDataProtectionPolicyResult()
 
 
@@ -193,7 +195,7 @@ def put_data_protection_policy(
     request: sns.PutDataProtectionPolicyRequest, context: Context
 ) -> Operation[None]:
     """Refuses the policy, as AWS does for new customers ("Message data protection availability change")."""
-    yield from describe_topic(read_topic_arn(request.resource_arn, context))
+    yield from describe_topic(read_topic_arn(request.resource_arn, context, "ResourceArn"))
     raise make_data_protection_error()
 
 

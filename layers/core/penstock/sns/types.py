@@ -40,7 +40,7 @@ LanguageCode = Literal[
 class MessageAttributeValue(Result):
     """A message attribute. The model requires DataType. If it is missing, the check of the attribute answers."""
 
-    data_type: str = ""
+    data_type: str | None = None
     string_value: str | None = None
     binary_value: str | None = None
 
@@ -197,7 +197,9 @@ class ConfirmSubscriptionResult(Result):
 
 
 class UnsubscribeRequest(Request):
-    subscription_arn: str
+    """The model requires SubscriptionArn. If it is missing, the operation answers, as AWS does."""
+
+    subscription_arn: str | None = None
 
 
 class ListSubscriptionsRequest(Request):
@@ -316,8 +318,10 @@ class GetPlatformApplicationAttributesResult(Result):
 
 
 class SetPlatformApplicationAttributesRequest(Request):
+    """The model requires Attributes. If they are missing, the operation answers, after it has read the ARN."""
+
     platform_application_arn: str
-    attributes: dict[str, str]
+    attributes: dict[str, str] | None = None
 
 
 class ListPlatformApplicationsRequest(Request):
@@ -353,8 +357,10 @@ class GetEndpointAttributesResult(Result):
 
 
 class SetEndpointAttributesRequest(Request):
+    """The model requires Attributes. If they are missing, the operation answers, after it has read the ARN."""
+
     endpoint_arn: str
-    attributes: dict[str, str]
+    attributes: dict[str, str] | None = None
 
 
 class ListEndpointsByPlatformApplicationRequest(Request):

@@ -19,7 +19,7 @@ from penstock.management.mappings import create_request, read_mapping
 from penstock.management.schedules.checks import build_new_fields, check_name
 from penstock.management.schedules.types import read_schedule
 from penstock.sns.attributes import check_subscription_attributes, check_topic_attributes
-from penstock.sns.filter_policy.compile import compile_policy
+from penstock.sns.filter_policy.compile import compile_policy, compile_topic_policy
 from penstock.sqs.attributes import check_queue_attributes
 from penstock_web.system_account import LocalError
 
@@ -82,7 +82,7 @@ def _topic_parts(place: Place, name: str, topic: ManifestTopic) -> Iterator[Part
         raw = {"RawMessageDelivery": "true"} if row.raw else {}
         yield here, partial(check_subscription_attributes, raw, "sqs" if row.queue else "https")
         scope = "MessageBody" if row.filter_on == "body" else "MessageAttributes"
-        yield (*here, "filter"), partial(_check_filter, row.filter, scope)
+        yield (*here, "filter"), partial(_check_topic_filter, row.filter, scope)
 
 
 def _check_mapping(queue: str, mapping: ManifestMapping) -> None:
@@ -93,6 +93,11 @@ def _check_mapping(queue: str, mapping: ManifestMapping) -> None:
     compile_filters(options.filter_criteria)
     check_tags(mapping.tags)
     parse_target(mapping.function, "0" * 12, "us-east-1")
+
+
+def _check_topic_filter(policy: Document | None, scope: str) -> None:
+    if policy:
+        compile_topic_policy(json.dumps(policy), scope)
 
 
 def _check_filter(policy: Document | None, scope: str) -> None:

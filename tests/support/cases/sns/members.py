@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.cases.case import ABSENT, OK, OURS, Answer, Case, Members, Source
 from tests.support.cases.members import Member, members_of, problem, problems_of, violations
-from tests.support.cases.sources import MODELS, common_errors, reference, report
+from tests.support.cases.sources import MODELS, RECORDED, common_errors, reference, report
 
 MODEL = MODELS["sns"]
 COMMON = common_errors("sns")
@@ -104,24 +104,17 @@ ARNS: dict[str, Source] = {
     "SubscriptionArn": report("crossplane-contrib/provider-upjet-aws", 935),
     "PlatformApplicationArn": report("dreipol/django-scarface", 14),
     "EndpointArn": OURS,
-    "ResourceArn": OURS,
+    "ResourceArn": RECORDED,
 }
 """Maps members that are ARNs to the source for the answer to a text without colons."""
 
 TOPIC_NAME = report("awsdocs/aws-cloudformation-user-guide", 860)
 SUBJECT = report("wellcomecollection/platform", 1107)
-NO_TOPIC = report("sul-dlss/dlme", 432)
 INVALID = Answer("InvalidParameter")
 EMPTY: dict[tuple[str, str], tuple[Answer, Source]] = {
     ("CreateTopic", "Name"): (Answer("InvalidParameter", "Invalid parameter: Topic Name"), TOPIC_NAME),
     ("CreateTopic", "DataProtectionPolicy"): (OK, OURS),
-    ("Publish", "TopicArn"): (
-        Answer(
-            "InvalidParameter",
-            "Invalid parameter: TopicArn or TargetArn Reason: no value for required parameter",
-        ),
-        NO_TOPIC,
-    ),
+    ("Publish", "TopicArn"): (Answer("InvalidParameter", NO_ARN.format("TopicArn")), RECORDED),
     ("Publish", "TargetArn"): (OK, OURS),
     ("Publish", "PhoneNumber"): (INVALID, OURS),
     ("Publish", "Subject"): (Answer("InvalidParameter", "Invalid parameter: Subject"), SUBJECT),
@@ -157,7 +150,8 @@ def cases() -> Iterator[Case]:
     for action, usual in USUAL.items():
         answer, source = USUALLY.get(action, (OK, reference("sns", action)))
         yield Case("sns", action, "", "as usual", {}, answer, source)
-        code = "ValidationError" if action in PUBLIC else "MissingAuthenticationToken"
+        public = {"ConfirmSubscription": "ValidationError", "Unsubscribe": "InvalidParameter"}
+        code = public.get(action, "MissingAuthenticationToken")
         yield Case(
             "sns",
             action,
@@ -199,7 +193,7 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
 
     absent = {member.path: ABSENT}
     if member.required:
-        yield case("absent", absent, missing, COMMON)
+        yield case("absent", absent, _without(action, member, missing), COMMON)
     yield case("null", {member.path: None}, _without(action, member, missing), OURS, "json")
     if member.path in usual or not member.required:
         head, _, name = member.path.rpartition("/")
@@ -233,7 +227,12 @@ def _without(action: str, member: Member, missing: Answer) -> Answer:
 
 
 NEEDED = {
-    ("Publish", "TopicArn"): EMPTY["Publish", "TopicArn"][0],
+    ("Publish", "TopicArn"): Answer(
+        "InvalidParameter", "Invalid parameter: TopicArn or TargetArn Reason: no value for required parameter"
+    ),
+    ("Unsubscribe", "SubscriptionArn"): Answer(
+        "InvalidParameter", "Invalid parameter: SubscriptionArn Reason: no value for required parameter"
+    ),
     ("Subscribe", "Endpoint"): INVALID,
     ("SetSubscriptionAttributes", "AttributeValue"): INVALID,
 }

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.support.cases.case import ABSENT, OK, OURS, Answer
-from tests.support.cases.sns.members import ENTRY, INVALID, NUMBER
+from tests.support.cases.members import problem, violations
+from tests.support.cases.sns.members import ENTRY, INVALID, NO_ARN, NUMBER
 from tests.support.cases.sns.rows import (
     ARN,
     ID,
@@ -96,6 +97,23 @@ def _publish() -> Iterator[Row]:
         {"Message": "ä" * 131_073},
         refused("Message too long"),
         TOO_LONG,
+    )
+    disabled = {**anywhere, "TargetArn": "<disabled-endpoint>"}
+    yield (
+        "Publish",
+        "Message",
+        "no JSON, to a disabled endpoint",
+        {**disabled, "Message": "x", "MessageStructure": "json"},
+        Answer("EndpointDisabled", "Endpoint is disabled"),
+        RECORDED,
+    )
+    yield (
+        "Publish",
+        "TargetArn",
+        "no ARN, without TopicArn",
+        {**anywhere, "TargetArn": "x"},
+        Answer(INVALID.code, NO_ARN.format("TargetArn")),
+        OURS,
     )
     for subject in ("x" * 100, "a\nb", "a\tb", "\x01"):
         yield (
@@ -212,22 +230,42 @@ def _message_attributes() -> Iterator[Row]:
         ("an array", "a", {"DataType": "String.Array", "StringValue": '["a",1,true,null]'}, OK),
         ("a custom type", "a", {"DataType": "Number.float", "StringValue": "1"}, OK),
         ("no number", "a", {"DataType": "Number", "StringValue": "x"}, bad),
-        ("an empty text", "a", {"DataType": "String", "StringValue": ""}, bad),
-        ("no value", "a", {"DataType": "String"}, bad),
         ("an empty type", "a", {"DataType": "", "StringValue": "x"}, bad),
         ("a type in lower case", "a", {"DataType": "string", "StringValue": "x"}, bad),
-        ("an unknown type", "a", {"DataType": "Boolean", "StringValue": "true"}, bad),
+        ("a custom type with spaces", "a", {"DataType": "String.  prefixed.", "StringValue": "x"}, OK),
         ("a type of 257 characters", "a", {"DataType": "String." + "x" * 250, "StringValue": "x"}, bad),
-        ("binary in a text's member", "a", {"DataType": "Binary", "StringValue": "x"}, bad),
-        ("a name that begins with a dot", ".a", {"DataType": "String", "StringValue": "x"}, bad),
-        ("a name with two dots in a row", "a..b", {"DataType": "String", "StringValue": "x"}, bad),
         ("a name with a space", "a b", {"DataType": "String", "StringValue": "x"}, bad),
-        ("a name of 257 characters", "a" * 257, {"DataType": "String", "StringValue": "x"}, bad),
         ("a name of AWS", "AWS.a", {"DataType": "String", "StringValue": "x"}, bad),
         ("a name of Amazon", "amazon.a", {"DataType": "String", "StringValue": "x"}, bad),
         ("AWS.SNS.SMS.SenderID", "AWS.SNS.SMS.SenderID", {"DataType": "String", "StringValue": "x"}, OK),
     ):
         yield "Publish", "MessageAttributes", case, {"MessageAttributes": {name: value}}, answer, source
+    for case, name, value, text in _refused_attributes():
+        refusal = Answer("ParameterValueInvalid", text)
+        given = {"MessageAttributes": {name: value}}
+        yield "Publish", "MessageAttributes", f"{case}: the text", given, refusal, RECORDED
+        batch = {"PublishBatchRequestEntries": [{"Id": "b", "Message": "m"}, {**ENTRY, **given}]}
+        yield (
+            "PublishBatch",
+            "PublishBatchRequestEntries.N.MessageAttributes",
+            f"{case}: the text",
+            batch,
+            refusal,
+            RECORDED,
+        )
+    given = {"MessageAttributes": {"a": {"StringValue": "x"}}}
+    member = "messageAttributes.a.member.dataType"
+    absent = Answer("ValidationError", violations(problem("null", member, "not be null")))
+    yield "Publish", "MessageAttributes", "without a DataType", given, absent, RECORDED
+    second = f"publishBatchRequestEntries.2.member.{member}"
+    yield (
+        "PublishBatch",
+        "PublishBatchRequestEntries.N.MessageAttributes",
+        "without a DataType",
+        {"PublishBatchRequestEntries": [{"Id": "b", "Message": "m"}, {**ENTRY, **given}]},
+        Answer("ValidationError", violations(problem("null", second, "not be null"))),
+        RECORDED,
+    )
     many = {f"a{n}": {"DataType": "String", "StringValue": "x"} for n in range(11)}
     yield (
         "Publish",
@@ -237,6 +275,47 @@ def _message_attributes() -> Iterator[Row]:
         OK,
         guide("sns", "sns-message-attributes", "Message attributes"),
     )
+
+
+def _refused_attributes() -> Iterator[tuple[str, str, dict[str, str], str]]:
+    """Yields attributes with SNS's texts, which differ from those of SQS."""
+    text = {"DataType": "String", "StringValue": "x"}
+    empty = "The message attribute 'a' must contain non-empty message attribute value for message attribute type '{}'."
+    for data_type in ("String", "Number", "Binary", "String.custom"):
+        yield f"{data_type} without a value", "a", {"DataType": data_type}, empty.format(data_type)
+    yield "an empty text", "a", {"DataType": "String", "StringValue": ""}, empty.format("String")
+    yield "empty bytes", "a", {"DataType": "Binary", "BinaryValue": ""}, empty.format("Binary")
+    for data_type, member, field in (
+        ("String", "BinaryValue", "String"),
+        ("Number", "BinaryValue", "String"),
+        ("Binary", "StringValue", "Binary"),
+    ):
+        yield (
+            f"{data_type} in {member}",
+            "a",
+            {"DataType": data_type, member: "eA=="},
+            f"The message attribute 'a' with type '{data_type}' must use field '{field}'.",
+        )
+    unknown = (
+        "The message attribute 'a' has an invalid message attribute type, "
+        "the set of supported type prefixes is Binary, Number, and String."
+    )
+    for data_type in ("Boolean", "String.", "Stringprefixed", "string"):
+        yield f"the type {data_type}", "a", {"DataType": data_type, "StringValue": "x"}, unknown
+    foreign = (
+        "Invalid non-alphanumeric character '#x5E' was found in the message attribute name. Can only include "
+        "alphanumeric characters, hyphens, underscores, or dots."
+    )
+    yield "a name of 257", "a" * 257, text, "Length of message attribute name must be less than 256 bytes."
+    yield "a foreign character", "a^*?", text, foreign
+    for name, how in ((".abc", "starting"), ("abc.", "ending")):
+        yield (
+            f"the name {name}",
+            name,
+            text,
+            f"Invalid message attribute name {how} with character '.' was found.",
+        )
+    yield "the name a..bc", "a..bc", text, "Message attribute name can not have successive '.' character."
 
 
 def _batches() -> Iterator[Row]:
@@ -268,14 +347,16 @@ def _batches() -> Iterator[Row]:
         OK,
         batch,
     )
-    for bad in ("a b", "a.b", "ä", "x" * 81):
+    start = "The Id of a batch entry in the batch request"
+    for bad in ("a b", "message.id", "ä", "x" * 81):
+        problem_of_id = "is too long" if len(bad) > 80 else "contains an impermissible character"
         yield (
             "PublishBatch",
             f"{name}.N.Id",
             bad[:5],
             entries({**ENTRY, "Id": bad}),
-            Answer("InvalidBatchEntryId"),
-            of("PublishBatchRequestEntry"),
+            Answer("InvalidBatchEntryId", f"{start} {problem_of_id}: {bad}"),
+            RECORDED,
         )
     yield (
         "PublishBatch",
@@ -286,7 +367,10 @@ def _batches() -> Iterator[Row]:
         of("PublishBatchRequestEntry"),
     )
     long = ({**ENTRY, "Id": letter, "Message": "x" * 131_073} for letter in "ab")
-    yield "PublishBatch", name, "262146 bytes", entries(*long), Answer("BatchRequestTooLong"), batch
+    too_long = Answer(
+        "BatchRequestTooLong", "The length of all the messages put together is more than the limit."
+    )
+    yield "PublishBatch", name, "262146 bytes", entries(*long), too_long, RECORDED
     attribute = {"a": {"DataType": "Number", "StringValue": "x"}}
     yield (
         "PublishBatch",
@@ -303,6 +387,14 @@ def _batches() -> Iterator[Row]:
         "absent, FIFO",
         {**fifo, **entries({**ENTRY, "MessageDeduplicationId": "x"})},
         refused("The MessageGroupId parameter is required for FIFO topics"),
+        RECORDED,
+    )
+    yield (
+        "PublishBatch",
+        f"{name}.N.Message",
+        "JSON without a default and without a group, FIFO",
+        {**fifo, **entries({**ENTRY, "Message": '{"x":"y"}', "MessageStructure": "json"})},
+        NO_DEFAULT,
         RECORDED,
     )
     yield (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.support.cases.case import OK, OURS, Answer
+from tests.support.cases.case import ABSENT, OK, OURS, Answer
 from tests.support.cases.sns.members import ACCOUNT, INVALID, TAG
 from tests.support.cases.sns.rows import (
     ARN,
@@ -101,8 +101,54 @@ def _mobile() -> Iterator[Row]:
     create, endpoint = of("CreatePlatformApplication"), of("CreatePlatformEndpoint")
     for platform in ("gcm", "Apns", "FCM", "x"):
         yield "CreatePlatformApplication", "Platform", platform, {"Platform": platform}, INVALID, create
-    for name in ("a b", "ä", "a" * 257, "a/b"):
-        yield "CreatePlatformApplication", "Name", name[:5], {"Name": name}, INVALID, create
+    characters = "must contain only characters 'a'-'z', 'A'-'Z', '0'-'9', '_', '-', and '.'"
+    for name in ("a b", "ä", "@name", "a/b", "a" * 257, ""):
+        reason = "must be at most 256 characters long" if len(name) > 256 else characters
+        answer = refused(f"{name} Reason: {reason if name else 'cannot be empty'}")
+        yield "CreatePlatformApplication", "Name", name[:5] or "empty", {"Name": name}, answer, RECORDED
+    alone = "Attributes Reason: Platform{} attribute provided without Platform{}"
+    for only, missing in (("Principal", "Credential"), ("Credential", "Principal")):
+        yield (
+            "CreatePlatformApplication",
+            "Attributes",
+            f"Platform{only} alone, ADM",
+            {"Platform": "ADM", "Attributes": {f"Platform{only}": "x"}},
+            refused(alone.format(only, missing)),
+            RECORDED,
+        )
+    for action, member in (
+        ("SetPlatformApplicationAttributes", "PlatformApplicationArn"),
+        ("SetEndpointAttributes", "EndpointArn"),
+    ):
+        yield (
+            action,
+            member,
+            "no ARN, without Attributes",
+            {member: "invalid-arn", "Attributes": ABSENT},
+            refused(f"{member} Reason: An ARN must have at least 6 elements, not 1"),
+            RECORDED,
+        )
+    deleted = "<deleted-endpoint>"
+    yield (
+        "Subscribe",
+        "Endpoint",
+        "a deleted endpoint: the text",
+        {"Protocol": "application", "Endpoint": deleted},
+        refused(f"Endpoint Reason: Endpoint does not exist for endpoint arn{deleted}"),
+        RECORDED,
+    )
+    too_long = (
+        "Attributes Reason: Invalid value for attribute: CustomUserData: "
+        "must be at most 2048 bytes long in UTF-8 encoding"
+    )
+    yield (
+        "SetEndpointAttributes",
+        "Attributes.CustomUserData",
+        "2050 bytes of letters of two",
+        {"Attributes": {"CustomUserData": "ä" * 1_025}},
+        refused(too_long),
+        RECORDED,
+    )
     for name in ("a.b_c-9", "a" * 256):
         yield "CreatePlatformApplication", "Name", name[:8], {"Name": name}, OK, create
     yield (
@@ -187,8 +233,8 @@ def _mobile() -> Iterator[Row]:
         "CustomUserData",
         "2049 bytes",
         {"CustomUserData": "x" * 2_049},
-        INVALID,
-        endpoint,
+        refused(too_long),
+        RECORDED,
     )
     yield (
         "CreatePlatformEndpoint",
@@ -199,7 +245,7 @@ def _mobile() -> Iterator[Row]:
         endpoint,
     )
     application = f"arn:aws:sns:us-east-1:{ACCOUNT}:app/GCM/none"
-    missing = Answer("NotFound", "PlatformApplication does not exist")
+    no_application = Answer("NotFound", "PlatformApplication does not exist")
     for action in (
         "CreatePlatformEndpoint",
         "GetPlatformApplicationAttributes",
@@ -211,7 +257,7 @@ def _mobile() -> Iterator[Row]:
             "PlatformApplicationArn",
             "of no application",
             {"PlatformApplicationArn": application},
-            missing,
+            no_application,
             of(action),
         )
         yield (
@@ -260,14 +306,14 @@ def _mobile() -> Iterator[Row]:
 
 
 def _sms() -> Iterator[Row]:
-    for name in (*spellings("DefaultSMSType"), "x", ""):
+    for name in (*spellings("DefaultSMSType"), "InvalidAttribute", "DefaultSendID", ""):
         yield (
             "SetSMSAttributes",
             "attributes",
             name or "an empty name",
             {"attributes": {name: "Promotional"}},
-            INVALID,
-            of("SetSMSAttributes"),
+            Answer(INVALID.code, f"{name} is not a valid attribute") if name else INVALID,
+            RECORDED,
         )
     for name, values in {
         "DefaultSMSType": ("promotional", "TRANSACTIONAL", "x", ""),
@@ -282,8 +328,8 @@ def _sms() -> Iterator[Row]:
                 f"attributes.{name}",
                 value or "empty",
                 {"attributes": {name: value}},
-                INVALID,
-                of("SetSMSAttributes"),
+                Answer(INVALID.code, f"{name} is invalid"),
+                RECORDED,
             )
     for name, value in (
         ("DefaultSenderID", "a" * 11),
@@ -300,8 +346,9 @@ def _sms() -> Iterator[Row]:
         )
     yield "GetSMSAttributes", "attributes.N", "unknown", {"attributes": ["x"]}, OK, OURS
     for action in ("CheckIfPhoneNumberIsOptedOut", "OptInPhoneNumber"):
-        for number in ("x", "15550100001", "+1555"):
-            yield action, "phoneNumber", number, {"phoneNumber": number}, INVALID, of(action)
+        for number in ("invalid", "15550100001", "+1555"):
+            answer = refused("PhoneNumber Reason: input incorrectly formatted")
+            yield action, "phoneNumber", number, {"phoneNumber": number}, answer, RECORDED
 
 
 def _orders() -> Iterator[Row]:

@@ -79,6 +79,15 @@ def _there() -> Iterator[Row]:
             {**queue, "Attributes": {name: value}},
             refused("Attributes Reason: Subscription already exists with different attributes"), OTHERS,
         )  # fmt: skip
+    for attributes in (
+        {"RawMessageDelivery": "false"},
+        {"FilterPolicyScope": "MessageAttributes"},
+        {"FilterPolicyScope": "MessageAttributes", "RawMessageDelivery": "False"},
+        {"FilterPolicy": ""},
+    ):
+        given = {**queue, "Attributes": attributes}
+        case = f"of a subscription that has the default: {attributes}"
+        yield "Subscribe", "Attributes", case, given, OK, RECORDED
     given = {"Label": "<label>"}
     yield "AddPermission", "Label", "taken", given, INVALID, of("AddPermission")
     yield "RemovePermission", "Label", "of a permission", {"Label": "<new-label>"}, OK, of("RemovePermission")

@@ -11,7 +11,6 @@ from tests.support.cases.sns.members import ACCOUNT, INVALID, NUMBER
 from tests.support.cases.sns.rows import (
     ARN,
     ID,
-    NO_TOPIC,
     Row,
     of,
     refused,
@@ -98,7 +97,9 @@ def _subscriptions() -> Iterator[Row]:
         "Endpoint",
         "a FIFO queue",
         {"Endpoint": "<fifo-queue-arn>"},
-        refused("Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"),
+        refused(
+            "Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"
+        ),
         RECORDED,
     )
     for protocol, endpoint in (
@@ -131,15 +132,14 @@ def _subscriptions() -> Iterator[Row]:
         OK,
         of("Subscribe"),
     )
-    yield "ConfirmSubscription", "Token", "x", {"Token": "x"}, INVALID, of("ConfirmSubscription")
-    yield (
-        "ConfirmSubscription",
-        "TopicArn",
-        "of no topic",
-        {"TopicArn": f"{ARN}none"},
-        NO_TOPIC,
-        of("ConfirmSubscription"),
-    )
+    malformed = Answer(INVALID.code, "Invalid token")
+    yield "ConfirmSubscription", "Token", "x", {"Token": "x"}, malformed, RECORDED
+    unknown = refused("Token")
+    yield "ConfirmSubscription", "Token", "of no subscription", {"Token": "0a" * 150}, unknown, RECORDED
+    yield "ConfirmSubscription", "TopicArn", "of no topic", {"TopicArn": f"{ARN}none"}, unknown, RECORDED
+    for arn in ("arn:aws:sns:us-east-1:111111111111:random", "<topic>"):
+        given = {"SubscriptionArn": arn}
+        yield "Unsubscribe", "SubscriptionArn", f"{arn}: the text", given, refused("SubscriptionId"), RECORDED
 
 
 FIFO = guide("sns", "fifo-message-delivery", "Message delivery for FIFO topics")
@@ -354,6 +354,79 @@ def _subscription_attributes() -> Iterator[Row]:
         INVALID,
         FILTERS,
     )
+
+    yield from _refused_filters()
+    yield from _values_as_sent()
+    yield from _dead_letters()
+
+
+def _refused_filters() -> Iterator[Row]:
+    """Yields policies that AWS refuses, with its texts. The text within Subscribe names the map that holds them."""
+    nested = "FilterPolicy: Filter policy scope MessageAttributes does not support nested filter policy"
+    for policy, text in (
+        (
+            '{"key":[{"anything-but":{"suffix":"x"}}]}',
+            "FilterPolicy: Unsupported anything-but pattern: suffix",
+        ),
+        ('{"key":{"suffix":"v"}}', 'FilterPolicy: "suffix" must be an object or an array'),
+        ('{"key":{"suffix":"v","prefix":"w"}}', 'FilterPolicy: "suffix" must be an object or an array'),
+        ('{"key":{"not-an-operator":"v"}}', 'FilterPolicy: "not-an-operator" must be an object or an array'),
+        ('{"key":{"nested":["v"]}}', nested),
+        ('{"key":[{"cidr":"bad-filter/64"}]}', "FilterPolicy: Nonstandard IP address: bad-filter"),
+        ('{"key":[{"cidr":"xx.11.xx/8"}]}', "FilterPolicy: Nonstandard IP address: xx.11.xx"),
+        (
+            '{"key":[{"cidr":"xxxx:db8:1234:1a00::/64"}]}',
+            "FilterPolicy: Nonstandard IP address: xxxx:db8:1234:1a00::",
+        ),
+    ):
+        within = {"Attributes": {"FilterPolicy": policy}}
+        answer = refused(f"Attributes Reason: {text}")
+        yield "Subscribe", "Attributes.FilterPolicy", f"{policy}: the text", within, answer, RECORDED
+        given = {"AttributeName": "FilterPolicy", "AttributeValue": policy}
+        yield (
+            "SetSubscriptionAttributes",
+            "FilterPolicy",
+            f"{policy}: the text",
+            given,
+            refused(text.removeprefix("FilterPolicy: ") if text == nested else text),
+            RECORDED,
+        )
+
+
+def _values_as_sent() -> Iterator[Row]:
+    """Yields values that the text shows as they were sent, and attributes that Penstock does not have yet."""
+    for value in ("test-ValUe", ""):
+        given = {"AttributeValue": value}
+        answer = refused(f"RawMessageDelivery: Invalid value [{value}]. Must be true or false.")
+        yield "SetSubscriptionAttributes", "RawMessageDelivery", f"[{value}]", given, answer, RECORDED
+    value = '{"PointType":"Timestamp","StartingPoint":"2026-01-01T00:00:00.000Z"}'
+    text = "ReplayPolicy: message replay is not supported yet"
+    for topic in ("<topic>", "<fifo-topic>"):
+        within = {"TopicArn": topic, "Attributes": {"ReplayPolicy": value}}
+        answer = refused(f"Attributes Reason: {text}")
+        yield "Subscribe", "Attributes.ReplayPolicy", f"of {topic}", within, answer, OURS
+    given = {"AttributeName": "ReplayPolicy", "AttributeValue": value}
+    yield "SetSubscriptionAttributes", "ReplayPolicy", "a moment", given, refused(text), OURS
+
+
+def _dead_letters() -> Iterator[Row]:
+    """Yields dead-letter queues of subscriptions to a FIFO topic: those of a FIFO queue keep its order."""
+    wrong = "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."
+    for endpoint, dead, answer in (
+        ("<fifo-queue-arn>", "<queue-arn>", refused(f"Attributes Reason: {wrong}")),
+        ("<fifo-queue-arn>", "<fifo-queue-arn>", OK),
+        ("<queue-arn>", "<queue-arn>", OK),
+    ):
+        policy = f'{{"deadLetterTargetArn":"{dead}"}}'
+        new = {"TopicArn": "<new-fifo-topic>", "Endpoint": endpoint, "Attributes": {"RedrivePolicy": policy}}
+        yield "Subscribe", "Attributes.RedrivePolicy", f"{dead} of {endpoint}", new, answer, RECORDED
+        given = {
+            "SubscriptionArn": f"<subscription-of-{endpoint[1:]}",
+            "AttributeName": "RedrivePolicy",
+            "AttributeValue": policy,
+        }
+        changed = refused(wrong) if answer.code else OK
+        yield "SetSubscriptionAttributes", "RedrivePolicy", f"{dead} of {endpoint}", given, changed, RECORDED
 
 
 SIX_KEYS = json.dumps({letter: ["1"] for letter in "abcdef"})

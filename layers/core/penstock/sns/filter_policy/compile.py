@@ -28,6 +28,7 @@ from penstock.sns.errors import InvalidParameter
 from .operators import RESERVED, Operator, make_operator_error, read_operator
 from .values import SEPARATOR, build_path, convert_value
 
+NESTED = "Filter policy scope MessageAttributes does not support nested filter policy"
 MAXIMUM_BYTES = 262_144
 MOST_KEYS = 5
 MOST_COMBINATIONS = 150
@@ -85,10 +86,38 @@ def compile_policy(text: str, scope: str) -> str | None:
     return compile_policy_rules(policy, nested=scope == "MessageBody") if policy else None
 
 
+def compile_topic_policy(text: str, scope: str) -> str | None:
+    """Compiles a policy of a topic's subscription as `compile_policy` does. SNS refuses `anything-but` with `suffix`
+    (recorded at AWS), which other patterns may have. Raises InvalidParameter.
+    """
+    compiled = compile_policy(text, scope)
+    if compiled is not None and excludes_suffixes(msgspec.json.decode(text)):
+        raise make_operator_error("Unsupported anything-but pattern: suffix")
+    return compiled
+
+
+def excludes_suffixes(part: object) -> bool:
+    """Returns whether a list in a part of a valid policy has `{"anything-but": {"suffix": …}}`."""
+    if isinstance(part, dict):
+        return any(map(excludes_suffixes, part.values()))
+    return isinstance(part, list) and any(
+        isinstance(one, dict)
+        and (
+            excludes_suffixes(one)
+            if isinstance(one.get("anything-but", []), list)
+            else "suffix" in one["anything-but"]
+        )
+        for one in part
+    )
+
+
 def compile_policy_rules(policy: dict[str, object], *, nested: bool) -> str:
     """Compiles a policy that is an object and not empty. Raises InvalidParameter."""
     try:
         read = Object(tuple(list_parts(policy, "", 1, nested=nested)))
+        # AWS reports what is wrong within a nested object first.
+        if not nested and any(key.depth > 1 for key in list_keys(read)):
+            raise make_operator_error(NESTED)
         check_limits(read)
         found = [[key.compile_key() for key in branch.values()] for branch in list_branches(read)]
     except RecursionError:  # the depth alone exceeds the limit of combinations
@@ -115,14 +144,10 @@ def list_parts(
             yield tuple(Object(tuple(list_parts(one, path, depth, nested=nested))) for one in value)
         elif isinstance(value, list):
             yield compile_key(below, depth, value)
-        elif not isinstance(value, dict):
-            raise make_operator_error(f'"{name[:256]}" must be an object or an array')
-        elif not nested:
-            raise make_operator_error(
-                "Filter policy scope MessageAttributes does not support nested filter policy"
-            )
-        else:
+        elif isinstance(value, dict):
             yield from list_parts(value, below, depth + 1, nested=nested)
+        else:
+            raise make_operator_error(f'"{name[:256]}" must be an object or an array')
 
 
 def compile_key(path: str, depth: int, values: list[object]) -> PolicyKey:

@@ -13,7 +13,7 @@ constraints"; texts of errors: github.com/aws/event-ruler, the engine that AWS p
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import msgspec
@@ -114,10 +114,20 @@ def _compile_cidr(argument: object) -> Operator:
         raise make_operator_error("Malformed CIDR, one '/' required")
     if not (mask.isascii() and mask.isdigit()):
         raise make_operator_error("Malformed CIDR, mask bits must be an integer")
+    if not _is_address(host):
+        raise make_operator_error(f"Nonstandard IP address: {host[:64]}")
     try:
         return Operator(["cidr", str(ip_network(f"{host}/{mask}", strict=False))])
     except ValueError:
         raise make_operator_error(f"Invalid CIDR: {text[:64]}") from None
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 # --- presence --------------------------------------------------------------------------------------------------------

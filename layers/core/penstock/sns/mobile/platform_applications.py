@@ -38,6 +38,7 @@ ATTRIBUTES = frozenset((
     "SuccessFeedbackRoleArn", "FailureFeedbackRoleArn", "SuccessFeedbackSampleRate", "ApplePlatformTeamID",
     "ApplePlatformBundleID", "Enabled",
 ))  # fmt: skip
+MOST_NAME = 256
 MOST_CHARACTERS = 16_384  # of one attribute; our choice: a certificate or a key file is shorter
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
@@ -47,16 +48,12 @@ def create_platform_application(
     request: sns.CreatePlatformApplicationRequest, context: Context
 ) -> Operation[sns.CreatePlatformApplicationResult]:
     """Creates an application, or returns the one with this platform, this name and the same attributes."""
-    if not is_application_name(request.name):
-        raise errors.InvalidParameter.named("Name")
+    check_name(request.name)
     if request.platform not in PLATFORMS:
         raise errors.InvalidParameter.named("Platform", f"{request.platform[:64]} is not supported")
     given = request.attributes
     check_attributes(given)
-    if not given.get("PlatformCredential"):
-        raise errors.InvalidParameter.named("Attributes", "PlatformCredential is required")
-    if request.platform not in ("GCM", "BAIDU") and not given.get("PlatformPrincipal"):
-        raise errors.InvalidParameter.named("Attributes", "PlatformPrincipal is required")
+    check_credentials(given, request.platform)
     arn = f"arn:aws:sns:{context.region}:{context.account_id}:app/{request.platform}/{request.name}"
     yield from check_quota("platform_applications", arn, context, errors.InvalidParameter)
     (row,) = yield from Call(
@@ -97,9 +94,12 @@ def set_platform_application_attributes(
 ) -> Operation[None]:
     """Changes the given attributes. An empty value removes an attribute."""
     read_application_arn(request.platform_application_arn, context)
-    check_attributes(request.attributes)
-    changed = {name: value or None for name, value in keep_attributes(request.attributes).items()}
-    credentials = digest(request.attributes) if any(name in request.attributes for name in SECRETS) else None
+    given = request.attributes
+    if given is None:
+        raise errors.ValidationError.missing("Attributes")
+    check_attributes(given)
+    changed = {name: value or None for name, value in keep_attributes(given).items()}
+    credentials = digest(given) if any(name in given for name in SECRETS) else None
     (row,) = yield from Call(
         SET_PLATFORM_APPLICATION, (request.platform_application_arn, encode_jsonb(changed), credentials)
     )
@@ -122,6 +122,32 @@ def list_platform_applications(
         ],
         next_token=paging.make_token(rows[PAGE - 1].arn) if len(rows) > PAGE else None,
     )
+
+
+# --- names and credentials -------------------------------------------------------------------------------------------
+def check_name(name: str) -> None:
+    """Raises InvalidParameter, whose text names the value itself, as recorded at AWS."""
+    if not name:
+        raise errors.InvalidParameter.named("", "cannot be empty")
+    if len(name) > MOST_NAME:
+        raise errors.InvalidParameter.named(name, f"must be at most {MOST_NAME} characters long")
+    if not is_application_name(name):
+        allowed = "'a'-'z', 'A'-'Z', '0'-'9', '_', '-', and '.'"
+        raise errors.InvalidParameter.named(name, f"must contain only characters {allowed}")
+
+
+def check_credentials(given: Mapping[str, str], platform: str) -> None:
+    """Raises InvalidParameter unless the platform's credentials are complete. GCM and BAIDU have no principal."""
+    credential, principal = given.get("PlatformCredential"), given.get("PlatformPrincipal")
+    if principal and not credential:
+        reason = "PlatformPrincipal attribute provided without PlatformCredential"
+    elif not credential:
+        reason = "PlatformCredential is required"
+    elif platform not in ("GCM", "BAIDU") and not principal:
+        reason = "PlatformCredential attribute provided without PlatformPrincipal"
+    else:
+        return
+    raise errors.InvalidParameter.named("Attributes", reason)
 
 
 # --- attributes ------------------------------------------------------------------------------------------------------

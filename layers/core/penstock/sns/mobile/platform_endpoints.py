@@ -47,7 +47,7 @@ def create_platform_endpoint(
     arn = read_application_arn(request.platform_application_arn, context)
     given = dict(request.attributes or {})
     if request.custom_user_data is not None:
-        given["CustomUserData"] = request.custom_user_data
+        given.setdefault("CustomUserData", request.custom_user_data)  # Attributes win (recorded at AWS)
     check_attributes(given)
     token = check_token(request.token, arn.platform)
     given.pop("Token", None)
@@ -88,6 +88,8 @@ def get_endpoint_attributes(
 def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: Context) -> Operation[None]:
     """Changes the given attributes."""
     arn = read_endpoint_arn(request.endpoint_arn, context)
+    if request.attributes is None:
+        raise errors.ValidationError.missing("Attributes")
     given = dict(request.attributes)
     check_attributes(given)
     token = given.pop("Token", None)
@@ -131,7 +133,9 @@ def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
     if do_policies_decide(context) and parsed is not None and parsed.account_id != context.account_id:
         raise errors.AuthorizationError(f"Access to the resource {arn} is denied.")
     if not (yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (arn,))):
-        raise errors.InvalidParameter.named("Endpoint", f"Endpoint does not exist for endpoint {arn}")
+        raise errors.InvalidParameter.named(
+            "Endpoint", f"Endpoint does not exist for endpoint arn{arn}"
+        )  # AWS's
 
 
 # --- attributes ------------------------------------------------------------------------------------------------------
@@ -141,8 +145,11 @@ def check_attributes(given: Mapping[str, str]) -> None:
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
         data = encode_text(value)
-        if data is None or (name == "CustomUserData" and len(data) > MOST_USER_DATA_BYTES):
+        if data is None:
             raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}")
+        if name == "CustomUserData" and len(data) > MOST_USER_DATA_BYTES:
+            limit = f"must be at most {MOST_USER_DATA_BYTES} bytes long in UTF-8 encoding"
+            raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}: {limit}")
         if name == "Enabled" and value.lower() not in ("true", "false"):
             raise errors.InvalidParameter.named(
                 "Attributes", f"Invalid value for attribute: {name}: {value[:64]}"

@@ -12,6 +12,7 @@ import msgspec
 from penstock.access.quotas import TOO_MANY_DELIVERIES, explain_deliveries_quota
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.postgres.statements.sns.mobile import DESCRIBE_PLATFORM_ENDPOINT
 from penstock.postgres.statements.sns.outgoing import SEND_OUTGOING
 from penstock.sns import errors
 
@@ -22,12 +23,21 @@ from .targets import Recipient
 MOST_SMS_CHARACTERS = 1_600
 MOST_PUSH_BYTES = 262_144
 
+_attributes = msgspec.json.Decoder(dict[str, str]).decode
 _json = msgspec.json.Encoder().encode
 
 ERRORS: dict[str | None, type[errors.SnsError]] = {
     "EndpointDisabled": errors.EndpointDisabled,
     "PlatformApplicationDisabled": errors.PlatformApplicationDisabled,
 }
+
+
+def check_recipient(recipient: Recipient) -> Operation[None]:
+    """Raises EndpointDisabled for an endpoint of a mobile app that is disabled."""
+    if recipient.protocol == "application":
+        rows = yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (recipient.destination,))
+        if any(_attributes(row.attributes).get("Enabled") == "false" for row in rows):
+            raise errors.EndpointDisabled
 
 
 def send_to_recipient(message: OutgoingMessage, recipient: Recipient, context: Context) -> Operation[None]:

@@ -1,11 +1,9 @@
 """Checks messages of Publish and PublishBatch before they go to the database."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from penstock import errors as sqs_errors
 from penstock.aws.message_id import as_text, make_message_id
@@ -14,13 +12,14 @@ from penstock.effects import Operation, compute
 from penstock.sns import errors
 from penstock.sns import types as sns
 from penstock.sqs import digests, validation
-from penstock.sqs.types import MessageAttributeValue
 
+from .attribute_checks import apply_sqs_rule, check_attributes
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .targets import Recipient
 
 MOST_SUBJECT = 99
 MOST_ENTRIES = 10
+MOST_ID = 80
 PROTOCOLS = (
     "sqs",
     "http",
@@ -35,16 +34,12 @@ PROTOCOLS = (
 )
 """Members of a message with MessageStructure `json`: protocols of subscriptions, and platforms of mobile apps."""
 
-RESERVED = ("AWS.SNS.", "AWS.MM.")
-"""Prefixes of attributes that control text messages and pushes of SNS. SQS refuses these prefixes."""
-
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
 _refuse_text = partial(errors.InvalidParameter.named, "Message")
 
 Entry = sns.PublishRequest | sns.PublishBatchRequestEntry
 Target = TopicArn | Recipient
-T = TypeVar("T")
 
 
 # --- messages --------------------------------------------------------------------------------------------------------
@@ -154,24 +149,6 @@ def check_subject(text: str) -> None:
         raise errors.InvalidParameter.named("Subject")
 
 
-def check_attributes(given: dict[str, sns.MessageAttributeValue]) -> dict[str, MessageAttributeValue]:
-    """Returns the attributes in the form of SQS. SQS's rules apply, but a Number.Array is not a number.
-
-    Raises ParameterValueInvalid.
-    """
-    attributes = {
-        name: MessageAttributeValue(
-            data_type=value.data_type, string_value=value.string_value, binary_value=value.binary_value
-        )
-        for name, value in given.items()
-    }
-    for name, value in attributes.items():
-        checked = name.removeprefix("AWS.") if name.startswith(RESERVED) else name
-        as_sqs = replace(value, data_type="String") if value.data_type == "Number.Array" else value
-        apply_sqs_rule(validation.check_message_attributes, {checked: as_sqs}, errors.ParameterValueInvalid)
-    return attributes
-
-
 def check_ids(entry: Entry, topic: TopicArn) -> None:
     """Checks the form of the group and deduplication ids, and that the topic allows them. Raises InvalidParameter."""
     group, deduplication = entry.message_group_id, entry.message_deduplication_id
@@ -190,24 +167,15 @@ def check_ids(entry: Entry, topic: TopicArn) -> None:
             apply_sqs_rule(check, value, partial(errors.InvalidParameter.named, name))
 
 
-def apply_sqs_rule(
-    check: Callable[[T], object], value: T, make_error: Callable[[str], sqs_errors.AwsError]
-) -> None:
-    """Checks a value as SQS does. If SQS refuses it, raises SNS's error with SQS's text."""
-    try:
-        check(value)
-    except sqs_errors.AwsError as error:
-        raise make_error(error.message) from error
-
-
 def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
     """Checks a batch: 1-10 entries with distinct ids of 1-80 characters."""
     if not entries:
         raise errors.TopicEmptyBatchRequest
     if len(entries) > MOST_ENTRIES:
         raise errors.TopicTooManyEntriesInBatchRequest
-    if not all(map(validation.is_entry_id, (entry.id for entry in entries))):
-        raise errors.TopicInvalidBatchEntryId
+    for entry in entries:
+        if not validation.is_entry_id(entry.id):
+            raise make_id_error(entry.id)
     if len({entry.id for entry in entries}) < len(entries):
         raise errors.TopicBatchEntryIdsNotDistinct
 
@@ -216,6 +184,14 @@ def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
 def make_length_error() -> errors.InvalidParameter:
     """Returns the error for a message longer than the topic's MaximumMessageSize, or than MOST_BYTES."""
     return errors.InvalidParameter.named("Message too long")
+
+
+def make_id_error(entry_id: str) -> errors.TopicInvalidBatchEntryId:
+    """Returns the error for the Id of a batch entry, which has 1-80 of `[A-Za-z0-9_-]` (texts as recorded at AWS)."""
+    start = "The Id of a batch entry in the batch request"
+    if len(entry_id) > MOST_ID:
+        return errors.TopicInvalidBatchEntryId(f"{start} is too long: {entry_id}")
+    return errors.TopicInvalidBatchEntryId(f"{start} contains an impermissible character: {entry_id}")
 
 
 def make_default_error(platform: str | None) -> errors.InvalidParameter:

@@ -16,7 +16,8 @@ from penstock.sns import errors
 from penstock.sns import types as sns
 from penstock.sns.topics import describe_topic, read_stored_attributes
 
-from .direct_publish import send_to_recipient
+from .attribute_checks import check_attribute_types
+from .direct_publish import check_recipient, send_to_recipient
 from .message_checks import (
     check_batch,
     check_entries,
@@ -24,6 +25,7 @@ from .message_checks import (
     group_required,
     make_deduplication_error,
     make_length_error,
+    make_texts,
 )
 from .outgoing_message import OutgoingMessage
 from .publications import NO_ENVELOPE, TopicCache, encode_publications
@@ -41,8 +43,14 @@ ERRORS: Mapping[str, Callable[[], errors.SnsError]] = {
 
 def publish(request: sns.PublishRequest, context: Context) -> Operation[sns.PublishResult]:
     """Publishes one message. The answer follows the commit."""
+    check_attribute_types([("", request.message_attributes)])
     target = find_target(request, context)
-    message = yield from check_message(request, target)
+    try:
+        message = yield from check_message(request, target)
+    except errors.InvalidParameter:
+        if isinstance(target, Recipient) and request.message_structure == "json":
+            yield from check_recipient(target)  # AWS looks at the endpoint before it reads the JSON
+        raise
     if isinstance(target, Recipient):
         yield from send_to_recipient(message, target, context)
         return sns.PublishResult(message_id=message.message_id)
@@ -64,13 +72,13 @@ def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operati
     """
     topic = read_topic_arn(request.topic_arn, context)
     entries = request.publish_batch_request_entries
+    check_attribute_types(
+        (f"publishBatchRequestEntries.{number}.member.", entry.message_attributes)
+        for number, entry in enumerate(entries, 1)
+    )
     check_batch(entries)
-    if topic.fifo and not all(entry.message_group_id for entry in entries):
-        raise group_required()
-    if topic.fifo and not all(entry.message_deduplication_id for entry in entries):
-        attributes = read_stored_attributes((yield from describe_topic(topic)))
-        if attributes.get("ContentBasedDeduplication") != "true":
-            raise make_deduplication_error()
+    if topic.fifo:
+        yield from check_fifo_batch(entries, topic)
     checked = yield from check_entries(entries, topic)
     accepted = [(name, message) for name, message in checked if isinstance(message, OutgoingMessage)]
     size = sum(message.size for _, message in accepted)
@@ -95,6 +103,18 @@ def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operati
     for (name, _), row in zip(accepted, rows, strict=True):
         report_entry(result, name, row)
     return result
+
+
+def check_fifo_batch(entries: Sequence[sns.PublishBatchRequestEntry], topic: TopicArn) -> Operation[None]:
+    """Raises InvalidParameter for an entry without a group, or without a deduplication id that the topic requires."""
+    if not all(entry.message_group_id for entry in entries):
+        for entry in entries:
+            make_texts(entry, None)  # AWS reads JSON first, whose fault fails the whole call
+        raise group_required()
+    if not all(entry.message_deduplication_id for entry in entries):
+        attributes = read_stored_attributes((yield from describe_topic(topic)))
+        if attributes.get("ContentBasedDeduplication") != "true":
+            raise make_deduplication_error()
 
 
 def store(

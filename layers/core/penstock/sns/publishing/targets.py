@@ -35,10 +35,11 @@ def find_target(request: sns.PublishRequest, context: Context) -> TopicArn | Rec
         return read_phone_number(request)
     if request.target_arn and ":endpoint/" in request.target_arn:
         return read_recipient(request.target_arn, request.topic_arn, context)
-    arn = request.topic_arn or request.target_arn
-    if not arn:
+    if request.topic_arn is None and request.target_arn is None:
         raise errors.InvalidParameter.named("TopicArn or TargetArn", "no value for required parameter")
-    return read_topic_arn(arn, context)
+    if request.target_arn and not request.topic_arn:
+        return read_arn(parse_topic_arn, "TargetArn", request.target_arn, context)
+    return read_topic_arn(request.topic_arn or "", context)
 
 
 def read_phone_number(request: sns.PublishRequest) -> Recipient:
@@ -62,9 +63,9 @@ def read_recipient(target: str, topic: str | None, context: Context) -> Recipien
 
 
 # --- ARNs ------------------------------------------------------------------------------------------------------------
-def read_topic_arn(text: str, context: Context) -> TopicArn:
-    """Returns the request's topic. Raises InvalidParameter."""
-    return read_arn(parse_topic_arn, "TopicArn", text, context)
+def read_topic_arn(text: str, context: Context, parameter: str = "TopicArn") -> TopicArn:
+    """Returns the request's topic, which `parameter` names. Raises InvalidParameter."""
+    return read_arn(parse_topic_arn, parameter, text, context)
 
 
 def read_application_arn(text: str, context: Context) -> PlatformArn:

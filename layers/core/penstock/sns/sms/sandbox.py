@@ -43,7 +43,7 @@ def create_sms_sandbox_phone_number(
 
     An account has at most ten.
     """
-    number = check_number(request.phone_number, "PhoneNumber")
+    number = check_number(request.phone_number)
     password = f"{secrets.randbelow(1_000_000):06d}"
     (row,) = yield from Call(
         ADD_SANDBOX_NUMBER,
@@ -62,7 +62,7 @@ def verify_sms_sandbox_phone_number(
     request: sns.VerifySMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.VerifySMSSandboxPhoneNumberResult]:
     """Verifies a phone number by a password that is less than a day old. After five wrong ones it is void."""
-    number = check_number(request.phone_number, "PhoneNumber")
+    number = check_number(request.phone_number)
     (row,) = yield from Call(
         VERIFY_SANDBOX_NUMBER, (context.account_id, context.region, number, request.one_time_password)
     )
@@ -77,7 +77,7 @@ def delete_sms_sandbox_phone_number(
     request: sns.DeleteSMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.DeleteSMSSandboxPhoneNumberResult]:
     """Removes a phone number."""
-    number = check_number(request.phone_number, "PhoneNumber")
+    number = check_number(request.phone_number)
     (row,) = yield from Call(DROP_SANDBOX_NUMBER, (context.account_id, context.region, number))
     if not row.dropped:
         raise make_number_error()

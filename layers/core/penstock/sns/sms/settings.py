@@ -1,7 +1,8 @@
 """Text messages: settings of an account, and phone numbers that have opted out.
 
 Sources: SetSMSAttributes, GetSMSAttributes, OptInPhoneNumber, ListOriginationNumbers (API reference); "Amazon SNS
-endpoints and quotas" (General Reference) for the spending limit of a new account. The texts of errors are ours.
+endpoints and quotas" (General Reference) for the spending limit of a new account. The texts of errors for
+settings and phone numbers are recorded at AWS.
 """
 
 import re
@@ -49,9 +50,9 @@ def set_sms_attributes(
     """Changes the given settings of the account in this region. They have no effect, since nothing is sent."""
     for name, value in request.attributes.items():
         if name not in ATTRIBUTES:
-            raise errors.InvalidParameter.named("attributes", f"Invalid attribute name: {name[:64]}")
+            raise errors.InvalidParameter(f"{name[:64]} is not a valid attribute")
         if len(value) > MOST_CHARACTERS or encode_text(value) is None or not ATTRIBUTES[name](value):
-            raise errors.InvalidParameter.named("attributes", f"Invalid value for attribute: {name}")
+            raise errors.InvalidParameter(f"{name} is invalid")
     yield from Call(SMS_ATTRIBUTES, (context.account_id, context.region, encode_jsonb(request.attributes)))
     return sns.SetSMSAttributesResult()
 
@@ -84,7 +85,7 @@ def check_if_phone_number_is_opted_out(
     request: sns.CheckIfPhoneNumberIsOptedOutRequest, context: Context
 ) -> Operation[sns.CheckIfPhoneNumberIsOptedOutResult]:
     """Returns whether a phone number is opted out."""
-    number = check_number(request.phone_number, "phoneNumber")
+    number = check_number(request.phone_number)
     (row,) = yield from Call(IS_OPTED_OUT, (context.account_id, context.region, number))
     return sns.CheckIfPhoneNumberIsOptedOutResult(is_opted_out=row.opted_out)
 
@@ -105,7 +106,7 @@ def opt_in_phone_number(
     request: sns.OptInPhoneNumberRequest, context: Context
 ) -> Operation[sns.OptInPhoneNumberResult]:
     """Opts a phone number in, so that it gets text messages again. This works once in 30 days."""
-    number = check_number(request.phone_number, "phoneNumber")
+    number = check_number(request.phone_number)
     (row,) = yield from Call(OPT_IN, (context.account_id, context.region, number))
     if row.error is not None:
         raise errors.InvalidParameter.named(
@@ -115,10 +116,8 @@ def opt_in_phone_number(
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
-def check_number(text: str, member: str) -> str:
-    """Returns the phone number. Raises InvalidParameter."""
+def check_number(text: str) -> str:
+    """Returns the phone number. Raises InvalidParameter with AWS's text."""
     if not is_phone_number(text):
-        raise errors.InvalidParameter.named(
-            member, f"{text[:64]} is not a valid phone number in the format E.164"
-        )
+        raise errors.InvalidParameter.named("PhoneNumber", "input incorrectly formatted")
     return text

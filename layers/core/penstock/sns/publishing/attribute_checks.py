@@ -1,0 +1,99 @@
+"""Checks message attributes of Publish and PublishBatch.
+
+The texts are SNS's own, as recorded at AWS. SNS shares the other rules with SQS, whose texts these have.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from penstock import errors as sqs_errors
+from penstock.aws.codec.limits import describe_problem
+from penstock.sns import errors
+from penstock.sns import types as sns
+from penstock.sqs import validation
+from penstock.sqs.types import MessageAttributeValue
+
+RESERVED = ("AWS.SNS.", "AWS.MM.")
+"""Prefixes of attributes that control text messages and pushes of SNS. SQS refuses these prefixes."""
+MOST_NAME_BYTES = 256
+
+T = TypeVar("T")
+Given = Mapping[str, sns.MessageAttributeValue]
+
+
+def check_attribute_types(messages: Iterable[tuple[str, Given | None]]) -> None:
+    """Raises ValidationError for attributes without a DataType. Each message comes with the path of its members."""
+    problems = [
+        describe_problem("null", f"{path}messageAttributes.{name}.member.dataType", "Member must not be null")
+        for path, attributes in messages
+        for name, value in (attributes or {}).items()
+        if value.data_type is None
+    ]
+    if problems:
+        raise errors.ValidationError.of(problems)
+
+
+def check_attributes(given: Given) -> dict[str, MessageAttributeValue]:
+    """Returns the attributes in the form of SQS. Raises ParameterValueInvalid. A Number.Array is not a number."""
+    attributes = {
+        name: MessageAttributeValue(value.data_type or "", value.string_value, value.binary_value)
+        for name, value in given.items()
+    }
+    for name, value in attributes.items():
+        if (problem := find_name_problem(name) or find_value_problem(name, value)) is not None:
+            raise errors.ParameterValueInvalid(problem)
+        checked = name.removeprefix("AWS.") if name.startswith(RESERVED) else name
+        as_sqs = replace(value, data_type="String") if value.data_type == "Number.Array" else value
+        apply_sqs_rule(validation.check_message_attributes, {checked: as_sqs}, errors.ParameterValueInvalid)
+    return attributes
+
+
+def find_name_problem(name: str) -> str | None:
+    """Returns SNS's text about the name of an attribute, or None. Letters of every script are allowed, as in SQS."""
+    if len(name.encode("utf-8", "replace")) > MOST_NAME_BYTES:
+        return f"Length of message attribute name must be less than {MOST_NAME_BYTES} bytes."
+    foreign = next((one for one in name if not (one.isalnum() or one in "-_.")), None)
+    if foreign is not None:
+        return (
+            f"Invalid non-alphanumeric character '#x{ord(foreign):X}' was found in the message attribute name. "
+            "Can only include alphanumeric characters, hyphens, underscores, or dots."
+        )
+    if name.startswith("."):
+        return "Invalid message attribute name starting with character '.' was found."
+    if name.endswith("."):
+        return "Invalid message attribute name ending with character '.' was found."
+    return "Message attribute name can not have successive '.' character." if ".." in name else None
+
+
+def find_value_problem(name: str, value: MessageAttributeValue) -> str | None:
+    """Returns SNS's text about the type of an attribute or about the member with its value, or None."""
+    kind, data_type = value.data_type.partition(".")[0], value.data_type
+    if data_type and (kind not in ("Binary", "Number", "String") or data_type == f"{kind}."):
+        return (
+            f"The message attribute '{name}' has an invalid message attribute type, the set of supported type prefixes "
+            "is Binary, Number, and String."
+        )
+    field = "Binary" if kind == "Binary" else "String"
+    right, wrong = value.string_value, value.binary_value
+    if field == "Binary":
+        right, wrong = wrong, right
+    if data_type and wrong:
+        return f"The message attribute '{name}' with type '{data_type}' must use field '{field}'."
+    if data_type and not right:
+        return (
+            f"The message attribute '{name}' must contain non-empty message attribute value for message attribute type "
+            f"'{data_type}'."
+        )
+    return None
+
+
+def apply_sqs_rule(
+    check: Callable[[T], object], value: T, make_error: Callable[[str], sqs_errors.AwsError]
+) -> None:
+    """Checks a value as SQS does. If SQS refuses it, raises SNS's error with SQS's text."""
+    try:
+        check(value)
+    except sqs_errors.AwsError as error:
+        raise make_error(error.message) from error
