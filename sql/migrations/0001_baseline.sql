@@ -399,18 +399,23 @@ comment on table queue.move_task is 'Message move tasks: the running ones and th
 comment on column queue.move_task.ids is
     'A task without ids and without a filter moves all messages, as StartMessageMoveTask does.';
 
--- Numbers of messages that moved to dead-letter queues and are not in queue.measurement yet. Transactions only add rows,
--- and the next measurement sums them up. Thus no transaction that moves messages waits for another one.
-create table queue.dead_letter_count (
+-- Numbers of messages that moved to dead-letter queues or expired and are not in queue.measurement yet. Transactions only
+-- add rows, and the next measurement sums them up. Thus no transaction that moves messages waits for another one.
+create table queue.outcome_count (
     queue_id int not null,          -- The queue that the messages left.
-    messages bigint not null
+    count_id bigint generated always as identity,
+    dead_lettered bigint not null default 0,
+    expired bigint not null default 0,
+    primary key (queue_id, count_id)
 );
-create index dead_letter_count_queue on queue.dead_letter_count (queue_id);
 
 
 -- History and archive ------------------------------------------------------------------------------------------------
+-- Each table that is logged has a primary key, so that a logical replication can replicate it.
+
 -- Outcomes of messages, without bodies, for metrics. Each row describes messages that were received together. Because of
 -- the column transaction, a reader can stop below pg_snapshot_xmin, so it misses no row that commits late.
+create sequence queue.history_id;
 create table queue.history (
     recorded_at timestamptz not null default clock_timestamp(),
     first_received_at timestamptz,
@@ -425,10 +430,13 @@ create table queue.history (
     transaction xid8 not null default pg_current_xact_id(),
     entered_at timestamptz[],       -- In the order of sent_at; null: the same as sent_at.
     entered_by text,                -- dead_lettered or moved; null: sent.
-    redelivered_at timestamptz[]    -- Later receives of all messages of the row.
+    redelivered_at timestamptz[],   -- Later receives of all messages of the row.
+    history_id bigint not null default nextval('queue.history_id'),
+    -- The index by queue and time that readers use. The last column makes the rows unique.
+    primary key (queue_id, recorded_at, history_id)
 ) partition by range (recorded_at);
+alter sequence queue.history_id owned by queue.history.history_id;
 create table queue.history_default partition of queue.history default;
-create index history_queue on queue.history (queue_id, recorded_at);
 -- Partitions that are older than this index do not have it. Readers scan such partitions whole.
 create index history_recorded_at on only queue.history using brin (recorded_at);
 create index history_default_recorded_at on queue.history_default using brin (recorded_at);
@@ -837,13 +845,17 @@ create table queue.delivery_excess (
 comment on table queue.delivery_excess is 'Accounts with more waiting deliveries of a protocol than QUOTA_DELIVERIES.';
 
 -- Outcomes of deliveries. Each row describes deliveries that were settled together.
+create sequence queue.outgoing_delivery_history_id;
 create table queue.outgoing_delivery_history (
     recorded_at timestamptz not null default clock_timestamp(),
+    history_id bigint not null default nextval('queue.outgoing_delivery_history_id'),
     transaction xid8 not null default pg_current_xact_id(),
     outcome text not null,          -- delivered, exhausted or dead_lettered
     published_at timestamptz[] not null,
-    attempts int[] not null
+    attempts int[] not null,
+    primary key (recorded_at, history_id)
 ) partition by range (recorded_at);
+alter sequence queue.outgoing_delivery_history_id owned by queue.outgoing_delivery_history.history_id;
 create table queue.outgoing_delivery_history_default partition of queue.outgoing_delivery_history default;
 create index outgoing_delivery_history_recorded_at on queue.outgoing_delivery_history using brin (recorded_at);
 comment on table queue.outgoing_delivery_history is 'Deliveries that ended at recorded_at, without bodies, for metrics.';
@@ -865,11 +877,11 @@ create table queue.outgoing_delivery_attempt (
     error text,                     -- Null: the message was delivered.
     duration_ms int,
     sent_bytes int,                 -- Size of the request, with its head.
-    answer text                     -- Start of the answer, if WEBHOOK_LOG_ANSWERS is on.
+    answer text,                    -- Start of the answer, if WEBHOOK_LOG_ANSWERS is on.
+    primary key (account_id, attempt_id, recorded_at)
 ) partition by range (recorded_at);
 alter sequence queue.outgoing_delivery_attempt_id owned by queue.outgoing_delivery_attempt.attempt_id;
 create table queue.outgoing_delivery_attempt_default partition of queue.outgoing_delivery_attempt default;
-create index outgoing_delivery_attempt_account_id on queue.outgoing_delivery_attempt (account_id, attempt_id);
 comment on table queue.outgoing_delivery_attempt is
     'Outcomes of attempts to deliver. They are kept as long as the history of messages.';
 
@@ -1154,7 +1166,8 @@ create unlogged table queue.activity (
     received int not null default 0,
     redelivered int not null default 0,
     deleted int not null default 0,
-    dead_lettered int not null default 0
+    dead_lettered int not null default 0,
+    expired int not null default 0
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 comment on table queue.activity is
     'Effects of calls on queues. Each call adds a row for each queue. The worker measure adds them to queue.minute. A '
@@ -1169,6 +1182,7 @@ create table queue.minute (
     redelivered bigint not null default 0,  -- Deliveries of messages that had been delivered before.
     deleted bigint not null default 0,
     dead_lettered bigint not null default 0, -- Messages that left for the dead-letter queue.
+    expired bigint not null default 0,      -- Messages that ended because their retention was over.
     visible bigint,                         -- The last measurement in this minute; null: no measurement was made.
     in_flight bigint,
     delayed bigint,
@@ -1325,7 +1339,10 @@ create table queue.measurement (
     delayed bigint not null,
     oldest_at timestamptz,          -- When the oldest message was sent; null: the queue is empty.
     noisy_groups int not null,      -- Tenants that are set back.
-    dead_lettered bigint not null   -- Messages that ever moved to the dead-letter queue.
+    dead_lettered bigint not null,  -- Messages that ever moved to the dead-letter queue.
+    expired bigint not null default 0,  -- Messages that ever ended because their retention was over.
+    -- When the first of all messages was sent, also of those whose retention is over; null: the queue is empty.
+    first_sent_at timestamptz
 ) with (autovacuum_vacuum_scale_factor = 0.02, fillfactor = 50, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_threshold = 2000);
 comment on table queue.measurement is 'Gauges of queues for /metrics. A worker rewrites them every few seconds.';

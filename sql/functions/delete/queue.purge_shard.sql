@@ -28,12 +28,16 @@ begin
         update queue.lease x set ids = '{}', done_at = v_now, outcome = 'purged'
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}';
     else
-        select max(e.id) into v_last_id from (
-            select l.id, bool_and(l.sent_at < p_before) over (order by l.id) as due
-            from (select k.id, k.sent_at from queue.log k
-                  where k.queue_id = p_queue_id and k.shard = p_shard and k.id > v_cursor.pos
-                  order by k.id limit 10000) l) e
-        where e.due;
+        -- the last of the first 10,000 before one that stays; the search for that one reads no message behind it
+        select max(l.id) into v_last_id from (
+            select k.id from queue.log k
+            where k.queue_id = p_queue_id and k.shard = p_shard and k.id > v_cursor.pos and k.id < coalesce((
+                select n.id from (
+                    select s.id, s.sent_at from queue.log s
+                    where s.queue_id = p_queue_id and s.shard = p_shard and s.id > v_cursor.pos
+                    order by s.id limit 10000) n
+                where n.sent_at >= p_before limit 1), 9223372036854775807)
+            order by k.id limit 10000) l;
     end if;
     if v_last_id is null then
         return v_leased;
@@ -48,5 +52,8 @@ begin
             case when p_before is null then 'purged' else 'expired' end
         from unreceived u group by (u.n - 1) / 10000)
     select count(*) into v_unreceived from unreceived;
+    if p_before is not null then
+        perform queue.count_expired(p_queue_id, v_unreceived);
+    end if;
     return v_leased + v_unreceived;
 end $$;

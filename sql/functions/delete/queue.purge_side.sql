@@ -34,5 +34,8 @@ begin
         group by g.receive_count, g.first_received_at, g.redelivered_at, queue.entered_by(g.system),
             g.system ->> 'MessageGroupId')
     select count(*) into v_messages from gone;
+    if p_before is not null then
+        perform queue.count_expired(p_queue_id, v_messages);
+    end if;
     return v_messages;
 end $$;

@@ -1,7 +1,7 @@
 -- queue.list_delivery_endpoints(account, most): returns the results of an account's endpoints in its newest p_most
 -- attempts, and the paused endpoints, the most failures first, at most 1,000. stopped: a user paused it;
 -- paused_until_ms: the worker paused it because it failed. waiting: the number of deliveries that wait for a paused
--- endpoint, 10,001 if there are more. Times are in milliseconds since 1970. Index: outgoing_delivery_attempt_account_id,
+-- endpoint, 10,001 if there are more. Times are in milliseconds since 1970. Index: outgoing_delivery_attempt_pkey,
 -- delivery_endpoint_account_next_at, outgoing_delivery_waits_for.
 create or replace function queue.list_delivery_endpoints(p_account_id text, p_most int)
 returns table (

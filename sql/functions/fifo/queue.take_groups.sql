@@ -3,6 +3,8 @@
 -- flight.
 -- The first p_share rows are for one receiver, the next p_share rows for the next one. No two receivers get messages of
 -- one group because a call takes messages of a group once, for one receiver.
+-- p_before: messages that were sent earlier are not handed out, because their retention is over. If a group has such
+-- messages, they end now, and if there are only such messages, the call tries once more (p_again).
 -- p_answer_bytes, p_answer_format: as receive_messages. If the first message of a group is passed over, the group waits:
 -- it stays ready for other receives, and this one reads that message but does not lock the group, unless the message has
 -- to become a dead letter. After a receive that found nothing, the setting queue.passed_over says whether such a group
@@ -11,7 +13,7 @@
 -- Locks: the groups' rows, skipped if locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
-    p_answer_bytes int, p_answer_format text)
+    p_before timestamptz, p_answer_bytes int, p_answer_format text, p_again boolean default true)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -33,6 +35,7 @@ declare
     v_start timestamptz;
     v_took interval;
     v_redelivered boolean := false;
+    v_rows int;
 begin
     select * into v_search from queue.fifo_search s
     where s.queue_id = p_queue_id order by s.searched_at desc limit 1;
@@ -65,7 +68,8 @@ begin
             -- no message of a group has been received more often than one before it
             v_redelivered := v_redelivered or v_ready.receive_count > 0;
             if v_ready.receive_count >= p_max_receive_count then
-                if queue.dead_letter_group(p_queue_id, v_ready.group_key, v_now, p_max_receive_count, p_dead_letter_arn)
+                if queue.dead_letter_group(
+                    p_queue_id, v_ready.group_key, v_now, p_max_receive_count, p_dead_letter_arn, p_before)
                 then
                     select h.ids, h.ctids into v_ready.ids, v_ready.ctids
                     from queue.first_ready_messages(v_ready.group_key, v_ready.first_id, v_capacity, v_now,
@@ -112,10 +116,11 @@ begin
         set visible_at = v_now + p_visibility, receive_count = m.receive_count + 1,
             first_received_at = coalesce(m.first_received_at, v_now),
             redelivered_at = case when m.receive_count > 0 then queue.add_redelivery(m.redelivered_at, v_now) end
-        where m.ctid = any (v_ctids)
+        where m.ctid = any (v_ctids) and m.sent_at >= p_before
         returning m.*)
     select d.* from taken t cross join lateral queue.delivery_row(p_fifo => t::queue.fifo_message) d
     order by array_position(v_ids, t.id);
+    get diagnostics v_rows = row_count;
     with replaced as (
         delete from queue.fifo_ready r where r.ctid = any (array(
             select (select f.ctid from queue.fifo_ready f
@@ -124,6 +129,14 @@ begin
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
     select u.group_key, p_queue_id, v_now + p_visibility, u.first_id
     from unnest(v_taken, v_first_ids) u(group_key, first_id);
+    if v_rows < cardinality(v_ids) then
+        perform queue.purge_group(p_queue_id, u.group_key, p_before) from unnest(v_taken) u(group_key);
+        if v_rows = 0 and p_again then
+            perform queue.purge_groups(p_queue_id, p_before, 1000);
+            return query select * from queue.take_groups(p_queue_id, p_max, p_share, p_visibility, p_max_receive_count,
+                p_dead_letter_arn, p_before, p_answer_bytes, p_answer_format, false);
+        end if;
+    end if;
 end $$;
 
 -- queue.first_ready_at(queue, from): returns the first time from p_from on at which a group is or was ready, and null if
@@ -223,12 +236,14 @@ $$;
 -- queue.dead_letter_group: moves the first messages of a group that were received p_max_receive_count times and are
 -- visible again to the FIFO dead-letter queue: into the group of the same name, in their order, with their message id as
 -- deduplication id. Their retention starts again there. Both are as on AWS (Developer Guide, "dead-letter queue redrive"
--- and "Using dead-letter queues"). A call moves at most 100 messages.
+-- and "Using dead-letter queues"). Messages that were sent before p_before end instead, because their retention is over.
+-- A call moves at most 100 messages.
 -- Returns false if messages of the group still have to move: there were 100 or more, or another transaction has locked
 -- the target's group. Then the caller must not hand out a message of the group now. The caller holds the group's row.
 -- Locks: the target's group row, without waiting, because two queues may share a dead-letter queue.
 create or replace function queue.dead_letter_group(
-    p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text)
+    p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text,
+    p_before timestamptz)
 returns boolean
 language plpgsql as $$
 declare
@@ -237,6 +252,9 @@ declare
     v_target_key bigint;
     v_ids bigint[];
 begin
+    if (select h.sent_at from queue.first_group_message(p_group_key) h) < p_before then
+        perform queue.purge_group(p_queue_id, p_group_key, p_before);
+    end if;
     v_ids := array(
         select head.id from (
             select m.id,
@@ -270,7 +288,7 @@ begin
         'queue_id', v_target, 'deduplication_id', m.message_id, 'receive_count', 0, 'first_received_at', null,
         'redelivered_at', null,
         'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, null))) r;
-    insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, cardinality(v_ids));
+    insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, cardinality(v_ids));
     insert into queue.activity (queue_id, sent, dead_lettered)
     values (p_queue_id, 0, cardinality(v_ids)), (v_target, cardinality(v_ids), 0);
     perform queue.update_groups(array[v_target_key]);

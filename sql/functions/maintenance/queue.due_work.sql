@@ -5,13 +5,20 @@
 --   schedules     a schedule or a retry is due
 --   move-tasks    a message move task runs, and does not wait for a user to continue it
 --   maintenance   the retention of a measured message is over, or ids still have to jump
+-- expiry_ms: when the retention of the next measured message will be over; null: none ends within a day.
 -- Index: outgoing_delivery_due, delivery_endpoint_next_at, schedule_due, schedule_retry_due, move_task_running. Cost:
 -- 0.5 ms, and a read of queue.measurement.
-create or replace function queue.due_work(out changes bigint, out due text[])
+create or replace function queue.due_work(out changes bigint, out due text[], out expiry_ms int)
 language plpgsql stable as $$
 declare
     v_now timestamptz := clock_timestamp();
+    v_expiry interval := (
+        select min(m.first_sent_at + q.retention_seconds * interval '1 second') - v_now
+        from queue.measurement m join queue.queues q on q.queue_id = m.queue_id);
 begin
+    if v_expiry between '0' and '1 day' then
+        expiry_ms := ceil(extract(epoch from v_expiry) * 1000);
+    end if;
     changes := queue.count_changes();
     due := array_remove(array[
         case when exists (
@@ -23,9 +30,7 @@ begin
                 select from queue.move_task t
                 where t.status = 'RUNNING' and (not queue.is_waiting(t) or t.paced_at < v_now - interval '24 hours'))
             then 'move-tasks' end,
-        case when exists (
-                select from queue.measurement m join queue.queues q on q.queue_id = m.queue_id
-                where m.oldest_at < v_now - q.retention_seconds * interval '1 second')
+        case when v_expiry < '0'
             or exists (select from queue.late_id_jump)
             or exists (select from queue.server s where s.jump_after is not null) then 'maintenance' end], null);
 end $$;

@@ -58,7 +58,7 @@ begin
         from unnest(array['history', 'outgoing_delivery_history', 'outgoing_delivery_attempt']) h(name);
     end loop;
     perform queue.drop_history_days(p_history_days);
-    perform queue.compact_dead_letter_counts(p_limit);
+    perform queue.compact_outcome_counts(p_limit);
     return v_removed;
 end $$;
 
@@ -219,20 +219,20 @@ exception when lock_not_available then
     null;
 end $$;
 
--- queue.compact_dead_letter_counts(limit): adds up the rows of queue.dead_letter_count to one row for each queue if
+-- queue.compact_outcome_counts(limit): adds up the rows of queue.outcome_count to one row for each queue if
 -- there are over 1,000. The container adds them up while it measures, but an installation of only Lambda functions has
 -- no such process. A call adds up at most p_limit rows. Locks: the rows, skipped if locked.
-create or replace function queue.compact_dead_letter_counts(p_limit int) returns void
+create or replace function queue.compact_outcome_counts(p_limit int) returns void
 language plpgsql as $$
 begin
-    if (select count(*) <= 1000 from (select from queue.dead_letter_count limit 1001) d) then
+    if (select count(*) <= 1000 from (select from queue.outcome_count limit 1001) d) then
         return;
     end if;
     with taken as (
-        delete from queue.dead_letter_count d where d.ctid = any (array(
-            select e.ctid from queue.dead_letter_count e limit p_limit for update skip locked))
-        returning d.queue_id, d.messages)
-    insert into queue.dead_letter_count (queue_id, messages)
-    select t.queue_id, sum(t.messages) from taken t
+        delete from queue.outcome_count d where d.ctid = any (array(
+            select e.ctid from queue.outcome_count e limit p_limit for update skip locked))
+        returning d.queue_id, d.dead_lettered, d.expired)
+    insert into queue.outcome_count (queue_id, dead_lettered, expired)
+    select t.queue_id, sum(t.dead_lettered), sum(t.expired) from taken t
     where exists (select from queue.queues q where q.queue_id = t.queue_id) group by t.queue_id;
 end $$;

@@ -9,5 +9,6 @@ returns setof queue.history
 language sql stable as $$
 select clock_timestamp(), p_first_received_at, p_queue_id, p_receive_count, p_outcome, p_system ->> 'MessageGroupId',
     array[p_sent_at], array[p_finished_at], null::text[], pg_current_xact_id(),
-    case when p_entered_at is not null then array[p_entered_at] end, queue.entered_by(p_system), p_redelivered_at
+    case when p_entered_at is not null then array[p_entered_at] end, queue.entered_by(p_system), p_redelivered_at,
+    nextval('queue.history_id')
 $$;

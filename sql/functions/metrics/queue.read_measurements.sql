@@ -3,19 +3,19 @@
 -- no other queues. measured_seconds: the age of the measurement. Index: measurement_pkey.
 create or replace function queue.read_measurements(p_limit int)
 returns table (arn text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds double precision,
-    noisy_groups bigint, dead_lettered bigint, measured_seconds double precision)
+    noisy_groups bigint, dead_lettered bigint, expired bigint, measured_seconds double precision)
 language sql stable as $$
 with numbered as materialized (
     select q.arn, m.*, row_number() over (order by m.queue_id) <= p_limit as named
     from queue.measurement m join queue.queues q on q.queue_id = m.queue_id)
 select n.arn, n.visible, n.in_flight, n.delayed,
     coalesce(greatest(0, extract(epoch from clock_timestamp() - n.oldest_at)), 0)::double precision,
-    n.noisy_groups, n.dead_lettered, extract(epoch from clock_timestamp() - n.measured_at)::double precision
+    n.noisy_groups, n.dead_lettered, n.expired, extract(epoch from clock_timestamp() - n.measured_at)::double precision
 from numbered n where n.named
 union all
 select null, sum(n.visible)::bigint, sum(n.in_flight)::bigint, sum(n.delayed)::bigint,
     coalesce(greatest(0, extract(epoch from clock_timestamp() - min(n.oldest_at))), 0)::double precision,
-    sum(n.noisy_groups), sum(n.dead_lettered)::bigint,
+    sum(n.noisy_groups), sum(n.dead_lettered)::bigint, sum(n.expired)::bigint,
     extract(epoch from clock_timestamp() - min(n.measured_at))::double precision
 from numbered n where not n.named having count(*) > 0
 $$;

@@ -4,11 +4,11 @@
 -- Index: queues_arn_key, minute_pkey.
 create or replace function queue.read_minutes(p_arns text[], p_from timestamptz, p_to timestamptz)
 returns table (n int, starts_at timestamptz, sent bigint, received bigint, redelivered bigint, deleted bigint,
-    dead_lettered bigint, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamptz,
+    dead_lettered bigint, expired bigint, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamptz,
     last_received_at timestamptz)
 language sql stable as $$
-select u.n::int, m.starts_at, m.sent, m.received, m.redelivered, m.deleted, m.dead_lettered, m.visible, m.in_flight,
-    m.delayed, m.oldest_at, m.last_received_at
+select u.n::int, m.starts_at, m.sent, m.received, m.redelivered, m.deleted, m.dead_lettered, m.expired, m.visible,
+    m.in_flight, m.delayed, m.oldest_at, m.last_received_at
 from unnest(p_arns[1:200]) with ordinality u(arn, n)
 join queue.queues q on q.arn = u.arn
 cross join lateral (

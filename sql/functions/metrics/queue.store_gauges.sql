@@ -5,10 +5,10 @@
 -- Cost: count_messages for each queue.
 create or replace function queue.store_gauges(p_ids int[]) returns void
 language sql as $$
-with dead_lettered as (
-    delete from queue.dead_letter_count d where d.queue_id = any (p_ids) returning d.queue_id, d.messages),
+with ended as (
+    delete from queue.outcome_count o where o.queue_id = any (p_ids) returning o.queue_id, o.dead_lettered, o.expired),
 counted as materialized (
-    select q.queue_id, clock_timestamp() as measured_at, c.visible, c.in_flight, c.delayed, c.oldest,
+    select q.queue_id, clock_timestamp() as measured_at, c.visible, c.in_flight, c.delayed, c.oldest, c.first_sent,
         (coalesce(m.visible, 0), coalesce(m.in_flight, 0), coalesce(m.delayed, 0))
             is distinct from (c.visible, c.in_flight, c.delayed) as changed,
         coalesce((select cardinality(n.noisy) from queue.noise n
@@ -31,12 +31,16 @@ minute as (
     set visible = excluded.visible, in_flight = excluded.in_flight, delayed = excluded.delayed,
         oldest_at = excluded.oldest_at)
 insert into queue.measurement as m
-    (queue_id, measured_at, visible, in_flight, delayed, oldest_at, noisy_groups, dead_lettered)
+    (queue_id, measured_at, visible, in_flight, delayed, oldest_at, noisy_groups, dead_lettered, expired, first_sent_at)
 select c.queue_id, c.measured_at, c.visible, c.in_flight, c.delayed, c.oldest, c.noisy_groups,
-    coalesce((select sum(d.messages) from dead_lettered d where d.queue_id = c.queue_id), 0)
+    coalesce(e.dead_lettered, 0), coalesce(e.expired, 0), c.first_sent
 from counted c
+left join (
+    select d.queue_id, sum(d.dead_lettered) as dead_lettered, sum(d.expired) as expired
+    from ended d group by d.queue_id) e on e.queue_id = c.queue_id
 on conflict (queue_id) do update
 set measured_at = excluded.measured_at, visible = excluded.visible, in_flight = excluded.in_flight,
     delayed = excluded.delayed, oldest_at = excluded.oldest_at, noisy_groups = excluded.noisy_groups,
-    dead_lettered = m.dead_lettered + excluded.dead_lettered
+    dead_lettered = m.dead_lettered + excluded.dead_lettered, expired = m.expired + excluded.expired,
+    first_sent_at = excluded.first_sent_at
 $$;

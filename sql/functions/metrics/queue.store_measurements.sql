@@ -45,7 +45,7 @@ declare
     v_now timestamptz := clock_timestamp();
 begin
     delete from queue.measurement m where not exists (select from queue.queues q where q.queue_id = m.queue_id);
-    delete from queue.dead_letter_count d where not exists (select from queue.queues q where q.queue_id = d.queue_id);
+    delete from queue.outcome_count o where not exists (select from queue.queues q where q.queue_id = o.queue_id);
     with row_counts as (
         select coalesce(p.relname, s.relname)::text as label, sum(s.n_dead_tup) as dead, sum(s.n_live_tup) as live
         from pg_stat_user_tables s

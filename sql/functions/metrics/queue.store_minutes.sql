@@ -29,7 +29,8 @@ begin
     summed as (
         select t.queue_id, date_trunc('minute', t.happened_at, 'UTC') as starts_at, sum(t.sent) as sent,
             sum(t.received) as received, sum(t.redelivered) as redelivered, sum(t.deleted) as deleted,
-            sum(t.dead_lettered) as dead_lettered, max(t.happened_at) filter (where t.received > 0) as last_received_at,
+            sum(t.dead_lettered) as dead_lettered, sum(t.expired) as expired,
+            max(t.happened_at) filter (where t.received > 0) as last_received_at,
             count(*) as calls
         from taken t group by 1, 2),
     busiest as materialized (
@@ -38,8 +39,8 @@ begin
         group by s.queue_id order by sum(s.calls) desc limit p_most),
     stored as (
         insert into queue.minute as m (queue_id, starts_at, sent, received, redelivered, deleted, dead_lettered,
-            last_received_at)
-        select s.queue_id, s.starts_at, s.sent, s.received, s.redelivered, s.deleted, s.dead_lettered,
+            expired, last_received_at)
+        select s.queue_id, s.starts_at, s.sent, s.received, s.redelivered, s.deleted, s.dead_lettered, s.expired,
             coalesce(s.last_received_at, (
                 select p.last_received_at from queue.minute p
                 where p.queue_id = s.queue_id and p.starts_at <= s.starts_at order by p.starts_at desc limit 1))
@@ -48,7 +49,7 @@ begin
         on conflict (queue_id, starts_at) do update
         set sent = m.sent + excluded.sent, received = m.received + excluded.received,
             redelivered = m.redelivered + excluded.redelivered, deleted = m.deleted + excluded.deleted,
-            dead_lettered = m.dead_lettered + excluded.dead_lettered,
+            dead_lettered = m.dead_lettered + excluded.dead_lettered, expired = m.expired + excluded.expired,
             last_received_at = greatest(m.last_received_at, excluded.last_received_at))
     select array(select b.queue_id from busiest b), (select count(*) from taken) into v_ids, calls;
     perform queue.store_gauges(v_ids);

@@ -1,12 +1,12 @@
 -- queue.run_move_task(task, limit): makes one step of a message move task: moves up to p_limit messages, and not more
 -- than its rate and its canary allow, in this transaction. Each message leaves its queue and arrives in the other one,
--- or stays. The task ends if no visible message remains, or if all selected messages were examined; it does not move
--- messages in flight or delayed. A task that waits for 24 hours to be continued is cancelled (NotContinued). The rate
--- allows the messages of one second at once, then messages in proportion to the time, for all workers together.
--- Returns one row: messages moved and the status now; no row if the task does not run or another worker has it.
--- Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped if locked), then messages, shards and groups,
--- for which a step never waits: it delays no other transaction and cannot deadlock. Index: fifo_ready_visible_at, and
--- those of poll_queues.
+-- or stays. Messages whose retention is over end instead: they were sent before p_before. The task ends if no visible
+-- message remains, or if all selected messages were examined; it does not move messages in flight or delayed. A task
+-- that waits for 24 hours to be continued is cancelled (NotContinued). The rate allows the messages of one second at
+-- once, then messages in proportion to the time, for all workers together. Returns one row: messages moved and the
+-- status now; no row if the task does not run or another worker has it. Raises QU004 (not under READ COMMITTED). Locks:
+-- the task's row (skipped if locked), then messages, shards and groups, for which a step never waits: it delays no
+-- other transaction and cannot deadlock. Index: fifo_ready_visible_at, and those of poll_queues.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$
@@ -18,6 +18,7 @@ declare
     v_limit int := p_limit;
     v_step record;
     v_selects boolean;
+    v_before timestamptz;
 begin
     perform queue.require_read_committed();
     select * into v_task from queue.move_task t
@@ -46,19 +47,21 @@ begin
             extract(epoch from clock_timestamp() - v_paced_at) * v_task.maximum_per_second)));
     end if;
     select * into v_source from queue.queues q where q.queue_id = v_task.queue_id;
+    v_before := clock_timestamp() - v_source.retention_seconds * interval '1 second';
     if v_source.queue_id is null then
         select 0 as moved, 'AWS.SimpleQueueService.NonExistentQueue' as failure into v_step;
         v_selects := false;
     elsif v_selects then
         select * into v_step from queue.move_selected(v_task, v_limit);
     elsif v_source.fifo then
-        select * into v_step from queue.move_groups(v_source.queue_id, v_limit, v_task.destination_arn);
+        select * into v_step from queue.move_groups(v_source.queue_id, v_limit, v_task.destination_arn, v_before);
     else
         perform queue.release_deferred(v_source.queue_id, v_source.shards);
-        select * into v_step from queue.move_side(v_source.queue_id, v_limit, v_task.destination_arn);
+        select * into v_step from queue.move_side(v_source.queue_id, v_limit, v_task.destination_arn, v_before);
         if v_step.moved = 0 and v_step.failure is null then     -- a separate step, which has locked no message yet
             select * into v_step
-            from queue.move_log(v_source.queue_id, v_source.shards, v_limit, v_task.destination_arn);
+            from queue.move_log(
+                v_source.queue_id, v_source.shards, v_limit, v_task.destination_arn, v_before);
         end if;
     end if;
     if v_selects then
@@ -98,7 +101,7 @@ end $$;
 -- Returns one row: messages moved, and why the next one could not move (move_target).
 -- Locks: the groups' rows in both queues, skipped if locked. Index: fifo_ready_visible_at.
 create or replace function queue.move_groups(
-    p_queue_id int, p_limit int, p_destination text, out moved int, out failure text)
+    p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
@@ -116,6 +119,9 @@ begin
         order by r.visible_at, r.group_key limit p_limit + 100 for update of g skip locked
     loop
         exit when moved >= p_limit;
+        if (select f.sent_at from queue.first_group_message(v_group.group_key) f) < p_before then
+            perform queue.purge_group(p_queue_id, v_group.group_key, p_before);
+        end if;
         select t.target_arn, t.failure into v_target
         from (select m.system from queue.first_group_message(v_group.group_key) f
               join queue.fifo_message m on m.id = f.id) h
@@ -177,15 +183,22 @@ end $$;
 -- have been visible longest. Messages from other queues are on the slow path. Returns one row: messages moved, and why
 -- others could not move (move_target). Locks: the messages' rows, skipped if locked. Index: side_visible_at.
 create or replace function queue.move_side(
-    p_queue_id int, p_limit int, p_destination text, out moved int, out failure text)
+    p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_due record;
 begin
+    if exists (
+        select from queue.side r
+        where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.sent_at < p_before)
+    then
+        perform queue.purge_side(p_queue_id, p_before);
+    end if;
     with due as materialized (
         select r.ctid as place, r.system from queue.side r
         where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= v_now
+            and r.sent_at >= p_before
         order by r.visible_at, r.id limit p_limit for update skip locked)
     select array_agg(d.place) filter (where t.failure is null) as places, max(t.failure) as failure into v_due
     from due d cross join lateral queue.move_target(p_queue_id, p_destination, d.system) t;
@@ -198,7 +211,8 @@ end $$;
 -- Returns one row: messages moved, and why the messages could not move (as move_target).
 -- Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this transaction reads one).
 create or replace function queue.move_log(
-    p_queue_id int, p_shards int, p_limit int, p_destination text, out moved int, out failure text)
+    p_queue_id int, p_shards int, p_limit int, p_destination text, p_before timestamptz, out moved int,
+    out failure text)
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
@@ -217,7 +231,7 @@ begin
     perform set_config('queue.reads', 'on', true);
     v_taken := array(
         select t::queue.received_row from queue.take_log(p_queue_id, p_shards, p_limit, p_limit, interval '0', null,
-            null, false) t);
+            null, p_before, false) t);
     moved := cardinality(v_taken);
     if moved = 0 then
         return;

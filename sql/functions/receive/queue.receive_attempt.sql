@@ -14,13 +14,13 @@ declare
     v_rows queue.received_row[];
 begin
     perform queue.require_read_committed();
-    select q.queue_id, q.wait_seconds, q.visibility_timeout_seconds into v_queue
+    select q.queue_id, q.wait_seconds, q.visibility_timeout_seconds, q.retention_seconds into v_queue
     from queue.queues q where q.arn = p_queue and q.fifo;
     if v_queue.queue_id is not null then
         perform pg_advisory_xact_lock(queue.lock_key(3, v_queue.queue_id, hashtext(p_attempt_id) & 255));
         return query select * from queue.repeat_receive(v_queue.queue_id, p_attempt_id,
             coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second',
-            v_queue.wait_seconds);
+            v_queue.wait_seconds, clock_timestamp() - v_queue.retention_seconds * interval '1 second');
         if found then
             return;
         end if;
@@ -46,12 +46,13 @@ end $$;
 -- invisible and unchanged since they were handed out, it hands them out again, under the same handles, and their
 -- visibility timeout starts again. The five minutes count from the first receive.
 -- Returns: as receive_messages, with error ReceiveAttemptOver if messages were changed since: deleted, their visibility
--- changed, or received again. Returns no row if no receive can be repeated: there was no such receive in the last five
--- minutes, or its timeout is over and the messages are unchanged.
+-- changed, received again, or sent before p_before, so that their retention is over. Returns no row if no receive can
+-- be repeated: there was no such receive in the last five minutes, or its timeout is over and the messages are
+-- unchanged.
 -- The caller has the attempt's advisory lock.
 -- Locks: the groups' rows. Index: receive_attempt_pkey, fifo_message_pkey.
 create or replace function queue.repeat_receive(
-    p_queue_id int, p_attempt_id text, p_visibility interval, p_wait_seconds int)
+    p_queue_id int, p_attempt_id text, p_visibility interval, p_wait_seconds int, p_before timestamptz)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -72,7 +73,7 @@ begin
     v_rows := array(                -- a separate look-up for each id: with an array the planner may read all messages
         select (select m.ctid from queue.fifo_message m
                 where m.id = u.id and m.queue_id = p_queue_id and m.receive_count = u.receive_count
-                    and m.visible_at = v_attempt.visible_at)
+                    and m.visible_at = v_attempt.visible_at and m.sent_at >= p_before)
         from unnest(v_attempt.ids, v_attempt.receive_counts) u(id, receive_count));
     v_header.wait_seconds := p_wait_seconds;
     if array_position(v_rows, null) is not null then

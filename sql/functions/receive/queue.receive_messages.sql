@@ -8,6 +8,7 @@
 -- (receive_attempt). p_answer_bytes, p_answer_format: messages that are known to be too long for such an answer are
 -- passed over (pass_over). p_refuse_over: a longer message (of 12,000 bytes or more) among those handed out raises
 -- QU010, which undoes the receive; the caller then calls receive_answer.
+-- It hands out no message whose retention is over. If it meets one, it deletes such messages as maintain_queue does.
 -- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. A paused queue has none.
 -- Locks: reader of a shard, or rows of the slow path or of FIFO groups (skipped if locked). Use it alone in a short
 -- transaction. Raises QU004 (not under READ COMMITTED), QU010.
@@ -34,7 +35,8 @@ begin
     end if;
     perform queue.require_read_committed();
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
-        q.dead_letter_arn, q.counts_in_flight, q.paused
+        q.dead_letter_arn, q.counts_in_flight, q.paused,
+        v_now - q.retention_seconds * interval '1 second' as before     -- the retention of earlier messages is over
     into v_queue from queue.queues q where q.arn = p_queue;
     if v_queue.counts_in_flight or p_in_flight_limit < 100000 then
         v_want := queue.in_flight_capacity(v_queue.queue_id, p_max, p_in_flight_limit);
@@ -50,7 +52,7 @@ begin
     v_visibility := coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second';
     if v_queue.fifo then
         return query select * from queue.take_groups(v_queue.queue_id, v_want,
-            greatest(p_lease_size, 1), v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn,
+            greatest(p_lease_size, 1), v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn, v_queue.before,
             p_answer_bytes, p_answer_format);
         get diagnostics v_rows = row_count;
         if v_rows > 0 then
@@ -72,7 +74,7 @@ begin
         where d.queue_id = v_queue.queue_id and d.deferred_at < v_now - interval '10 seconds')
     then
         return query select * from queue.take_deferred(v_queue.queue_id, v_want, p_lease_size, v_now,
-            v_visibility);
+            v_visibility, v_queue.before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
@@ -81,19 +83,19 @@ begin
         where queue.time_key(s.queue_id, -1) = queue.time_key(v_queue.queue_id, -1) and s.visible_at <= v_now)
     then
         return query select * from queue.take_side(v_queue.queue_id, v_want, v_now, v_visibility,
-            v_queue.max_receive_count, v_queue.dead_letter_arn, p_answer_bytes, p_answer_format);
+            v_queue.max_receive_count, v_queue.dead_letter_arn, v_queue.before, p_answer_bytes, p_answer_format);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
     if v_want > 0 then
         return query select * from queue.take_log(v_queue.queue_id, v_queue.shards, v_want, p_lease_size,
-            v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn);
+            v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn, v_queue.before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
     if v_want > 0 and exists (select from queue.deferred d where d.queue_id = v_queue.queue_id) then
         return query select * from queue.take_deferred(v_queue.queue_id, v_want, p_lease_size, v_now,
-            v_visibility);
+            v_visibility, v_queue.before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
@@ -154,7 +156,7 @@ end $$;
 -- Locks: advisory, readers of the shards; rows of leases, skipped if locked. Index: deferred_pkey, lease_pkey.
 -- The time of handing out is later than the time at which the receive began, even if the clock goes back (take_side).
 create or replace function queue.take_deferred(
-    p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval)
+    p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval, p_before timestamptz)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -192,6 +194,9 @@ begin
             for update skip locked;
             -- otherwise: handed out, deleted or purged since, or locked by a consumer that acknowledges
             if found then
+                v_lease := queue.expire_leased(v_lease, p_before);
+            end if;
+            if v_lease.ids <> '{}' then
                 return query select * from queue.lease_again(v_lease, v_want, p_lease_size, v_at, p_visibility);
                 get diagnostics v_rows = row_count;
                 v_want := v_want - v_rows;
@@ -211,11 +216,13 @@ end $$;
 -- received p_max_receive_count times go there instead: all of them among the first p_max + 100 visible messages that are
 -- not passed over or have reached that count, so that few remain for the next receive. p_now: when the receive began.
 -- Messages that this receive has already handed out with a timeout of 0 became visible later, so it does not see them.
+-- p_before: messages that were sent earlier are not handed out, because their retention is over. If one of them comes
+-- first, they end now.
 -- p_answer_bytes, p_answer_format: as receive_messages.
 -- Locks: the messages' rows, skipped if locked. Index: side_visible_at.
 create or replace function queue.take_side(
     p_queue_id int, p_max int, p_now timestamptz, p_visibility interval, p_max_receive_count int,
-    p_dead_letter_arn text, p_answer_bytes int, p_answer_format text)
+    p_dead_letter_arn text, p_before timestamptz, p_answer_bytes int, p_answer_format text)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -225,6 +232,13 @@ begin
     if p_max_receive_count is not null then
         select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and not q.fifo;
     end if;
+    if p_before > (
+        select s.sent_at from queue.side s
+        where queue.time_key(s.queue_id, -1) = queue.time_key(p_queue_id, -1) and s.visible_at <= p_now
+        order by s.visible_at limit 1)
+    then
+        perform queue.purge_side(p_queue_id, p_before);
+    end if;
     if v_target is not null then
         with moved as (
             delete from queue.side s
@@ -232,7 +246,7 @@ begin
                 select due.ctid from (
                     select r.ctid, r.receive_count from queue.side r
                     where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
-                        and (queue.fits(r.answer_bytes, p_answer_bytes, p_answer_format)
+                        and r.sent_at >= p_before and (queue.fits(r.answer_bytes, p_answer_bytes, p_answer_format)
                             or r.receive_count >= p_max_receive_count)
                     order by r.visible_at, r.id limit p_max + 100 for update skip locked) due
                 where due.receive_count >= p_max_receive_count))
@@ -251,7 +265,7 @@ begin
             'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at))) r;
         get diagnostics v_rows = row_count;
         if v_rows > 0 then
-            insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);
+            insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, v_rows);
             insert into queue.activity (queue_id, sent, dead_lettered)
             values (p_queue_id, 0, v_rows), (v_target, v_rows, 0);
             perform queue.notify_watchers(v_target, p_dead_letter_arn);
@@ -266,6 +280,7 @@ begin
         where s.ctid = any (array(
             select r.ctid from queue.side r
             where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
+                and r.sent_at >= p_before
                 -- the next receive moves the others to the dead-letter queue
                 and (v_target is null or r.receive_count < p_max_receive_count)
                 and queue.fits(r.answer_bytes, p_answer_bytes, p_answer_format)

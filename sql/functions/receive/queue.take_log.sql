@@ -2,11 +2,12 @@
 -- shards with messages have a reader, it waits for one of them, a quarter of a second at most, but only while this
 -- transaction holds no lock that the reader of a shard could wait for: it has locked no row yet (so it has no
 -- transaction id), and reads no shard (the setting queue.reads, which ends with it). Thus it cannot deadlock.
+-- p_before: messages that were sent earlier are not handed out, because their retention is over.
 -- p_fair: messages of noisy tenants are skipped.
 -- Locks: advisory, reader of the shard, until the end of the transaction.
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
-    p_dead_letter_arn text, p_fair boolean default true)
+    p_dead_letter_arn text, p_before timestamptz, p_fair boolean default true)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -29,7 +30,7 @@ begin
             v_held := true;
             perform set_config('queue.reads', 'on', true);
             return query select * from queue.take_shard(p_queue_id, v_shard, v_want, p_lease_size, p_visibility,
-                p_max_receive_count, p_dead_letter_arn, v_fair_shards);
+                p_max_receive_count, p_dead_letter_arn, p_before, v_fair_shards);
             get diagnostics v_rows = row_count;
             v_want := v_want - v_rows;
         end if;
@@ -40,7 +41,7 @@ begin
     then
         perform set_config('queue.reads', 'on', true);
         return query select * from queue.take_shard(p_queue_id, v_shards[1], v_want, p_lease_size, p_visibility,
-            p_max_receive_count, p_dead_letter_arn, v_fair_shards);
+            p_max_receive_count, p_dead_letter_arn, p_before, v_fair_shards);
     end if;
 end $$;
 
@@ -51,7 +52,7 @@ end $$;
 -- Index: lease_pkey, lease_visible_at, log_pkey.
 create or replace function queue.take_shard(
     p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
-    p_dead_letter_arn text, p_shards int)
+    p_dead_letter_arn text, p_before timestamptz, p_shards int)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -72,7 +73,7 @@ begin
                where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, p_shard)
                    and x.visible_at > v_cursor.watermark and x.visible_at <= v_watermark and x.ids <> '{}') then
         return query select * from queue.take_expired(p_queue_id, p_shard, v_cursor.watermark, v_now, v_want,
-            p_visibility, p_max_receive_count, p_dead_letter_arn);
+            p_visibility, p_max_receive_count, p_dead_letter_arn, p_before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
         v_watermark := v_cursor.watermark;      -- it must not pass a lease that remains; a later receive moves it
@@ -89,7 +90,7 @@ begin
     end if;
     if v_noisy is not null then
         return query select * from queue.take_fair(p_queue_id, p_shard, v_cursor.pos, v_want, p_lease_size, v_now,
-            p_visibility, v_watermark, v_low, v_noisy);
+            p_visibility, v_watermark, v_low, v_noisy, p_before);
     else
         return query
         with fresh as materialized (
@@ -99,7 +100,7 @@ begin
         taken as materialized (
             select array_agg(f.id order by f.id) as ids, least(p_lease_size, count(*))::int as size,
                 bool_or(f.system ? 'MessageGroupId') as has_tenants
-            from fresh f),
+            from fresh f having bool_and(f.sent_at >= p_before)),
         leased as (
             insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
                 receive_count, shard, nonce, ids, has_tenants)
@@ -113,9 +114,16 @@ begin
             t.ids[least((width_bucket(f.id, t.ids) + t.size - 1) / t.size * t.size, cardinality(t.ids))], 1, v_now,
             v_now + p_visibility, v_nonce) d;
     end if;
-    if not found and v_low > v_cursor.low then
+    if found then
+        return;
+    end if;
+    if v_low > v_cursor.low then
         update queue.lease x set low = v_low
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_cursor.pos;
+    end if;
+    if queue.expire_unreceived(p_queue_id, p_shard, p_before) then
+        return query select * from queue.take_shard(p_queue_id, p_shard, v_want, p_lease_size, p_visibility,
+            p_max_receive_count, p_dead_letter_arn, p_before, p_shards);
     end if;
 end $$;
 
@@ -129,10 +137,11 @@ language sql volatile return 1 + floor(random() * 2147483647)::int;
 -- The caller is the shard's reader. Index: lease_visible_at.
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
-    p_max_receive_count int, p_dead_letter_arn text)
+    p_max_receive_count int, p_dead_letter_arn text, p_before timestamptz)
 returns setof queue.received_row
 language plpgsql as $$
 declare
+    v_due record;
     v_lease queue.lease;
     v_want int := p_max;
     v_rows int;
@@ -143,13 +152,22 @@ begin
     if p_max_receive_count is not null then
         select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and not q.fifo;
     end if;
-    for v_lease in
-        select * from queue.lease x
+    for v_due in
+        select x::queue.lease as lease, exists (
+            select from queue.log l
+            where l.queue_id = p_queue_id and l.shard = p_shard and l.id between x.first_id and x.pos
+                and l.sent_at < p_before) as has_old
+        from queue.lease x
         where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, p_shard)
             and x.visible_at > p_after and x.visible_at < p_now and x.ids <> '{}'
-        order by x.visible_at, x.pos limit p_max + 100 for update skip locked
+        order by x.visible_at, x.pos limit p_max + 100 for update of x skip locked
     loop
         exit when v_want <= 0;
+        v_lease := v_due.lease;
+        if v_due.has_old then
+            v_lease := queue.expire_leased(v_lease, p_before);
+            continue when v_lease.ids = '{}';
+        end if;
         if v_lease.receive_count >= p_max_receive_count and v_target is not null then
             v_moved_at := clock_timestamp();
             insert into queue.side
@@ -164,7 +182,7 @@ begin
                 'shard', -1, 'receive_count', 0, 'system', queue.dead_letter_system(p_queue_id, l.system,
                     v_lease.receive_count, v_lease.first_received_at))) r;
             get diagnostics v_rows = row_count;
-            insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);
+            insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, v_rows);
             insert into queue.activity (queue_id, sent, dead_lettered)
             values (p_queue_id, 0, v_rows), (v_target, v_rows, 0);
             update queue.lease x
@@ -266,7 +284,7 @@ $$;
 -- reader. Index: log_pkey.
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
-    p_watermark timestamptz, p_low bigint, p_noisy text[])
+    p_watermark timestamptz, p_low bigint, p_noisy text[], p_before timestamptz)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -279,7 +297,7 @@ begin
     for v_step in 1 .. 25 loop
         return query
         with scanned as materialized (      -- without bodies, which each step would copy
-            select l.id, l.system ->> 'MessageGroupId' as group_id
+            select l.id, l.system ->> 'MessageGroupId' as group_id, l.sent_at
             from queue.log l
             where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_pos
             order by l.id limit 200),
@@ -287,7 +305,7 @@ begin
             select c.id, c.group_id, c.quiet, (c.number - 1) / p_lease_size as part from (
                 select s.*, count(*) filter (where s.quiet) over (order by s.id) as number from (
                     select n.id, n.group_id, coalesce(n.group_id <> all (p_noisy), true) as quiet from scanned n) s) c
-            where c.number <= v_want),
+            where c.number <= v_want and (select bool_and(n.sent_at >= p_before) from scanned n)),
         lease as materialized (
             select max(c.id) as pos, min(c.id) as first_id, p_now + p_visibility as visible_at, p_now as received_at,
                 1 as receive_count, null as group_id, array_agg(c.id order by c.id) as ids
@@ -316,7 +334,11 @@ begin
         exit when v_want <= 0;
         select c.pos into v_next from queue.lease c
         where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
-        exit when v_next = v_pos;       -- the end of the log
+        if v_next = v_pos then          -- the end of the log, or messages whose retention is over
+            exit when not queue.expire_unreceived(p_queue_id, p_shard, p_before);
+            select c.pos into v_next from queue.lease c
+            where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
+        end if;
         v_pos := v_next;
     end loop;
 end $$;

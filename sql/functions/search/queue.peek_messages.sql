@@ -1,16 +1,19 @@
 -- queue.peek_messages(arn, state, after, limit, bytes): returns messages of a queue that are visible, in_flight or
 -- delayed (all: any of these), in the order of their public ids after p_after, without receiving them. It returns at
--- most p_limit, and stops when those have p_bytes of bodies and attributes (null: any number). entered_at_ms, entered_by
--- (sent, dead_lettered, moved): when and how the message came into this queue. Takes no lock.
+-- most p_limit, none whose retention is over, and stops when those have p_bytes of bodies and attributes (null: any
+-- number). entered_at_ms, entered_by (sent, dead_lettered, moved): when and how the message came into this queue. Takes
+-- no lock.
 -- Index: log_pkey, lease_pkey, side_pkey, fifo_message_of_group.
 create or replace function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit int,
     p_bytes bigint default null)
 returns table (public_id bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint,
     body text, attributes text, system text, group_id text, entered_at_ms bigint, entered_by text)
 language sql stable as $$
-with q as (select * from queue.queues where arn = p_arn),
+with q as materialized (
+    select k.*, clock_timestamp() - k.retention_seconds * interval '1 second' as before
+    from queue.queues k where k.arn = p_arn),
 cursor as (
-    select q.queue_id, s.shard, c.pos, c.low
+    select q.queue_id, q.before, s.shard, c.pos, c.low
     from q cross join generate_series(0, q.shards - 1) s(shard)
     cross join lateral (
         select x.pos, x.low from queue.lease x
@@ -22,7 +25,7 @@ found as (
     from cursor c cross join lateral (
         select * from queue.log l
         where l.queue_id = c.queue_id and l.shard = c.shard
-            and l.id > greatest(c.pos, (coalesce(p_after, 0) >> 8) - 1)
+            and l.id > greatest(c.pos, (coalesce(p_after, 0) >> 8) - 1) and l.sent_at >= c.before
         order by l.id limit p_limit + 1) l
     where p_state in ('visible', 'all'))
     union all
@@ -33,17 +36,17 @@ found as (
     join queue.lease x on x.queue_id = c.queue_id and x.shard = c.shard and x.pos > c.low and x.ids <> '{}'
         and p_state in (queue.message_state(x.visible_at, x.receive_count), 'all')
     join queue.log l on l.queue_id = x.queue_id and l.shard = x.shard and l.id = any (x.ids)
-        and l.id between x.first_id and x.pos)
+        and l.id between x.first_id and x.pos and l.sent_at >= c.before)
     union all
     (select queue.public_id(s.shard, s.id), s.receive_count, s.message_id, s.sent_at,
         coalesce(s.entered_at, s.sent_at), s.visible_at, s.body, s.attributes, s.system
-    from q join queue.side s on s.queue_id = q.queue_id
+    from q join queue.side s on s.queue_id = q.queue_id and s.sent_at >= q.before
     where p_state in (queue.message_state(s.visible_at, s.receive_count), 'all'))
     union all
     (select queue.public_id(-2, m.id), m.receive_count, m.message_id, m.sent_at, m.sent_at, m.visible_at, m.body,
         m.attributes, m.system || jsonb_build_object('MessageDeduplicationId', m.deduplication_id)
     from q join queue.fifo_group g on g.queue_id = q.queue_id join queue.fifo_message m on m.group_key = g.group_key
-        and m.group_key > 0
+        and m.group_key > 0 and m.sent_at >= q.before
     where p_state in (queue.message_state(m.visible_at, m.receive_count), 'all')))
 select f.public_id, f.receive_count, f.message_id::text, queue.epoch_ms(f.sent_at), queue.epoch_ms(f.visible_at),
     f.body, f.attributes::text, queue.client_system(f.system)::text, f.system ->> 'MessageGroupId',

@@ -1,5 +1,5 @@
 -- queue.pick_messages(queue, public ids): returns the messages of a queue with these ids, in the form of scan_messages
--- and in the order of the ids. It ignores ids that do not exist. Takes no lock.
+-- and in the order of the ids. It ignores ids that do not exist, and messages whose retention is over. Takes no lock.
 -- Index: log_pkey, lease_pkey, side_pkey, fifo_message_pkey.
 create or replace function queue.pick_messages(p_queue_id int, p_public_ids bigint[])
 returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,
@@ -30,5 +30,7 @@ cross join lateral (
     where u.shard >= 0 and l.queue_id = p_queue_id and l.shard = u.shard and l.id = u.id
         and (x.receive_count is not null or l.id > (
             select max(y.pos) from queue.lease y where y.queue_id = p_queue_id and y.shard = u.shard)))) m
+where m.sent_at >= (
+    select clock_timestamp() - q.retention_seconds * interval '1 second' from queue.queues q where q.queue_id = p_queue_id)
 order by u.shard, m.id
 $$;

@@ -1,8 +1,9 @@
--- queue.scan_messages(queue, after, limit): returns the next p_limit messages of a queue in any state, without receiving
--- them: shard by shard in the order of ids, messages from other queues first; for FIFO, group by group, each in its
--- order. p_after: the place (shard:id:group) of the last message of the previous part, null: from the beginning. A scan
--- returns each message once that stays in its place, even if it is received, hidden or made visible during the scan.
--- Takes no lock. Index: log_pkey, lease_pkey, side_pkey, fifo_group_queue_id_group_id_key, fifo_message_of_group.
+-- queue.scan_messages(queue, after, limit): returns the next p_limit messages of a queue in any state, without
+-- receiving them: shard by shard in the order of ids, messages from other queues first; for FIFO, group by group, each
+-- in its order. p_after: the place (shard:id:group) of the last message of the previous part, null: from the beginning.
+-- A scan returns each message once that stays in its place, even if it is received, hidden or made visible during the
+-- scan. It leaves out messages whose retention is over. Takes no lock. Index: log_pkey, lease_pkey, side_pkey,
+-- fifo_group_queue_id_group_id_key, fifo_message_of_group.
 create or replace function queue.scan_messages(p_queue_id int, p_after text, p_limit int)
 returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,
     entered_at timestamptz, visible_at timestamptz, body text, attributes jsonb, system jsonb)
@@ -16,8 +17,10 @@ declare
         substr(p_after, length(split_part(p_after, ':', 1)) + length(split_part(p_after, ':', 2)) + 3), '');
     v_left int := p_limit;
     v_rows int;
+    v_before timestamptz;
 begin
     select * into v_queue from queue.queues q where q.queue_id = p_queue_id;
+    v_before := clock_timestamp() - v_queue.retention_seconds * interval '1 second';
     if v_queue.fifo then
         return query
         select -2, m.id, g.group_id, m.receive_count, m.message_id, m.sent_at, m.sent_at, m.visible_at, m.body, m.attributes,
@@ -27,7 +30,7 @@ begin
         cross join lateral (
             select * from queue.fifo_message f
             where f.group_key = g.group_key and f.group_key > 0
-                and f.id > case when g.group_id = v_group then v_id else 0 end
+                and f.id > case when g.group_id = v_group then v_id else 0 end and f.sent_at >= v_before
             order by f.id limit p_limit) m
         limit p_limit;
         return;
@@ -43,7 +46,10 @@ begin
             join queue.lease x on x.queue_id = p_queue_id and x.shard = v_shard
                 and x.pos > greatest(t.low, v_id) and x.ids <> '{}'
             cross join lateral unnest(x.ids) h(id)
-            where h.id > v_id order by h.id limit v_left)
+            where h.id > v_id and exists (
+                select from queue.log l
+                where l.queue_id = p_queue_id and l.shard = v_shard and l.id = h.id and l.sent_at >= v_before)
+            order by h.id limit v_left)
         select v_shard, m.id, m.system ->> 'MessageGroupId', m.receive_count, m.message_id, m.sent_at, m.entered_at,
             m.visible_at, m.body, m.attributes, m.system
         from (
@@ -52,6 +58,7 @@ begin
             from top t cross join lateral (
                 select * from queue.log k
                 where k.queue_id = p_queue_id and k.shard = v_shard and k.id > greatest(t.pos, v_id)
+                    and k.sent_at >= v_before
                 order by k.id limit v_left) l)
             union all
             (select l.id, h.receive_count, l.message_id, l.sent_at, l.sent_at,
@@ -61,7 +68,8 @@ begin
             (select s.id, s.receive_count, s.message_id, s.sent_at, coalesce(s.entered_at, s.sent_at), s.visible_at, s.body,
                 s.attributes, s.system
             from queue.side s
-            where s.queue_id = p_queue_id and s.shard = v_shard and s.id > v_id order by s.id limit v_left)) m
+            where s.queue_id = p_queue_id and s.shard = v_shard and s.id > v_id and s.sent_at >= v_before
+            order by s.id limit v_left)) m
         order by m.id limit v_left;
         get diagnostics v_rows = row_count;
         v_left := v_left - v_rows;

@@ -16,10 +16,11 @@ import pytest
 from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.effects import BatchCall, Operation, Receive
 from penstock.limits.response_limit import make_receive_limit
+from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES
 from penstock.settings import Settings
 from penstock.sqs.receive import receive_messages
-from penstock.workers import maintain
+from penstock.workers import maintain, measure
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.runtime.driver import Resources, run_operation
 from penstock_web.server import open_resources
@@ -164,6 +165,16 @@ def test_notifications_wake_it_and_so_does_the_loss_of_its_connection(database: 
                 " where datname = current_database() and query ~ 'due_work' and pid <> pg_backend_pid()"
             )
         wait_until(lambda: receiver.count("/204") == 1)
+
+
+def test_it_wakes_when_the_retention_of_a_message_ends(database: Database) -> None:
+    with somebody_else(database) as db:
+        arn = create(db, MessageRetentionPeriod="60")
+        send(db, arn, "m")
+        db.execute("update queue.log set sent_at = now() - interval '57 seconds'")
+        measure.run_once(Settings.read({}), TransactionExecutor(db))
+    with process(database, HOUR_MS):
+        until_row(database.dsn, "select from queue.history where outcome = 'expired'")
 
 
 POLL = "due_work|receive_answer|poll_queues|watch_queues"

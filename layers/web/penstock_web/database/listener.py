@@ -28,6 +28,8 @@ APPLICATION_NAME = f"penstock {__version__}"
 RECONNECT_PAUSE_SECONDS = 1.0
 CHECK_SECONDS = 30.0
 """Sets the pause between two checks, unless a setting gives another."""
+EXPIRY_SECONDS = 1.0
+"""Sets the least pause before a check that comes earlier because the retention of a message ends."""
 
 
 class NotificationHandler(Protocol):
@@ -57,7 +59,7 @@ async def listen(
 
     Until then long polls depend only on the shared check, and workers on their pauses. After each connect the handler
     registers every queue again. After each connect, and every `check_seconds`, the handler learns what is due, and
-    `activity` learns whether something has changed.
+    `activity` learns whether something has changed. A check comes earlier if the retention of a message ends earlier.
     """
     outage = outage or Outage()
     while True:
@@ -81,14 +83,15 @@ async def _listen_once(
     connection.add_notify_handler(lambda notify: handler.handle_notification(notify.payload))
     async with connection:
         await connection.execute(f"listen {CHANNEL}")
-        await _check(connection, handler, activity)
+        expiry = await _check(connection, handler, activity)
         outage.works(NAME)
         handler.receives_notifications = connection.session.is_direct
         handler.renew_registrations()
         try:
             while True:
-                await _forward_notifications(connection, handler, check_seconds)
-                await _check(connection, handler, activity)
+                pause = check_seconds if expiry is None else min(check_seconds, max(expiry, EXPIRY_SECONDS))
+                await _forward_notifications(connection, handler, pause)
+                expiry = await _check(connection, handler, activity)
         finally:
             handler.receives_notifications = False
             handler.wake_workers()
@@ -96,13 +99,17 @@ async def _listen_once(
 
 async def _check(
     connection: LimitedAsyncConnection, handler: NotificationHandler, activity: Activity
-) -> None:
-    """Asks what is due. Raises OperationalError if the server does not answer any more."""
+) -> float | None:
+    """Asks what is due. Returns the seconds until the retention of the next message ends; None means not soon.
+
+    Raises OperationalError if the server does not answer any more.
+    """
     cursor = await connection.execute(DUE_WORK.text)
     (work,) = DUE_WORK.make_rows(await cursor.fetchall())
     for name in work.due:
         handler.handle_notification(name)
     activity.compare(work.changes)
+    return None if work.expiry_ms is None else work.expiry_ms / 1000
 
 
 async def _forward_notifications(

@@ -326,6 +326,14 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
         ),
         lambda row: row.dead_lettered,
     ),
+    (
+        Family(
+            "penstock_queue_messages_expired_total",
+            "counter",
+            "Messages that ended because their retention was over.",
+        ),
+        lambda row: row.expired,
+    ),
 )
 """Lists gauges with the label `queue`, each with its value in a row of `queue.read_measurements`."""
 

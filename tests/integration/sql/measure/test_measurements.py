@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -13,7 +14,18 @@ from penstock.settings import Settings
 from penstock.workers import measure
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
-from tests.support.sql.calls import Connection, arn_of, call, create, queue_id, receive, redrive, send, value
+from tests.support.sql.calls import (
+    Connection,
+    arn_of,
+    call,
+    create,
+    maintain,
+    queue_id,
+    receive,
+    redrive,
+    send,
+    value,
+)
 from tests.support.wait import wait_until
 
 SETTINGS = Settings.read({"QUEUE_METRICS_INTERVAL_MS": "3600000"})
@@ -77,7 +89,28 @@ def test_each_move_to_a_dead_letter_queue_counts_once(db: Connection, suffix: st
         measured(db)
         assert rows(db)[arn][3] == 3
         assert rows(db)[dead][3] == 0
-    assert value(db, "select count(*) from queue.dead_letter_count") == 0
+    assert value(db, "select count(*) from queue.outcome_count") == 0
+
+
+@pytest.mark.parametrize("cleaner", [maintain, receive], ids=lambda cleaner: cleaner.__name__)
+@pytest.mark.parametrize("suffix", ["", ".fifo"])
+def test_each_message_past_its_retention_counts_once(
+    db: Connection, suffix: str, cleaner: Callable[[Connection, str], object]
+) -> None:
+    """It counts in the minute and in the measurement, whoever ends it and wherever it is."""
+    arn = create(db, "q" + suffix, MessageRetentionPeriod="60")
+    for state in ("delayed", "in flight", "waits"):
+        send(db, arn, state, delay=900 if state == "delayed" and not suffix else 0, group=state)
+        if state == "in flight":
+            receive(db, arn, 1)
+    for table in ("log", "side", "fifo_message"):
+        db.execute(f"update queue.{table} set sent_at = sent_at - interval '61 seconds'".encode())
+    for _ in range(2):
+        cleaner(db, arn)
+        maintain(db, arn)
+        measured(db)
+        assert [row.expired for row in call(db, READ_MEASUREMENTS, 10)] == [3]
+        assert value(db, "select sum(expired) from queue.minute") == 3
 
 
 def test_moves_out_of_the_slow_path_count_too(db: Connection) -> None:
@@ -96,13 +129,13 @@ def test_a_queue_that_is_gone_is_forgotten(db: Connection) -> None:
     measured(db)
     number = queue_id(db, arn)
     db.execute("select queue.delete_queue('a')")
-    db.execute("insert into queue.dead_letter_count values (%s, 1)", [number])
+    db.execute("insert into queue.outcome_count (queue_id, dead_lettered) values (%s, 1)", [number])
     assert rows(db) == {}
     measured(db)
     assert (
         value(
             db,
-            "select (select count(*) from queue.measurement) + (select count(*) from queue.dead_letter_count)",
+            "select (select count(*) from queue.measurement) + (select count(*) from queue.outcome_count)",
         )
         == 0
     )
@@ -169,10 +202,14 @@ def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
     """Counts accumulate if only functions run. Nothing is lost by it, and deleted queues are forgotten."""
     arn = create(db, "a")
     number = queue_id(db, arn)
-    query = "insert into queue.dead_letter_count select %s, 2 from generate_series(1, 1200)"
+    query = (
+        "insert into queue.outcome_count (queue_id, dead_lettered) select %s, 2 from generate_series(1, 1200)"
+    )
     db.execute(query.encode(), [number])
     db.execute(query.encode(), [number + 1])
     db.execute("select queue.maintain_installation(10000, 30)")
-    assert db.execute("select queue_id, messages from queue.dead_letter_count").fetchall() == [(number, 2400)]
+    assert db.execute("select queue_id, dead_lettered from queue.outcome_count").fetchall() == [
+        (number, 2400)
+    ]
     measured(db)
     assert rows(db)[arn][3] == 2400

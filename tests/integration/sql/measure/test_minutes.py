@@ -96,7 +96,9 @@ def test_a_move_task_delivers_nothing(db: Connection) -> None:
     arn, other = create(db), create(db, "other")
     send(db, arn, "m")
     receive(db, arn, visibility=0)
-    moved = value(db, "select moved from queue.move_log(%s, 1, 10, %s)", queue_id(db, arn), other)
+    moved = value(
+        db, "select moved from queue.move_log(%s, 1, 10, %s, '-infinity')", queue_id(db, arn), other
+    )
     store(db)
     assert moved == 1
     assert counts(db, arn) == (1, 1, 0, 0, 0)

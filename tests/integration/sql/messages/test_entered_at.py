@@ -124,7 +124,7 @@ def test_a_dead_letter_ends_and_enters_at_one_moment(db: Connection) -> None:
 def test_the_age_in_a_dead_letter_queue_counts_from_the_move_and_retention_from_the_sending(
     db: Connection,
 ) -> None:
-    dead = create(db, "dead", MessageRetentionPeriod="3600")
+    dead = create(db, "dead", MessageRetentionPeriod="172800")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "m")
     db.execute("update queue.log set sent_at = sent_at - interval '1 day'")
@@ -133,6 +133,7 @@ def test_the_age_in_a_dead_letter_queue_counts_from_the_move_and_retention_from_
     (row,) = call(db, DESCRIBE_QUEUE, dead, True)
     assert row.oldest_age_seconds is not None
     assert row.oldest_age_seconds < 3600
+    db.execute("update queue.side set sent_at = sent_at - interval '1 day'")
     maintain(db, dead)
     assert how(db, dead) == [("dead_lettered", "expired")]
 

@@ -73,8 +73,10 @@ def test_the_retention_of_a_message_is_over(db: Connection, suffix: str) -> None
     send(db, arn, "m", group="g" if suffix else None)
     measure.run_once(SETTINGS, TransactionExecutor(db))
     assert due(db) == []
-    db.execute("update queue.measurement set oldest_at = oldest_at - interval '61 seconds'")
+    assert 50_000 < (call(db, DUE_WORK)[0].expiry_ms or 0) <= 60_000
+    db.execute("update queue.measurement set first_sent_at = first_sent_at - interval '61 seconds'")
     assert due(db) == ["maintenance"]
+    assert call(db, DUE_WORK)[0].expiry_ms is None
 
 
 def test_ids_have_yet_to_jump(db: Connection) -> None:

@@ -113,8 +113,8 @@ class QueueMinute(Struct):
     """The events of a minute, and the counts of its last measurement (null without one).
 
     `sent` counts messages that entered the queue. `received` counts deliveries, including those that are `redelivered`.
-    `dead_lettered` counts messages that left for the dead-letter queue. `oldest_at` is the time when the oldest message
-    entered. `last_received_at` is in this minute or earlier.
+    `dead_lettered` counts messages that left for the dead-letter queue, `expired` those whose retention ended.
+    `oldest_at` is the time when the oldest message entered. `last_received_at` is in this minute or earlier.
     """
 
     starts_at: datetime
@@ -123,6 +123,7 @@ class QueueMinute(Struct):
     redelivered: int
     deleted: int
     dead_lettered: int
+    expired: int
     visible: int | None
     in_flight: int | None
     delayed: int | None

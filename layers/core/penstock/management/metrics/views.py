@@ -151,6 +151,7 @@ def show_minute(row: MinuteRow) -> QueueMinute:
         redelivered=row.redelivered,
         deleted=row.deleted,
         dead_lettered=row.dead_lettered,
+        expired=row.expired,
         visible=row.visible,
         in_flight=row.in_flight,
         delayed=row.delayed,

@@ -80,6 +80,7 @@ class MeasurementRow(NamedTuple):
     oldest_age_seconds: float
     noisy_groups: int
     dead_lettered: int
+    expired: int
     measured_seconds: float
 
 
@@ -157,10 +158,14 @@ COUNT_CHANGES = Statement("queue.count_changes", (), CountRow)
 
 
 class DueWorkRow(NamedTuple):
-    """The result of `count_changes`, and the workers that have work, by the names of their notifications."""
+    """The result of `count_changes`, and the workers that have work, by the names of their notifications.
+
+    The retention of the next message ends in `expiry_ms`; None means in over a day.
+    """
 
     changes: int
     due: list[str]
+    expiry_ms: int | None
 
 
 DUE_WORK = Statement("queue.due_work", (), DueWorkRow)

@@ -159,6 +159,7 @@ class MinuteRow(NamedTuple):
     redelivered: int
     deleted: int
     dead_lettered: int
+    expired: int
     visible: int | None
     in_flight: int | None
     delayed: int | None

@@ -1,0 +1,24 @@
+-- queue.expire_leased(lease, before): ends the messages of a lease that were sent before p_before, because their
+-- retention is over. Returns the lease with the other messages. The caller is the shard's reader and holds the lease's
+-- row. Locks: as purge_side. Index: log_pkey.
+create or replace function queue.expire_leased(p_lease queue.lease, p_before timestamptz) returns queue.lease
+language plpgsql as $$
+declare
+    v_ids bigint[];
+    v_lease queue.lease;
+begin
+    v_ids := array(
+        select l.id from queue.log l
+        where l.queue_id = p_lease.queue_id and l.shard = p_lease.shard and l.id = any (p_lease.ids)
+            and l.id between p_lease.first_id and p_lease.pos and l.sent_at < p_before
+        order by l.id);
+    if v_ids = '{}' then
+        return p_lease;
+    end if;
+    perform queue.unlease_messages(p_lease.queue_id, p_lease.shard, p_lease.pos, p_lease.receive_count, v_ids,
+        clock_timestamp());
+    perform queue.purge_side(p_lease.queue_id, p_before);
+    select * into v_lease from queue.lease x
+    where x.queue_id = p_lease.queue_id and x.shard = p_lease.shard and x.pos = p_lease.pos;
+    return v_lease;
+end $$;

@@ -1,0 +1,41 @@
+-- queue.expire_unreceived(queue, shard, before): ends the messages of a shard that no receive has handed out and that
+-- were sent before p_before, because their retention is over: the first messages of the shard (purge_shard), 100,000 at
+-- most, and those among the next 200, which a clock that went back can leave behind younger ones. Returns whether there
+-- were any. The caller is the shard's reader. Index: log_pkey.
+create or replace function queue.expire_unreceived(p_queue_id int, p_shard int, p_before timestamptz) returns boolean
+language plpgsql as $$
+declare
+    v_any boolean := false;
+    v_rows bigint;
+    v_ids bigint[];
+begin
+    for v_step in 1 .. 10 loop
+        v_rows := queue.purge_shard(p_queue_id, p_shard, p_before);
+        v_any := v_any or v_rows > 0;
+        exit when v_rows < 10000;
+    end loop;
+    v_ids := array(
+        select n.id from (
+            select l.id, l.sent_at from queue.log l
+            where l.queue_id = p_queue_id and l.shard = p_shard and l.id > (
+                select max(x.pos) from queue.lease x where x.queue_id = p_queue_id and x.shard = p_shard)
+            order by l.id limit 200) n
+        where n.sent_at < p_before);
+    if v_ids = '{}' or v_rows = 10000 then
+        return v_any;
+    end if;
+    with gone as (
+        delete from queue.log l
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_ids)
+            and l.id between v_ids[1] and v_ids[cardinality(v_ids)]
+        returning l.*),
+    holes as (
+        insert into queue.hole (queue_id, shard, id) select g.queue_id, g.shard, g.id from gone g)
+    insert into queue.history
+    select h.* from gone g
+    cross join lateral queue.history_row(p_queue_id, 'expired', g.system, 0, null, null, g.sent_at, null,
+        clock_timestamp()) h
+    where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id);
+    perform queue.count_expired(p_queue_id, cardinality(v_ids));
+    return true;
+end $$;
