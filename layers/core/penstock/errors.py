@@ -52,6 +52,8 @@ class AwsError(Exception):
     """Whether metrics count it as a failure of authentication or authorization."""
     more_members: Mapping[str, str] = MappingProxyType({})
     """Members of the error's shape in AWS's model besides its message."""
+    message_member: str = "Message"
+    """The name of the message in REST-JSON."""
 
     def __init__(self, message: str | None = None, detail: str | None = None) -> None:
         self.message = self.default_message if message is None else message[:LONGEST_MESSAGE]

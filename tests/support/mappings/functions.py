@@ -54,7 +54,8 @@ class Functions:
     """`functions` are by name. `most_at_once` is the largest number of concurrent invocations.
 
     `authorize` raises Refusal for a call that is not answered otherwise. `timeouts` maps function names to the answer
-    of GetFunctionConfiguration, which is empty for others.
+    of GetFunctionConfiguration, which is empty for others. `missing` are names of which Lambda says that there is no
+    such function.
     """
 
     url: str = ""
@@ -62,6 +63,7 @@ class Functions:
     invocations: list[Invocation] = field(default_factory=list)
     authorize: Callable[[Invocation], None] = lambda _: None
     timeouts: dict[str, int] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
     most_at_once: int = 0
     under_way: int = 0
     _changed: threading.Condition = field(default_factory=threading.Condition)
@@ -124,6 +126,8 @@ def running_functions(**functions: Function) -> Iterator[Functions]:
             seconds = state.timeouts.get(name.removesuffix("/configuration"))
             body = json.dumps({} if seconds is None else {"FunctionName": name, "Timeout": seconds}).encode()
             self.send_response(404 if seconds is None else 200)
+            if name.removesuffix("/configuration") in state.missing:
+                self.send_header("X-Amzn-ErrorType", "ResourceNotFoundException:http://internal.amazon.com/")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

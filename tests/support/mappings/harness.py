@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
+import httpx
+
 from tests.support.database import TestServer
 from tests.support.mappings.functions import Function, Functions, running_functions
 from tests.support.programs.penstock_service import Service, running_service
@@ -52,6 +54,10 @@ class Harness:
         if not self._of_nothing:
             self._of_nothing = self.map(self.queue()[1], self.function(lambda _: None), Enabled=False)
         return self._of_nothing
+
+    def last_result(self, uuid: str) -> str:
+        """Returns the result of the mapping's last batch, which only the REST API shows."""
+        return str(httpx.get(f"{self.service.url}/v1/mappings/{uuid}").json()["last_result"])
 
     def get(self, uuid: str) -> dict[str, Any]:
         """The mapping."""

@@ -21,7 +21,11 @@ from penstock.environment import Environment
 from penstock.event_sources import errors as mapping_errors
 from penstock.event_sources.answer import Malformed, read_failed_ids, select_succeeded
 from penstock.event_sources.batches import StoredMapping, build_records, make_context
-from penstock.event_sources.errors import InvalidParameterValueException, LambdaError
+from penstock.event_sources.errors import (
+    InvalidParameterValueException,
+    LambdaError,
+    LambdaValidationException,
+)
 from penstock.event_sources.event import MOST_BYTES, Record, build_event, split_events
 from penstock.event_sources.targets import check_target, parse_target
 from penstock.event_sources.types import Options
@@ -97,7 +101,13 @@ def test_errors() -> None:
               if "httpStatusCode" in shape.metadata.get("error", {})}  # fmt: skip
     for kind in vars(mapping_errors).values():
         if isinstance(kind, type) and issubclass(kind, LambdaError) and kind is not LambdaError:
-            assert stated.get(kind.json_type, 500) == kind.status
+            assert (
+                stated.get(kind.json_type, 400 if kind is LambdaValidationException else 500) == kind.status
+            )
+            members = (
+                set(model().shape_for(kind.json_type).members) if kind.json_type in stated else {"message"}
+            )
+            assert {*kind.more_members, kind.message_member} <= members
 
 
 ACCOUNT, REGION = "123456789012", "us-west-2"

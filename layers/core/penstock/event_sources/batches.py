@@ -124,7 +124,8 @@ def build_records(
 ) -> Operation[list[Record]]:
     """Makes records of the messages that pass the filter. Deletes the other messages, as AWS does."""
     receipts = context.environment.receipts
-    records = [build_record(row, mapping.queue, receipts) for row in rows]
+    gathered = mapping.window_seconds > 0
+    records = [build_record(row, mapping.queue, receipts, gathered=gathered) for row in rows]
     passed = set(range(1, len(rows) + 1))
     if mapping.filters is not None:
         facts = yield from compute(partial(_list_facts, records), sum(len(row.body) for row in rows))

@@ -10,22 +10,33 @@ from collections.abc import Mapping
 
 from msgspec.structs import fields
 
+from penstock.aws.arn import QueueArn, parse_queue_arn
 from penstock.context import Context
+from penstock.errors import KMS_KEYS_REFUSED
 from penstock.http import HttpRequest
 from penstock.scheduler.errors import UnknownOperationException
 from penstock.settings import Settings
 
 from .errors import InvalidParameterValueException
-from .types import MOST_PATTERN, ChangeRequest, Options
+from .types import MOST_PATTERN, ChangeRequest, Options, ProvisionedPollerConfig
 
 MOST_FILTERS = 5
 DEFAULT_BATCH = 10
 MOST_FIFO_BATCH = 10
 MOST_WITHOUT_WINDOW = 10
 MOST_TAGS = 50
+LEAST_POLLERS = 2
 
 _OFFERED = frozenset(
-    (*Options.__struct_fields__, "enabled", "function_name", "event_source_arn", "tags", "uuid")
+    (
+        *Options.__struct_fields__,
+        "destination_config",
+        "enabled",
+        "function_name",
+        "event_source_arn",
+        "tags",
+        "uuid",
+    )
 )
 
 
@@ -42,8 +53,29 @@ def check_served(context: Context) -> None:
         )
 
 
+def read_source(arn: str | None) -> QueueArn:
+    """Returns the queue of an EventSourceArn. Raises InvalidParameterValueException."""
+    queue = parse_queue_arn(arn or "")
+    if queue is None:
+        is_other = (arn or "").startswith("arn:")
+        raise InvalidParameterValueException(
+            "EventSourceArn must be the ARN of a queue." if is_other else "Unrecognized event source."
+        )
+    return queue
+
+
+def check_key(options: Options, settings: Settings) -> None:
+    """Raises InvalidParameterValueException for a KMS key if QUEUE_REFUSE_KMS is on."""
+    if settings.queue_refuse_kms and options.kms_key_arn:
+        raise InvalidParameterValueException(KMS_KEYS_REFUSED)
+
+
 def check_members(request: ChangeRequest) -> None:
     """Raises InvalidParameterValueException for a member that is meaningless for a queue or missing in Penstock."""
+    if request.destination_config:
+        raise InvalidParameterValueException(
+            "Unsupported DestinationConfig parameter for given event source mapping type."
+        )
     for member in fields(request):
         if member.name not in _OFFERED and getattr(request, member.name) is not None:
             raise InvalidParameterValueException(
@@ -70,9 +102,26 @@ def check_options(options: Options, *, fifo: bool) -> None:
         raise InvalidParameterValueException(
             "Maximum batch window in seconds must be greater than 0 if maximum batch size is greater than 10"
         )
+    check_pollers(options.provisioned_poller_config or ProvisionedPollerConfig())
     criteria = options.filter_criteria
     if criteria is not None and len(criteria.filters or ()) > MOST_FILTERS:
         raise InvalidParameterValueException(f"A mapping has at most {MOST_FILTERS} filters.")
+
+
+def check_pollers(config: ProvisionedPollerConfig) -> None:
+    """Raises InvalidParameterValueException for a provisioned mode that queues cannot have.
+
+    Source: "ProvisionedPollerConfig" (AWS Lambda API reference),
+    https://docs.aws.amazon.com/lambda/latest/api/API_ProvisionedPollerConfig.html. Model and reference have the maxima.
+    """
+    least, most = config.minimum_pollers, config.maximum_pollers
+    for name, number in (("MinimumPollers", least), ("MaximumPollers", most)):
+        if number is not None and number < LEAST_POLLERS:
+            raise InvalidParameterValueException(f"{name} of a queue's mapping is at least {LEAST_POLLERS}.")
+    if least is not None and most is not None and least > most:
+        raise InvalidParameterValueException("MinimumPollers must not be greater than MaximumPollers.")
+    if config.poller_group_name:
+        raise InvalidParameterValueException("PollerGroupName is not for mappings of queues.")
 
 
 def check_tags(tags: Mapping[str, str]) -> None:

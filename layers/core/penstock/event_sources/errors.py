@@ -1,9 +1,19 @@
-"""The errors of event source mappings. Their names and statuses are those of botocore's model `lambda/2015-03-31`."""
+"""The errors of event source mappings.
+
+Their names, statuses and members are those of botocore's model `lambda/2015-03-31`, in which the message begins with a
+capital letter in some errors only.
+"""
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from penstock import errors
 from penstock.errors import AwsError
+from penstock.scheduler.errors import ValidationException
+
+OF_USER: Mapping[str, str] = MappingProxyType({"Type": "User"})
 
 
 class LambdaError(AwsError):
@@ -14,6 +24,8 @@ class LambdaError(AwsError):
 
 class InvalidParameterValueException(LambdaError):
     json_type = query_code = "InvalidParameterValueException"
+    more_members = OF_USER
+    message_member = "message"
 
 
 class NoSuchQueue(InvalidParameterValueException):
@@ -27,11 +39,14 @@ class TooManyMappings(InvalidParameterValueException):
 class ResourceConflictException(LambdaError):
     json_type = query_code = "ResourceConflictException"
     status = 409
+    more_members = OF_USER
+    message_member = "message"
 
 
 class ResourceNotFoundException(LambdaError):
     json_type = query_code = "ResourceNotFoundException"
     status = 404
+    more_members = OF_USER
     default_message = "The resource you requested does not exist."
 
 
@@ -39,16 +54,28 @@ class TooManyRequestsException(LambdaError):
     json_type = query_code = "TooManyRequestsException"
     status = 429
     retry_after_seconds = 1
+    more_members = OF_USER
+    message_member = "message"
 
 
 class ServiceException(LambdaError):
     json_type = query_code = "ServiceException"
     status = 500
     sender_fault = False
+    more_members = MappingProxyType({"Type": "Service"})
+
+
+class LambdaValidationException(LambdaError):
+    """A member breaks a limit of the model. AWS gives it no Type."""
+
+    json_type = query_code = "ValidationException"
+    message_member = "message"
 
 
 def as_lambda_error(error: AwsError) -> AwsError:
     """Returns the error in Lambda's form, if Lambda uses another name or status."""
     if isinstance(error, errors.RequestThrottled):
         return TooManyRequestsException(error.message)
+    if isinstance(error, ValidationException):
+        return LambdaValidationException(error.message)
     return ServiceException(error.message) if type(error) is errors.InternalFailure else error

@@ -34,8 +34,13 @@ class Record(NamedTuple):
     encoded: bytes
 
 
-def build_record(row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandles) -> JsonObject:
-    """Builds the message's record of the event."""
+def build_record(
+    row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandles, *, gathered: bool = False
+) -> JsonObject:
+    """Builds the message's record of the event.
+
+    `gathered`: the mapping has a batching window. AWS then writes a digest of no attributes, too (recorded there).
+    """
     message = build_message(row, queue, receipts.seal(queue, row.handle), ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     record: JsonObject = {
         "messageId": message.message_id,
@@ -45,7 +50,7 @@ def build_record(row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandle
         "messageAttributes": _build_message_attributes(message.message_attributes or {}),
         "md5OfBody": message.md5_of_body,
     }
-    if message.md5_of_message_attributes:
+    if message.md5_of_message_attributes or gathered:
         record["md5OfMessageAttributes"] = message.md5_of_message_attributes
     region = read_region(queue.arn)
     return record | {"eventSource": "aws:sqs", "eventSourceARN": queue.arn, "awsRegion": region}

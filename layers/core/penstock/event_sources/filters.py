@@ -32,7 +32,7 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
             policy = policies.compile_policy(one.pattern or "{}", "MessageBody")
         except InvalidParameter as error:
             raise InvalidParameterValueException(
-                f"Invalid filter pattern definition. {error.message}"
+                "Invalid filter pattern definition.", error.message
             ) from error
         if policy is None:  # `{}` matches everything
             return None

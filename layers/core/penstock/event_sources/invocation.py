@@ -21,7 +21,7 @@ KEPT_BYTES: Final = 1_048_576
 
 
 class Failure(Exception):  # noqa: N818 - named for the event
-    """The target did not accept the batch. LastProcessingResult shows the text."""
+    """The target did not accept the batch. The last result of the mapping shows the text."""
 
 
 class FunctionThrottled(Failure):

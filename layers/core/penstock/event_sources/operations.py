@@ -11,7 +11,6 @@ from msgspec.structs import asdict
 
 from penstock.access.authorization import authorize_one
 from penstock.access.quotas import check_quota
-from penstock.aws.arn import parse_queue_arn
 from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -35,7 +34,7 @@ from .errors import (
     TooManyMappings,
 )
 from .types import Options
-from .visibility import check_visibility
+from .visibility import check_visibility, read_function_timeout
 
 PAGE = 100
 ARN_PREFIX = "arn:aws:lambda:{}:{}:event-source-mapping:"
@@ -45,7 +44,8 @@ Shown = Operation[mappings.EventSourceMapping]
 
 def create_event_source_mapping(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Shown:
     """Creates a mapping and returns it in AWS's form."""
-    return describe_mapping((yield from create(request, context)), "Creating")
+    created = yield from create(request, context)
+    return describe_mapping(created, "Creating" if created.enabled else None)
 
 
 def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
@@ -55,29 +55,28 @@ def create(request: mappings.CreateEventSourceMappingRequest, context: Context) 
     from the queue. TooManyMappings takes precedence over the error for an existing mapping.
     """
     checks.check_members(request)
-    queue_arn = request.event_source_arn or ""
-    queue = parse_queue_arn(queue_arn)
-    if queue is None:
-        raise InvalidParameterValueException("EventSourceArn must be the ARN of a queue.")
+    queue = checks.read_source(request.event_source_arn)
+    target = targets.parse_target(request.function_name, context.account_id, context.region)
+    targets.check_target(target, context.account_id, context.region, context.environment.settings)
+    timeout = yield from read_function_timeout(target, context)
     if (queue.region, queue.account_id) != (context.region, context.account_id):
         raise InvalidParameterValueException(
             "The queue must be in the account and the region of the mapping."
         )
-    target = targets.parse_target(request.function_name, context.account_id, context.region)
-    targets.check_target(target, context.account_id, context.region, context.environment.settings)
     options = read_options(request)
     checks.check_options(options, fifo=queue.fifo)
+    checks.check_key(options, context.environment.settings)
     checks.check_tags(request.tags or {})
     yield from check_receiver(str(queue), context)
     yield from check_quota("mappings", None, context, TooManyMappings)
-    yield from check_visibility(target, str(queue), context)
+    yield from check_visibility(timeout, str(queue))
     row = yield from Call(
         CREATE_MAPPING,
         (context.account_id, context.region, str(queue), target, context.caller.principal.user_name,
          encode_jsonb(msgspec.to_builtins(options)), _encode_filters(options), request.enabled is not False,
          encode_jsonb(request.tags or {})),
     )  # fmt: skip
-    return _read_stored(row[0].error, row[0].mapping, str(queue), target)
+    return _read_stored(row[0].error, row[0].mapping, str(queue), request.function_name)
 
 
 def get_event_source_mapping(request: mappings.GetEventSourceMappingRequest, context: Context) -> Shown:
@@ -136,6 +135,7 @@ def update(
     mapping = yield from read(request.uuid, context)
     options = read_options(request)
     checks.check_options(merge_options(mapping.options, options), fifo=mapping.queue.is_fifo)
+    checks.check_key(options, context.environment.settings)
     function = request.function_name
     target = (
         mapping.function_arn
@@ -146,14 +146,14 @@ def update(
     # A caller without the rights can still stop the mapping.
     if function is not None or request.enabled is not False:
         targets.check_target(target, context.account_id, context.region, context.environment.settings)
-        yield from check_visibility(target, mapping.queue_arn, context)
+        yield from check_visibility((yield from read_function_timeout(target, context)), mapping.queue_arn)
     row = yield from Call(
         UPDATE_MAPPING,
         (context.account_id, context.region, mapping.mapping_id, None if function is None else target,
          context.caller.principal.user_name,
          encode_jsonb(msgspec.to_builtins(options)), _encode_filters(options), request.enabled),
     )  # fmt: skip
-    return mapping, _read_stored(row[0].error, row[0].mapping, mapping.queue_arn, target)
+    return mapping, _read_stored(row[0].error, row[0].mapping, mapping.queue_arn, function or target)
 
 
 def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Shown:
@@ -176,8 +176,11 @@ def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) ->
 # --- tags ------------------------------------------------------------------------------------------------------------
 def list_tags(request: mappings.ListTagsRequest, context: Context) -> Operation[mappings.ListTagsResult]:
     """Returns the tags of a mapping."""
-    mapping = yield from read(read_tagged_id(request.resource, context), context)
-    return mappings.ListTagsResult(tags=mapping.tags)
+    mapping_id = parse_uuid(read_tagged_id(request.resource, context))
+    found = None if mapping_id is None else (yield from find(mapping_id, context))
+    if found is None:
+        raise make_tagged_error(request.resource)
+    return mappings.ListTagsResult(tags=found.tags)
 
 
 def tag_resource(request: mappings.TagResourceRequest, context: Context) -> Operation[None]:
@@ -197,15 +200,22 @@ def change_tags(resource: str, tags: dict[str, str], removed: list[str], context
     key = (context.account_id, context.region, mapping_id)
     (row,) = yield from Call(TAG_MAPPING, (*key, encode_jsonb(tags), removed))
     if row.error is not None:
-        raise checks.make_tag_limit_error() if row.error == "TagLimitExceeded" else ResourceNotFoundException
+        raise (
+            checks.make_tag_limit_error() if row.error == "TagLimitExceeded" else make_tagged_error(resource)
+        )
 
 
 def read_tagged_id(resource: str, context: Context) -> str:
     """Returns the mapping's id in an ARN. Raises ResourceNotFoundException: only mappings have tags here."""
     prefix = ARN_PREFIX.format(context.region, context.account_id)
     if not resource.startswith(prefix):
-        raise ResourceNotFoundException
+        raise make_tagged_error(resource)
     return resource.removeprefix(prefix)
+
+
+def make_tagged_error(resource: str) -> ResourceNotFoundException:
+    """Returns the error for an ARN of no mapping, in AWS's words."""
+    return ResourceNotFoundException(f"Event source mapping not found: {resource}")
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -219,12 +229,18 @@ def check_receiver(queue_arn: str, context: Context) -> Operation[None]:
 def read(uuid: str, context: Context) -> Operation[StoredMapping]:
     """Returns the mapping of this id. Raises ResourceNotFoundException."""
     mapping_id = parse_uuid(uuid)
+    found = None if mapping_id is None else (yield from find(mapping_id, context))
+    if found is None:
+        raise ResourceNotFoundException
+    return found
+
+
+def find(mapping_id: UUID, context: Context) -> Operation[StoredMapping | None]:
+    """Returns the account's mapping of this id in the region, or None."""
     rows = yield from Call(
         LIST_MAPPINGS, (context.account_id, context.region, mapping_id, None, None, None, 1)
     )
-    if mapping_id is None or not rows:
-        raise ResourceNotFoundException
-    return read_mapping(rows[0].mapping)
+    return read_mapping(rows[0].mapping) if rows else None
 
 
 def parse_uuid(text: str) -> UUID | None:
@@ -253,8 +269,14 @@ def build_arn(mapping: StoredMapping) -> str:
 
 
 def describe_mapping(mapping: StoredMapping, state: str | None = None) -> mappings.EventSourceMapping:
-    """Returns a mapping in the API's form. `state` replaces the stored state."""
+    """Returns a mapping in the API's form. `state` replaces the stored state.
+
+    AWS shows no LastProcessingResult of a queue's mapping; the REST API has it.
+    """
     options = asdict(mapping.options)
+    if mapping.options.provisioned_poller_config == mappings.ProvisionedPollerConfig():
+        options["provisioned_poller_config"] = None  # an empty one ends the provisioned mode
+    options["kms_key_arn"] = options["kms_key_arn"] or None
     options["batch_size"] = mapping.batch_size
     options["maximum_batching_window_in_seconds"] = mapping.window_seconds
     options["function_response_types"] = options["function_response_types"] or []
@@ -263,7 +285,6 @@ def describe_mapping(mapping: StoredMapping, state: str | None = None) -> mappin
         event_source_arn=mapping.queue_arn,
         function_arn=mapping.function_arn,
         last_modified=mapping.updated_at,
-        last_processing_result=mapping.last_result,
         state=state or ("Enabled" if mapping.enabled else "Disabled"),
         state_transition_reason=mapping.reason,
         event_source_mapping_arn=build_arn(mapping),
@@ -276,7 +297,9 @@ def _encode_filters(options: Options) -> str | None:
     return None if compiled is None else msgspec.json.encode(compiled).decode()
 
 
-def _read_stored(error: str | None, mapping: JsonObject | None, queue_arn: str, target: str) -> StoredMapping:
+def _read_stored(
+    error: str | None, mapping: JsonObject | None, queue_arn: str, function: str
+) -> StoredMapping:
     if error == "QueueDoesNotExist":
         raise NoSuchQueue(
             "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. SQS Error "
@@ -284,7 +307,7 @@ def _read_stored(error: str | None, mapping: JsonObject | None, queue_arn: str, 
         )
     if error == "MappingExists" and mapping is not None:
         raise ResourceConflictException(
-            f'An event source mapping with SQS arn (" {queue_arn} ") and function (" {target} ") already exists. '
+            f'An event source mapping with SQS arn (" {queue_arn} ") and function (" {function} ") already exists. '
             f"Please update or delete the existing mapping with UUID {mapping['mapping_id']}"
         )
     if mapping is None:

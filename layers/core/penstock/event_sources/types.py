@@ -13,8 +13,23 @@ from penstock.aws.codec.names import RestMessage, Unsupported, in_path, in_query
 Uuid = Annotated[str, Meta(min_length=36, max_length=36)]
 QueueArn = Annotated[str, Meta(max_length=10_000)]
 FunctionName = Annotated[str, Meta(min_length=1, max_length=256)]
-Resource = Annotated[str, Meta(min_length=1, max_length=10_000)]
+Resource = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=10_000,
+        pattern=(  # as AWS's answer quotes it
+            r"arn:(aws[a-zA-Z-]*):lambda:(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:\d{12}:"
+            r"(function:[a-zA-Z0-9-_]+(:(\$LATEST|[a-zA-Z0-9-_]+))?|layer:([a-zA-Z0-9-_]+)"
+            r"|code-signing-config:csc-[a-z0-9]{17}"
+            r"|event-source-mapping:[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+            r"|capacity-provider:[a-zA-Z0-9-_]+)"
+        ),
+    ),
+]
 ResponseType = Literal["ReportBatchItemFailures"]
+Metric = Literal["EventCount", "ErrorCount", "KafkaMetrics"]
+KeyArn = Annotated[str, Meta(max_length=10_000, pattern=r"(arn:(aws[a-zA-Z-]*)?:[a-z0-9-.]+:.*)|()")]
 MOST_PATTERN = 4_096
 
 
@@ -31,22 +46,37 @@ class ScalingConfig(RestMessage):
     maximum_concurrency: Annotated[int, Meta(ge=2, le=1000)] | None = None
 
 
+class ProvisionedPollerConfig(RestMessage):
+    """The provisioned mode. Penstock stores it, and it has no effect."""
+
+    minimum_pollers: Annotated[int, Meta(ge=1, le=200)] | None = None
+    maximum_pollers: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+    poller_group_name: Annotated[str, Meta(max_length=128, pattern="[a-zA-Z0-9-_]*")] | None = None
+
+
+class MetricsConfig(RestMessage):
+    """The metrics that AWS would produce. Penstock stores it, and it has no effect."""
+
+    metrics: Annotated[list[Metric], Meta(min_length=0, max_length=3)] | None = None
+
+
 class Options(RestMessage):
-    """Members that a client can set when it creates or updates a mapping."""
+    """Members that a client can set when it creates or updates a mapping. The last three have no effect."""
 
     batch_size: Annotated[int, Meta(ge=1, le=10_000)] | None = None
     filter_criteria: FilterCriteria | None = None
     maximum_batching_window_in_seconds: Annotated[int, Meta(ge=0, le=300)] | None = None
     scaling_config: ScalingConfig | None = None
     function_response_types: Annotated[list[ResponseType], Meta(min_length=0, max_length=1)] | None = None
+    provisioned_poller_config: ProvisionedPollerConfig | None = None
+    metrics_config: MetricsConfig | None = None
+    kms_key_arn: KeyArn | None = field(default=None, name="KMSKeyArn")
 
 
 class ChangeRequest(Options):
     """Members common to the requests that create and update."""
 
     enabled: bool | None = None
-    kms_key_arn: Unsupported = field(default=None, name="KMSKeyArn")
-    metrics_config: Unsupported = None
     logging_config: Unsupported = None
     parallelization_factor: Unsupported = None
     destination_config: Unsupported = None
@@ -58,7 +88,6 @@ class ChangeRequest(Options):
     amazon_managed_kafka_event_source_config: Unsupported = None
     self_managed_kafka_event_source_config: Unsupported = None
     document_db_event_source_config: Unsupported = field(default=None, name="DocumentDBEventSourceConfig")
-    provisioned_poller_config: Unsupported = None
 
 
 # --- mappings --------------------------------------------------------------------------------------------------------
@@ -100,7 +129,6 @@ class EventSourceMapping(Options, kw_only=True):
     event_source_arn: str
     function_arn: str
     last_modified: float
-    last_processing_result: str
     state: str
     state_transition_reason: str
     event_source_mapping_arn: str

@@ -1,11 +1,11 @@
-"""Checks that a function's timeout does not exceed its queue's visibility timeout."""
+"""Checks that a function exists, and that its timeout does not exceed its queue's visibility timeout."""
 
 import json
 from functools import partial
 
 from penstock.aws.function_arn import parse_function
 from penstock.context import Context
-from penstock.delivery.functions.configuration import read_timeout
+from penstock.delivery.functions.configuration import read_function_state
 from penstock.effects import Ask, Call, Operation
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 
@@ -13,19 +13,30 @@ from .errors import InvalidParameterValueException
 from .targets import is_url
 
 
-def check_visibility(target: str, queue_arn: str, context: Context) -> Operation[None]:
-    """Raises InvalidParameterValueException if the queue's visibility timeout is shorter than the function's timeout.
+def read_function_timeout(target: str, context: Context) -> Operation[int | None]:
+    """Returns the timeout of a target in seconds. It is None for a URL, and if Lambda does not report it.
 
-    It does not check a function whose timeout Lambda does not report (`timeout_of`), nor a URL, whose messages stay
-    invisible during the request. Source: "Creating and configuring an Amazon SQS event source mapping",
-    https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
+    Raises InvalidParameterValueException if Lambda says that the function does not exist. AWS says that before anything
+    about the queue.
     """
     function = None if is_url(target) else parse_function(target, context.account_id, context.region)
     if function is None:
-        return
-    seconds = yield from Ask(
-        partial(read_timeout, context.environment.settings.queue_lambda_endpoint, function)
+        return None
+    state = yield from Ask(
+        partial(read_function_state, context.environment.settings.queue_lambda_endpoint, function)
     )
+    if state.is_missing:
+        raise InvalidParameterValueException("Function does not exist")
+    return state.timeout_seconds
+
+
+def check_visibility(seconds: int | None, queue_arn: str) -> Operation[None]:
+    """Raises InvalidParameterValueException if the queue's visibility timeout is shorter than the function's timeout.
+
+    It does not check an unknown timeout, nor that of a URL, whose messages stay invisible during the request. Source:
+    "Creating and configuring an Amazon SQS event source mapping",
+    https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
+    """
     if seconds is None:
         return
     for row in (yield from Call(DESCRIBE_QUEUE, (queue_arn, False))):

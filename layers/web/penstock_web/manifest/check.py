@@ -39,7 +39,8 @@ def check(manifest: Manifest, mistake: Mistake) -> None:
         try:
             run()
         except (AwsError, LocalError) as error:
-            raise mistake(place, " ".join(str(error).split()).removesuffix(".")) from None
+            reason = f"{error} {(isinstance(error, AwsError) and error.detail) or ''}"
+            raise mistake(place, " ".join(reason.split()).removesuffix(".")) from None
 
 
 def _parts(manifest: Manifest) -> Iterator[Part]:

@@ -157,7 +157,7 @@ async def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(
 
 
 async def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Accounts can read LastProcessingResult, so the error must not contain the address."""
+    """Accounts can read the last result, so the error must not contain the address."""
 
     async def refuse(*_: object) -> None:
         raise EndpointRefused("lambda.internal.example has no address")

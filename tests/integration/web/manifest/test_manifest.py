@@ -236,6 +236,7 @@ def test_users_are_in_the_database(
         ("schedules: {s: {cron: '* * *', target: {queue: a, message: 1}}}", " (schedules.s)"),
         ("queues: {a: {mappings: [{function: f, batch_size: 20}]}}", ":1: Maximum batch window"),
         ("queues:\n  a:\n    mappings: [{function: f, batch_size: 0}]\n", ":3: expected `int` >= 1 (queues.a)"),
+        ("queues: {a: {mappings: [{function: f, filters: [{a: 1}]}]}}", "definition. Invalid parameter: Filter"),
         ("queues: {a: {mappings: [{function: 'a b'}]}}", ":1: a b is not the name"),
         ("schedules:\n  s:\n    cron: '* * *'\n    target: {queue: a, message: 1}\n", ":3: "),
         ("topics:\n  t:\n    subscriptions:\n      - queue: a\n        filter: {a: 1}\n", ":5: "),

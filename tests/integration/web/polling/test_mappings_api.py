@@ -31,7 +31,7 @@ def test_a_mapping_lives_and_dies(harness: Harness) -> None:
         ScalingConfig={"MaximumConcurrency": 8}, FunctionResponseTypes=["ReportBatchItemFailures"],
         FilterCriteria={"Filters": [{"Pattern": '{"body": {"a": [1]}}'}]}, Tags={"team": "a"},
     )  # fmt: skip
-    assert made["State"] == "Creating"
+    assert made["State"] == "Disabled"
     assert made["ResponseMetadata"]["HTTPStatusCode"] == 202
     shown = harness.get(made["UUID"])
     account = arn.split(":")[4]
@@ -48,7 +48,6 @@ def test_a_mapping_lives_and_dies(harness: Harness) -> None:
         "ScalingConfig": {"MaximumConcurrency": 8},
         "State": "Disabled",
         "StateTransitionReason": "USER_INITIATED",
-        "LastProcessingResult": "No records processed",
         "EventSourceMappingArn": f"arn:aws:lambda:us-east-1:{account}:event-source-mapping:{made['UUID']}",
     }
     updated = harness.client.update_event_source_mapping(UUID=made["UUID"], Enabled=True, BatchSize=3)
@@ -119,18 +118,122 @@ def test_tags(harness: Harness) -> None:
     harness.client.untag_resource(Resource=resource, TagKeys=["a"])
     assert harness.client.list_tags(Resource=resource)["Tags"] == {"b": "3", "c": "4"}
     other = resource[:-1] + ("0" if resource[-1] != "0" else "1")
-    assert refused(harness.client.list_tags, Resource=other)[0] == "ResourceNotFoundException"
+    answer = ("ResourceNotFoundException", 404, f"Event source mapping not found: {other}")
+    assert refused(harness.client.list_tags, Resource=other) == answer
+    assert refused(harness.client.tag_resource, Resource=other, Tags={"a": "1"}) == answer
+    assert refused(harness.client.untag_resource, Resource=other, TagKeys=["a"]) == answer
+
+
+TAGGED = (
+    r"arn:(aws[a-zA-Z-]*):lambda:(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:\d{12}:(function:[a-zA-Z0-9-_]+"
+    r"(:(\$LATEST|[a-zA-Z0-9-_]+))?|layer:([a-zA-Z0-9-_]+)|code-signing-config:csc-[a-z0-9]{17}|event-source-mapping:"
+    r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}|capacity-provider:[a-zA-Z0-9-_]+)"
+)
+
+
+@pytest.mark.parametrize(
+    "form", ["event-source-mapping:{}:alias", "foobar:{}", "event-source-mapping:x", "x"]
+)
+def test_tags_of_no_arn(harness: Harness, form: str) -> None:
+    """The text as recorded at AWS. An ARN of another account has the form, and belongs to no mapping here."""
+    start = "arn:aws:lambda:us-east-1:000000000000:"
+    arn = start + form.format("3fa85f64-5717-4562-b3fc-2c963f66afa6")
+    text = (
+        f"1 validation error detected: Value '{arn}' at 'resource' failed to satisfy constraint: "
+        f"Member must satisfy regular expression pattern: {TAGGED}"
+    )
+    assert refused(harness.client.list_tags, Resource=arn) == ("ValidationException", 400, text)
+    other = "arn:aws:lambda:us-east-1:111122223333:event-source-mapping:3fa85f64-5717-4562-b3fc-2c963f66afa6"
+    assert refused(harness.client.list_tags, Resource=other)[:2] == ("ResourceNotFoundException", 404)
 
 
 def test_one_mapping_from_a_queue_to_a_function(harness: Harness) -> None:
     _, arn = harness.queue()
     name = harness.function(lambda _: None)
     made = harness.map(arn, name)
-    code, status, message = refused(
-        harness.client.create_event_source_mapping, EventSourceArn=arn, FunctionName=name
+    for function in (name, f"arn:aws:lambda:us-east-1:000000000000:function:{name}"):
+        text = (
+            f'An event source mapping with SQS arn (" {arn} ") and function (" {function} ") already exists. '
+            f"Please update or delete the existing mapping with UUID {made}"
+        )
+        call = harness.client.create_event_source_mapping
+        answer = ("ResourceConflictException", 409, text)
+        assert refused(call, EventSourceArn=arn, FunctionName=function) == answer
+
+
+FILTER = "Invalid filter pattern definition."
+FOREIGN = "arn:aws:sqs:us-east-1:111122223333:q"
+
+
+@pytest.mark.parametrize(
+    ("members", "text"),
+    [
+        *(
+            ({"FilterCriteria": {"Filters": [{"Pattern": pattern}]}}, FILTER)
+            for pattern in ("null", '"simple string"', "x", '{"eventSource":"aws:sqs"}', '{"eventSource":[]}')
+        ),
+        ({"EventSourceArn": None}, "Unrecognized event source."),
+        ({"EventSourceArn": "x"}, "Unrecognized event source."),
+        *(
+            (
+                {"DestinationConfig": {way: {"Destination": FOREIGN}}},
+                "Unsupported DestinationConfig parameter for given event source mapping type.",
+            )
+            for way in ("OnSuccess", "OnFailure")
+        ),
+        ({"FunctionName": "missing"}, "Function does not exist"),
+        ({"FunctionName": "missing", "EventSourceArn": FOREIGN}, "Function does not exist"),
+        ({"FunctionName": "missing:live", "BatchSize": 11}, "Function does not exist"),
+    ],
+)
+def test_texts_as_recorded_at_aws(harness: Harness, members: dict[str, Any], text: str) -> None:
+    harness.functions.missing |= {"missing", "missing:live"}
+    given = {"EventSourceArn": harness.queue()[1], "FunctionName": "f", **members}
+    given = {name: value for name, value in given.items() if value is not None}
+    answer = refused(harness.client.create_event_source_mapping, **given)
+    assert answer == ("InvalidParameterValueException", 400, text)
+
+
+def test_a_mapping_cannot_change_to_a_missing_function(harness: Harness) -> None:
+    harness.functions.missing.add("missing")
+    call = harness.client.update_event_source_mapping
+    answer = refused(call, UUID=harness.map_of_nothing(), FunctionName="missing")
+    assert answer == ("InvalidParameterValueException", 400, "Function does not exist")
+
+
+NOWHERE = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
+
+
+def test_bodies_of_errors(harness: Harness) -> None:
+    """They have the members of botocore's model: typed errors of SDKs read Type, and message or Message."""
+    url = f"{harness.service.url}/2015-03-31/event-source-mappings/"
+    arn = harness.queue()[1]
+    harness.map(arn, "f", Enabled=False)
+    for answer, status, members in (
+        (httpx.post(url, json={"FunctionName": "f"}), 400, {"Type", "message"}),
+        (httpx.post(url, json={"FunctionName": "f", "EventSourceArn": arn}), 409, {"Type", "message"}),
+        (httpx.get(url + NOWHERE), 404, {"Type", "Message"}),
+        (httpx.post(url, json={"FunctionName": ""}), 400, {"message"}),
+    ):
+        body = answer.json()
+        assert (answer.status_code, body.keys(), body.get("Type", "User")) == (status, members, "User")
+
+
+def test_members_without_effect_are_read_back(harness: Harness) -> None:
+    """Provisioned mode, metrics and keys occur in files of infrastructure as code."""
+    given: dict[str, Any] = {
+        "ProvisionedPollerConfig": {"MinimumPollers": 2, "MaximumPollers": 10_000},
+        "MetricsConfig": {"Metrics": ["EventCount"]},
+        "KMSKeyArn": "arn:aws:kms:us-east-1:000000000000:key/k",
+    }
+    uuid = harness.map(harness.queue()[1], "f", Enabled=False, **given)
+    shown = harness.get(uuid)
+    assert {name: shown[name] for name in given} == given
+    harness.client.update_event_source_mapping(
+        UUID=uuid, ProvisionedPollerConfig={}, MetricsConfig={"Metrics": []}, KMSKeyArn=""
     )
-    assert (code, status) == ("ResourceConflictException", 409)
-    assert message.endswith(made)
+    shown = harness.get(uuid)
+    assert {name: shown[name] for name in given if name in shown} == {"MetricsConfig": {"Metrics": []}}
 
 
 @pytest.mark.parametrize(
@@ -146,6 +249,10 @@ def test_one_mapping_from_a_queue_to_a_function(harness: Harness) -> None:
         (False, {"FunctionName": "arn:aws:lambda:eu-west-1:000000000000:function:f"}),
         (False, {"EventSourceArn": "arn:aws:sqs:us-east-1:000000000000:nowhere"}),
         (False, {"EventSourceArn": "arn:aws:kinesis:us-east-1:000000000000:stream/s"}),
+        (False, {"ProvisionedPollerConfig": {"MinimumPollers": 1}}),
+        (False, {"ProvisionedPollerConfig": {"MaximumPollers": 1}}),
+        (False, {"ProvisionedPollerConfig": {"MinimumPollers": 5, "MaximumPollers": 4}}),
+        (False, {"ProvisionedPollerConfig": {"PollerGroupName": "a"}}),
     ],
 )
 def test_values_that_cannot_be(harness: Harness, fifo: bool, members: dict[str, Any]) -> None:
@@ -166,6 +273,12 @@ def test_values_that_cannot_be(harness: Harness, fifo: bool, members: dict[str, 
         {"ScalingConfig": {"MaximumConcurrency": 1}},
         {"ScalingConfig": {"MaximumConcurrency": 1001}},
         {"FunctionResponseTypes": ["Other"]},
+        {"ProvisionedPollerConfig": {"MinimumPollers": 0}},
+        {"ProvisionedPollerConfig": {"MinimumPollers": 201}},
+        {"ProvisionedPollerConfig": {"MaximumPollers": 10_001}},
+        {"MetricsConfig": {"Metrics": ["Other"]}},
+        {"MetricsConfig": {"Metrics": ["EventCount"] * 4}},
+        {"KMSKeyArn": "x"},
         {"FilterCriteria": {"Filters": [{"Pattern": "x" * 4097}]}},
     ],
 )

@@ -24,6 +24,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import psycopg
 import pytest
 from botocore.auth import SigV4Auth
@@ -32,7 +33,7 @@ from botocore.credentials import Credentials
 
 from penstock.access.sigv4 import parse, verify
 from penstock.aws.function_arn import parse_function
-from penstock.delivery.functions.configuration import read_timeout
+from penstock.delivery.functions.configuration import UNKNOWN, read_function_state
 from penstock.errors import AwsError
 from penstock.http import HttpRequest
 from tests.support.database import Database
@@ -99,7 +100,7 @@ def test_an_endpoint_that_says_nothing_of_use(answer: bytes) -> None:
         address = f"http://127.0.0.1:{server.getsockname()[1]}"
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
-            assert read_timeout(f"http://127.0.0.1:{unused.getsockname()[1]}", function) is None
+            assert read_function_state(f"http://127.0.0.1:{unused.getsockname()[1]}", function) == UNKNOWN
 
         def serve() -> None:
             connection, _ = server.accept()
@@ -109,7 +110,7 @@ def test_an_endpoint_that_says_nothing_of_use(answer: bytes) -> None:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        assert read_timeout(address, function) is None
+        assert read_function_state(address, function) == UNKNOWN
         thread.join()
 
 
@@ -221,7 +222,7 @@ def last_result(database: Database, functions: Functions, **credentials: str) ->
         )
 
         def result() -> str:
-            return str(client.get_event_source_mapping(UUID=made["UUID"])["LastProcessingResult"])
+            return str(httpx.get(f"{service.url}/v1/mappings/{made['UUID']}").json()["last_result"])
 
         wait_until(lambda: result() != "No records processed")
         return result()

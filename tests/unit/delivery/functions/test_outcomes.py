@@ -20,7 +20,7 @@ from penstock.delivery.delivery import FUNCTION, SCHEDULE, Delivery
 from penstock.delivery.functions import client, request
 from penstock.delivery.functions.carrier import FunctionCarrier
 from penstock.delivery.functions.client import FunctionClient
-from penstock.delivery.functions.configuration import read_timeout
+from penstock.delivery.functions.configuration import UNKNOWN, read_function_state
 from penstock.delivery.functions.outcome import compute_sns_delay, judge_answer, judge_failure
 from penstock.delivery.http.connection import Answer
 from penstock.delivery.http.sender import Sender
@@ -109,7 +109,7 @@ async def test_an_invocation_fails_as_if_lambda_could_not_be_reached() -> None:
 def test_a_functions_timeout_is_not_known() -> None:
     function = parse_function("f", "000000000000", "us-east-1")
     assert function is not None
-    assert read_timeout(ADDRESS, function) is None
+    assert read_function_state(ADDRESS, function) == UNKNOWN
 
 
 async def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pytest.MonkeyPatch) -> None:

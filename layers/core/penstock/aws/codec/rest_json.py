@@ -206,4 +206,4 @@ def encode_result(result: msgspec.Struct | None) -> bytes:
 
 def encode_error(error: AwsError, kind: str) -> tuple[bytes, bytes]:
     """Returns the value of the header `x-amzn-errortype`, which is `kind`, and the body."""
-    return kind.encode(), _encode({"Message": error.message})
+    return kind.encode(), _encode({**error.more_members, error.message_member: error.message})

@@ -5,7 +5,7 @@ https://docs.aws.amazon.com/lambda/latest/api/API_GetFunctionConfiguration.html
 """
 
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,17 +17,28 @@ from .request import build_url, sign_request
 LONGEST_SECONDS: Final = 2.0
 """The time limit of each step: the connection, and each part of the answer."""
 LONGEST_ANSWER: Final = 1_048_576
+_NOT_FOUND: Final = "ResourceNotFoundException"
+
+
+class FunctionState(NamedTuple):
+    """What Lambda's endpoint says about a function. `timeout_seconds` is None if it is unknown."""
+
+    is_missing: bool
+    timeout_seconds: int | None
+
+
+UNKNOWN: Final = FunctionState(is_missing=False, timeout_seconds=None)
 
 
 class _Configuration(msgspec.Struct, rename="pascal"):
     timeout: int | None = None
 
 
-def read_timeout(address: str, function: FunctionArn) -> int | None:
-    """Returns the function's timeout in seconds, according to Lambda's endpoint at this address.
+def read_function_state(address: str, function: FunctionArn) -> FunctionState:
+    """Returns whether the function is missing, and its timeout, according to Lambda's endpoint at this address.
 
-    Returns None if it is unknown: an emulator lacks this call, the role may not `lambda:GetFunctionConfiguration`, the
-    function does not exist, or the endpoint does not answer.
+    It is missing if the endpoint answers ResourceNotFoundException. Returns UNKNOWN if an emulator lacks this call, the
+    role may not `lambda:GetFunctionConfiguration`, or the endpoint does not answer.
     """
     url = build_url(address, function, "configuration")
     endpoint = parse_endpoint(url)
@@ -38,8 +49,12 @@ def read_timeout(address: str, function: FunctionArn) -> int | None:
         connection.request("GET", endpoint.target, headers=dict(headers))
         answer = connection.getresponse()
         body = answer.read(LONGEST_ANSWER)
-        return msgspec.json.decode(body, type=_Configuration).timeout if answer.status == 200 else None
+        if answer.status == 404 and (answer.getheader("x-amzn-errortype") or "").startswith(_NOT_FOUND):
+            return FunctionState(is_missing=True, timeout_seconds=None)
+        if answer.status != 200:
+            return UNKNOWN
+        return FunctionState(False, msgspec.json.decode(body, type=_Configuration).timeout)
     except (OSError, HTTPException, msgspec.DecodeError):
-        return None
+        return UNKNOWN
     finally:
         connection.close()

@@ -41,7 +41,7 @@ FRESH_SECONDS: Final = 1.0
 DELETE_PAUSE_SECONDS: Final = 1.0
 
 OK: Final = "OK"
-"""LastProcessingResult after a batch that the target took."""
+"""The last result after a batch that the target took."""
 TOO_LATE: Final = "PROBLEM: messages were visible again before the invocation could begin"
 
 _log = logging.getLogger(__name__)
