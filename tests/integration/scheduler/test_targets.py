@@ -96,7 +96,7 @@ def test_a_fifo_queue_gets_the_message_group(db: Connection, fire: Fire, hour: H
 
 def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -> None:
     """The envelopes equal those of Publish, even if the topic's SignatureVersion differs from the cached one."""
-    call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {"SignatureVersion": "2"}, {})
+    call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {"SignatureVersion": "2"}, {}, {})
     subscribe(db)
     invoke(db, hour(), NEWS)
     assert fire()["fired"] == 1
@@ -106,12 +106,14 @@ def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -
 
 
 def subscribe(db: Connection) -> None:
-    call(db, ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0, None, None)
+    call(
+        db, ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0, None, None, {}
+    )
 
 
 def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour: Hour) -> None:
     """The limit is 262,144 bytes by default, as for Publish."""
-    call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
+    call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {}, {})
     subscribe(db)
     invoke(db, hour(), NEWS, "x" * 262_145, RetryPolicy={"MaximumRetryAttempts": 0})
     assert fire()["fired"] == 0
@@ -277,7 +279,7 @@ def test_without_a_dead_letter_queue_it_is_dropped(db: Connection, fire: Fire, h
 def test_a_topic_that_is_missing_is_tried_again_too(db: Connection, fire: Fire, hour: Hour) -> None:
     invoke(db, hour(), NEWS)
     assert fire()["failed"] == 1
-    call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
+    call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {}, {})
     subscribe(db)
     pass_time(db, 1)
     assert fire()["fired"] == 1

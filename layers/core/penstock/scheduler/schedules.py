@@ -3,7 +3,7 @@
 They are the same rows as schedules of the REST API. Each API shows all of them in its own format.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -31,6 +31,7 @@ from .groups import check_group, make_token
 from .rows import Period, StoredSchedule, read_row
 
 PAGE = 100
+LONGEST_PAST = timedelta(minutes=5)  # of the StartDate of a new schedule
 WINDOW = "flexibleTimeWindow.maximumWindowInMinutes"
 
 STATUS = {"ENABLED": "active", "DISABLED": "paused"}
@@ -108,6 +109,8 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     if mode == "create":
         yield from check_quota("schedules", request.name, context, ServiceQuotaExceededException, group)
     now, _ = yield from schedule_rows.read(group, request.name, context)
+    if mode == "create" and not expression.is_one_shot:
+        check_start(period, now)
     period = Period(period.start, period.end, period.start or now)
     fields = {
         "api": "aws",
@@ -157,11 +160,17 @@ def check_expression(request: scheduler.CreateScheduleRequest) -> Expression:
 
 
 def check_period(request: scheduler.CreateScheduleRequest) -> Period:
-    """Returns start and end. Both may be in the past, so that a client can change a schedule after it began."""
+    """Returns start and end. Both may be in the past when a client changes a schedule after it began."""
     start, end = convert_moment(request.start_date), convert_moment(request.end_date)
     if start is not None and end is not None and end <= start:
         raise ValidationException.member(str(request.end_date), "endDate", "be later than startDate")
     return Period(start, end)
+
+
+def check_start(period: Period, now: datetime) -> None:
+    """Raises ValidationException for a new recurring schedule that would have begun long ago, in AWS's words."""
+    if period.start is not None and period.start < now - LONGEST_PAST:
+        raise ValidationException("The StartDate you specify cannot be earlier than 5 minutes ago.")
 
 
 def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:

@@ -15,13 +15,14 @@ from tests.support.cases.scheduler.members import (
     TAG,
     invalid,
 )
-from tests.support.cases.sources import guide, reference, report
+from tests.support.cases.sources import RECORDED, guide, reference, report
 
 NAME_TAKEN = Answer("ConflictException", "Schedule <schedule> already exists.")
 GROUPS = guide("scheduler", "managing-schedule-group", "Managing a schedule group")
 TYPES = guide("scheduler", "schedule-types", "Schedule types in EventBridge Scheduler")
 FLEXIBLE = guide("scheduler", "managing-schedule-flexible-time-windows", "Configuring flexible time windows")
 VALIDATION = Answer("ValidationException")
+LONG_AGO = Answer(VALIDATION.code, "The StartDate you specify cannot be earlier than 5 minutes ago.")
 
 
 def _missing(what: str) -> Answer:
@@ -57,6 +58,14 @@ EXPRESSIONS = (
     "at(2030-01-01T24:00:00)",
     "rate(1 day",
     "(1 day)",
+    "rate( 10 minutes )",
+    "rate(10  minutes)",
+    "rate(10 minutes )",
+    "rate(10\tminutes)",
+    "cron( 0 1 * * ? *)",
+    "cron(0  1 * * ? *)",
+    "cron(0 1 * * ? * )",
+    "cron(0 1 * *\t? *)",
 )
 VALID = (
     "rate(1 minute)",
@@ -161,7 +170,24 @@ ROWS: list[Row] = [
         OK,
         reference("scheduler", "CreateSchedule"),
     ),
-    ("CreateSchedule", "StartDate", "a year ago", {"StartDate": 1_700_000_000}, OK, OURS),
+    ("CreateSchedule", "StartDate", "years ago", {"StartDate": 1_700_000_000}, LONG_AGO, RECORDED),
+    (
+        "CreateSchedule",
+        "StartDate",
+        "years ago, cron",
+        {"StartDate": 1_700_000_000, "ScheduleExpression": "cron(0 10 * * ? *)"},
+        LONG_AGO,
+        RECORDED,
+    ),
+    (
+        "CreateSchedule",
+        "StartDate",
+        "years ago, of one moment",
+        {"StartDate": 1_700_000_000, "ScheduleExpression": "at(2036-11-20T13:00:00)"},
+        OK,
+        TYPES,
+    ),
+    ("UpdateSchedule", "StartDate", "years ago", {"StartDate": 1_700_000_000}, OK, OURS),
     ("CreateSchedule", "StartDate", "negative", {"StartDate": -1}, VALIDATION, OURS),
     (
         "CreateSchedule",

@@ -73,7 +73,7 @@ def test_the_example_with_years_ends() -> None:
     ("written", "form", "canonical"),
     [
         ("cron(0 12 * * ? *)", "aws_cron", "cron(0 12 * * ? *)"),
-        ("cron( 0  12 ? * mon-fri 2026 )", "aws_cron", "cron(0 12 ? * MON-FRI 2026)"),
+        ("cron(0 12 ? * mon-fri 2026)", "aws_cron", "cron(0 12 ? * MON-FRI 2026)"),
         ("rate(5 minutes)", "rate", "rate(5 minutes)"),
         ("rate(1 minute)", "rate", "rate(1 minute)"),
         ("rate(01 hours)", "rate", "rate(1 hour)"),
@@ -127,6 +127,12 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("rate(5)", 0, None),
         ("rate(5 minutes", 0, None),
         ("rate(999999999999 days)", 5, None),
+        # These have white space that AWS refuses.
+        ("rate( 10 minutes )", 5, "rate(10 minutes)"),
+        ("rate(10  minutes)", 7, "rate(10 minutes)"),
+        ("rate(10\tminutes)", 7, "rate(10 minutes)"),
+        ("cron( 0 1 * * ? *)", 5, "cron(0 1 * * ? *)"),
+        ("cron(0  1 * * ? * )", 6, "cron(0 1 * * ? *)"),
         # These are invalid moments.
         ("at(2022-11-20)", 13, "at(2022-11-20T00:00:00)"),
         ("at(2022-11-20T13:00)", 0, None),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from . import fields
 from .days import Days, MonthDays, WeekDays, read_month_days, read_week_days
 from .fields import Field, parse_values
-from .invalid import Flaw, Part
+from .invalid import Flaw, Part, refuse_surplus_space
 
 EXAMPLES = ("*/5 * * * *", "0 9 * * MON-FRI", "0 0 1 * *", "*/30 * * * * *")
 AWS_EXAMPLES = ("cron(0 12 * * ? *)", "cron(0/5 8-17 ? * MON-FRI *)", "cron(0 9 L * ? *)")
@@ -138,6 +138,7 @@ def _split_aws(text: str) -> list[Part]:
         )
     if not text.endswith(")"):
         raise Flaw("cron( has no closing bracket", len(text), 0, ")")
+    refuse_surplus_space(text)
     parts = Part(text[5:-1], 5).split(None)
     message = f"cron() has six fields ({_NAMES} year); this one has {len(parts)}"
     if len(parts) > 6:

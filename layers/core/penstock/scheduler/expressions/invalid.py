@@ -14,6 +14,7 @@ LONGEST = 256
 """The maximum length of an expression (EventBridge Scheduler API reference, ScheduleExpression)."""
 
 _REPAIRS = 6
+_SURPLUS = re.compile(r"(?<=\()\s+|\s+(?=\)$)|\s{2,}|[\t\r\n]", re.ASCII).search
 _FOREIGN = re.compile(r"[^\t\n\r -~]").search
 
 
@@ -79,6 +80,20 @@ class Part:
             parts.append(Part(text, self.position + start))
             start += len(text) + len(separator or " ")
         return parts
+
+
+def refuse_surplus_space(text: str) -> None:
+    """Raises Flaw for white space that AWS refuses in rate() and cron() (recorded there).
+
+    It allows one blank between two words, and none at a bracket.
+    """
+    found = _SURPLUS(text)
+    if found is not None:
+        between = found.start() > text.find("(") + 1 and found.end() < len(text) - 1
+        raise Flaw(
+            "there is one blank between two words of rate() and cron(), and none at a bracket",
+            found.start(), len(found[0]), " " if between else "",
+        )  # fmt: skip
 
 
 def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ...]) -> Result:

@@ -8,11 +8,11 @@ The counterparts in SQL are queue.parse_rate.sql and queue.next_rate_fires.sql.
 import re
 from datetime import datetime, timedelta
 
-from .invalid import Flaw, find_nearest
+from .invalid import Flaw, find_nearest, refuse_surplus_space
 
 EXAMPLES = ("rate(5 minutes)", "rate(1 hour)", "rate(2 days)")
 
-_RATE = re.compile(r"rate\(\s*(\S+)\s+(\S+?)\s*\)", re.ASCII).fullmatch
+_RATE = re.compile(r"rate\((\S+) (\S+?)\)", re.ASCII).fullmatch
 _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400}
 _UNITS = ("minute", "minutes", "hour", "hours", "day", "days")
 _LONGEST_SECONDS = 230 * 366 * 86_400  # our choice: a second time would come after 2199
@@ -20,6 +20,7 @@ _LONGEST_SECONDS = 230 * 366 * 86_400  # our choice: a second time would come af
 
 def read_rate(text: str) -> tuple[int, str]:
     """Returns number and unit (minute, hour or day). Raises Flaw."""
+    refuse_surplus_space(text)
     match = _RATE(text)
     if match is None:
         raise Flaw("rate() takes a number and a unit: rate(value unit)", 0, len(text))
