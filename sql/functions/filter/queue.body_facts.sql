@@ -1,7 +1,7 @@
 -- queue.body_facts(message): returns the values of a JSON object that filter policies compare, in the format of
 -- sns/filter_policy/facts.py: the values of each path (a dot in a name has the same effect as nesting) and, if an array
--- holds objects or arrays, the message itself. Returns null for any other JSON value, for more than 32 nested arrays,
--- and for more than 131,072 brackets that open an object or an array.
+-- holds objects or arrays, the message itself. Returns null for any other JSON value. Returns true, which every
+-- policy lets pass, for more than 32 nested arrays, and for more than 131,072 brackets that open an object or an array.
 create or replace function queue.body_facts(p_message jsonb) returns jsonb
 language sql immutable as $$
 with recursive part as (
@@ -29,6 +29,6 @@ select case when jsonb_typeof(p_message) = 'object' and coalesce(max(p.level), 0
             case when jsonb_typeof(p.value) = 'array' then p.value else '[]' end) > 1
             and jsonb_path_exists(p.value, 'strict $[*] ? (@.type() == "object" || @.type() == "array")'))
         then jsonb_build_object(e'\x1f', p_message) else '{}' end
-    end
+    when jsonb_typeof(p_message) = 'object' then 'true' end
 from part p
 $$;

@@ -1,6 +1,7 @@
 -- queue.policy_matches(policy, facts): returns whether a message with these facts (sns/filter_policy/facts.py) matches a
 -- compiled filter policy (sns/filter_policy/compile.py): whether all keys of one of its alternatives pass. Null or empty
--- facts match nothing. Keys whose values are in arrays of objects must also pass together, see keys_match_together.
+-- facts match nothing; true, for a message that is too complicated, matches everything. Keys whose values are in arrays
+-- of objects must also pass together, see keys_match_together.
 create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare
@@ -12,6 +13,8 @@ declare
 begin
     if p_facts is null or p_facts = '{}' then
         return false;
+    elsif p_facts = 'true' then
+        return true;
     end if;
     for b in 0 .. jsonb_array_length(p_policy) - 1 loop
         v_branch := p_policy -> b;

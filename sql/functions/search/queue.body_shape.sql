@@ -1,22 +1,31 @@
--- queue.body_shape(body): returns the names in a JSON body, their places and the types of their values, as text for
--- comparison. Bodies have the same shape if they differ only in values, in the order of names or in the length of lists.
--- Values nested more than 8 deep count as their type, and only the first 100 elements of a list count. The shape of a
--- body that is not JSON is base64 (16 or more characters of it) or text; that of a body of more than 64 KiB is long.
+-- queue.body_shape(body): returns the names in a JSON body, their places and the types of their values, as a text of at most
+-- 32 characters for comparison. Bodies have the same shape if they differ only in values, in the order of names or in the
+-- length of lists. Values nested more than 8 deep count as their type, only the first 100 elements of a list count, and an
+-- object with more than 200 names counts as wide. The shape of a body that is not JSON is base64 (16 or more characters of
+-- it) or text; that of a body of more than 64 KiB is long.
 create or replace function queue.body_shape(p_body text) returns text
 language plpgsql immutable as $$
+declare
+    v_json jsonb;
 begin
     if octet_length(p_body) > 65536 then
         return 'long';
     end if;
-    return queue.json_shape(p_body::jsonb, 8);
-exception when data_exception or program_limit_exceeded then       -- the same errors as in as_json
+    begin
+        v_json := p_body::jsonb;
+    exception when data_exception or program_limit_exceeded then       -- the same errors as in as_json
+        v_json := queue.escaped_json(p_body);
+    end;
+    if v_json is not null then
+        return queue.json_shape(v_json, 8);
+    end if;
     return case when length(p_body) >= 16 and length(p_body) % 4 = 0 and p_body ~ '^[A-Za-z0-9+/_-]+={0,2}$'
         then 'base64' else 'text' end;
 end $$;
 
--- queue.json_shape(value, depth): returns the shape of a JSON value (body_shape), as text that is equal for equal
--- shapes: names in the order of jsonb, types, then the shapes of nested values. It reads by JSON paths, because a query
--- for each object would take three times as long.
+-- queue.json_shape(value, depth): returns the shape of a JSON value (body_shape), as a text that is equal for equal shapes:
+-- its type, or for an object or a list the md5 of its names in the order of jsonb, its types and the shapes of its nested
+-- values. It reads by JSON paths, because a query for each object would take three times as long.
 create or replace function queue.json_shape(p_value jsonb, p_depth int) returns text
 language plpgsql immutable as $$
 declare
@@ -30,6 +39,9 @@ begin
     end if;
     if jsonb_typeof(p_value) = 'object' then
         v_names := jsonb_path_query_array(p_value, '$.keyvalue().key');
+        if jsonb_array_length(v_names) > 200 then
+            return 'wide';
+        end if;
         v_types := jsonb_path_query_array(p_value, '$.keyvalue().value.type()');
         v_shape := v_names::text || v_types::text;
         if v_types ?| array['object', 'array'] then
@@ -39,7 +51,7 @@ begin
                 end if;
             end loop;
         end if;
-        return v_shape;
+        return md5(v_shape);
     end if;
     for v_n in 0 .. least(jsonb_array_length(p_value), 100) - 1 loop
         v_shape := queue.json_shape(p_value -> v_n, p_depth - 1);
@@ -50,5 +62,5 @@ begin
     if cardinality(v_seen) > 1 then
         v_seen := array(select s from unnest(v_seen) s order by s collate "C");
     end if;
-    return v_seen::text;
+    return md5('[' || array_to_string(v_seen, ','));
 end $$;

@@ -1,6 +1,7 @@
--- queue.find_messages(queue, filter, now, after, limit, scan, bytes): returns the messages of a queue that pass a
--- filter, in the order of scan_messages, without receiving them. It examines at most p_scan messages, and 64 MiB of
--- their bodies. It ends earlier after p_limit messages that pass, or p_bytes of them (null: any number).
+-- queue.find_messages(queue, filter, now, after, limit, scan, bytes, shapes, seconds): returns the messages of a queue that
+-- pass a filter, in the order of scan_messages, without receiving them. It examines at most p_scan messages, and 64 MiB
+-- of their bodies, for about p_seconds. It ends earlier after p_limit messages that pass, or p_bytes of them (null: any
+-- number). With p_shapes each message has its shape (md5 of body_shape).
 -- p_filter, each member optional: states (visible, in_flight, delayed), text (the body contains it; upper and lower case
 -- differ), json {path: [name, ...], equals: value}, attribute {name, equals: its text (absent: any)}, group_id,
 -- older_than_seconds and newer_than_seconds (since the message came into this queue, at p_now), min_receive_count and
@@ -10,10 +11,11 @@
 -- which the scan continues, null at the end.
 -- Takes no lock.
 create or replace function queue.find_messages(
-    p_queue_id int, p_filter jsonb, p_now timestamptz, p_after text, p_limit int, p_scan int, p_bytes bigint default null)
+    p_queue_id int, p_filter jsonb, p_now timestamptz, p_after text, p_limit int, p_scan int, p_bytes bigint default null,
+    p_shapes boolean default false, p_seconds float8 default 2)
 returns table (shard int, id bigint, group_id text, receive_count int, total_receive_count int, message_id uuid,
     sent_at timestamptz, entered_at timestamptz, visible_at timestamptz, state text, body text, attributes jsonb,
-    system jsonb, looked_at int, next text)
+    system jsonb, looked_at int, next text, shape text)
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -37,6 +39,8 @@ declare
     v_bytes bigint := 0;
     v_scan_bytes bigint := 0;
     v_next text := p_after;
+    v_deadline timestamptz := clock_timestamp() + p_seconds * interval '1 second';
+    v_is_over boolean;
     v_ask int;
     v_seen int;
     m record;
@@ -50,6 +54,7 @@ begin
             v_scan_bytes := v_scan_bytes + octet_length(m.body);
             v_next := m.shard || ':' || m.id || ':' || case when m.shard = -2 then m.group_id else '' end;
             state := queue.message_state(m.visible_at, m.receive_count);
+            shape := case when p_shapes or v_shape is not null then md5(queue.body_shape(m.body)) end;
             total_receive_count := m.receive_count + coalesce((m.system ->> 'ApproximateReceiveCount')::int, 0);
             if m.entered_at <= v_before and (v_since is null or m.entered_at >= v_since)
                 and (v_states is null or v_states ? state)
@@ -61,7 +66,7 @@ begin
                     else m.attributes #>> array[v_name, 'StringValue'] = v_value end)
                 and (v_text is null or position(v_text in m.body) > 0)
                 and (v_path is null or queue.as_json(m.body) #> v_path = v_equals)
-                and (v_shape is null or md5(queue.body_shape(m.body)) = v_shape)
+                and (v_shape is null or shape = v_shape)
             then
                 shard := m.shard; id := m.id; group_id := m.group_id; receive_count := m.receive_count;
                 message_id := m.message_id; sent_at := m.sent_at; entered_at := m.entered_at; visible_at := m.visible_at;
@@ -70,9 +75,11 @@ begin
                 v_found := v_found + 1;
                 v_bytes := v_bytes + octet_length(m.body) + queue.json_bytes(m.attributes);
             end if;
-            exit when v_found >= p_limit or v_bytes >= p_bytes or v_scan_bytes >= c_scan_bytes;
+            v_is_over := v_found >= p_limit or v_bytes >= p_bytes or v_scan_bytes >= c_scan_bytes
+                or v_looked_at >= p_scan or clock_timestamp() >= v_deadline;
+            exit when v_is_over;
         end loop;
-        if v_found >= p_limit or v_bytes >= p_bytes or v_scan_bytes >= c_scan_bytes or v_looked_at >= p_scan then
+        if coalesce(v_is_over, v_looked_at >= p_scan) then
             exit;
         elsif v_seen < v_ask then
             v_next := null;
@@ -83,5 +90,6 @@ begin
         v_next := null;
     end if;
     return query select null::int, null::bigint, null::text, null::int, null::int, null::uuid, null::timestamptz,
-        null::timestamptz, null::timestamptz, null::text, null::text, null::jsonb, null::jsonb, v_looked_at, v_next;
+        null::timestamptz, null::timestamptz, null::text, null::text, null::jsonb, null::jsonb,
+        v_looked_at, v_next, null::text;
 end $$;

@@ -19,9 +19,9 @@ found as materialized (
         case when 'source' = any (p_by) then f.system ->> 'DeadLetterQueueSourceArn' end as source_arn,
         case when 'receive_count' = any (p_by) then f.total_receive_count end as receive_count,
         case when 'attribute' = any (p_by) then f.attributes #>> array[p_attribute, 'StringValue'] end as attribute,
-        case when 'shape' = any (p_by) and f.id is not null then md5(queue.body_shape(f.body)) end as shape
+        f.shape
     from q cross join lateral queue.find_messages(
-        q.queue_id, p_filter, clock_timestamp(), p_after, p_scan, p_scan) f),
+        q.queue_id, p_filter, clock_timestamp(), p_after, p_scan, p_scan, null, 'shape' = any (p_by)) f),
 grouped as materialized (
     select f.source_arn, f.receive_count, f.attribute, f.shape, count(*) as messages, min(f.entered_at) as oldest,
         max(f.entered_at) as newest,

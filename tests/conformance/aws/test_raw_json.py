@@ -49,6 +49,26 @@ def test_values_of_a_wrong_type(raw: Raw, member: dict[str, Any]) -> None:
     assert raw.sqs.clock.stored_since(before) == 0
 
 
+def test_half_a_pair_of_surrogates_fails_only_its_entry(raw: Raw) -> None:
+    """A program that cuts a text in the middle of an emoji sends it. The error names the character, as for U+FFFE."""
+    url = raw.sqs.create()
+    entries = b",".join(
+        b'{"Id":"%d","MessageBody":"%s"}' % (n, body)
+        for n, body in enumerate([rb"ab\ud83d", rb"\ude00x", rb"\ud83d\ude00", b"plain"])
+    )
+    answer = raw.json("SendMessageBatch", b'{"QueueUrl":"%s","Entries":[%s]}' % (url.encode(), entries))
+    assert answer.status_code == 200, answer.text
+    failed = [(one["Id"], one["Code"], one["Message"][:60]) for one in answer.json()["Failed"]]
+    text = "Invalid binary character '#x{}' was found in the message body"
+    assert failed == [
+        (id_, "InvalidMessageContents", text.format(code)[:60])
+        for id_, code in (("0", "D83D"), ("1", "DE00"))
+    ]
+    assert sorted(message["Body"] for message in raw.sqs.receive(url, 2)) == ["plain", "\U0001f600"]
+    single = raw.json("SendMessage", b'{"QueueUrl":"%s","MessageBody":"ab\\ud83d"}' % url.encode())
+    assert error(single) == refused("InvalidMessageContents")
+
+
 def test_entries_of_a_wrong_type(raw: Raw) -> None:
     url = raw.sqs.create()
     cases: tuple[object, ...] = ({}, "x", [1], [["a"]], [{"Id": 1, "MessageBody": "x"}], [None])

@@ -222,6 +222,38 @@ def test_dots_in_keys_of_a_policy_on_the_body(sns: Sns) -> None:
     assert "FilterPolicyScope" not in sns.subscription(arn)
 
 
+def test_a_filter_drops_no_message_because_of_a_parser(sns: Sns) -> None:
+    """RFC 8259 allows escaped surrogates without their other half, and numbers of any size. A message that is too
+    complicated to judge is delivered.
+    """
+    topic = sns.create()
+    raw = {"RawMessageDelivery": "true"}
+    by_body, _ = sns.queue(topic, FilterPolicyScope="MessageBody", FilterPolicy=r'{"b":[1,"\ud83d"]}', **raw)
+    by_list, _ = sns.queue(topic, FilterPolicy='{"list":["x"]}', **raw)
+    passing = [
+        r'{"a":"thanks \ud83d","b":1}', '{"a":1e400,"b":1}', r'{"a":"x\u0000","b":1}', r'{"b":"\ud83d"}',
+        '{"b":2,"a":' + "[" * 2_000 + "]" * 2_000 + "}",
+    ]  # fmt: skip
+    for body in (*passing, r'{"a":"\ud83d","b":2}', '{"a":1e400}'):
+        sns.publish(topic, body)
+    for text in (r'["x","\ud83d"]', '["x",1e400]', r'["\ud83d"]'):
+        sns.publish(
+            topic, text, MessageAttributes={"list": {"DataType": "String.Array", "StringValue": text}}
+        )
+    assert sorted(message["Body"] for message in sns.sqs.receive(by_body, 5)) == sorted(passing)
+    assert sorted(message["Body"] for message in sns.sqs.receive(by_list, 2)) == [
+        r'["x","\ud83d"]', '["x",1e400]',
+    ]  # fmt: skip
+    assert (sns.sqs.counts(by_body), sns.sqs.counts(by_list)) == ((0, 5, 0), (0, 2, 0))
+
+
+def test_texts_by_protocol_may_have_half_a_pair(sns: Sns) -> None:
+    topic = sns.create()
+    url, _ = sns.queue(topic, RawMessageDelivery="true")
+    sns.publish(topic, r'{"default":"a\ud83d","sms":"\ude00","n":1e400}', MessageStructure="json")
+    assert sns.sqs.one(url)["Body"] == "a\ufffd"
+
+
 # --- FIFO topics -----------------------------------------------------------------------------------------------------
 def test_group_id_and_number_are_passed_on(sns: Sns) -> None:
     topic = sns.create_fifo()

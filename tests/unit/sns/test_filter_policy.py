@@ -14,7 +14,7 @@ import pytest
 
 from penstock.sns.errors import InvalidParameter
 from penstock.sns.filter_policy.compile import compile_policy
-from penstock.sns.filter_policy.facts import attribute_facts, find_body_facts
+from penstock.sns.filter_policy.facts import UNJUDGED, attribute_facts, encode_body_facts, find_body_facts
 from penstock.sqs.types import MessageAttributeValue
 from tests.support.filter_policies.aws_examples import NESTED_OR_POLICY, OR_POLICY
 
@@ -217,9 +217,43 @@ def test_an_attribute_that_is_not_what_it_says(kind: str, text: str) -> None:
     assert attribute_facts({"good": attribute("String", "x"), "bad": attribute(kind, text)}) == {}
 
 
-@pytest.mark.parametrize("body", ["", "text", "[1]", "1", "{", '"{}"', '{"a":1} x', '{"a":' * 9_000])
+@pytest.mark.parametrize(
+    "body", ["", "text", "[1]", "1", "{", '"{}"', '{"a":1} x', '{"a":NaN}', '{"a":"\\ud8"}', '{"a":\ufeff1}']
+)
 def test_bodies_that_match_no_policy(body: str) -> None:
-    assert find_body_facts(body) is None
+    assert encode_body_facts(body) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (r'{"a":"thanks \ud83d","b":1}', {"a": ["thanks \ufffd"], "b": [1]}),
+        (r'{"\ude00":"\ud83d\ude00","b":1}', {"\ufffd": ["\U0001f600"], "b": [1]}),
+        (r'{"a":"\\\ud83d\\ud83d","b":1}', {"a": ["\\\ufffd\\ud83d"], "b": [1]}),
+        (r'{"a":"\ud83d\ud83d\ude00\uDE00"}', {"a": ["\ufffd\U0001f600\ufffd"]}),
+        ('{"a":[1e400,-1E+999,1e-400],"b":1}', {"a": [10**400, -(10**400), 0.0], "b": [1]}),
+        (f'{{"a":{"9" * 5_000}}}', {"a": [10**400]}),
+        (r'{"a":"x\u0000","b":1}', {"a": ["x\ufffd"], "b": [1]}),
+    ],
+    ids=lambda body: str(body)[:24],
+)
+def test_bodies_that_the_first_decoder_refuses(body: str, expected: dict[str, object]) -> None:
+    """RFC 8259, sections 6 to 8: numbers of any size, and escaped surrogates without their other half, are JSON."""
+    assert json.loads(encode_body_facts(body) or b"null") == expected
+
+
+@pytest.mark.parametrize(
+    "text", [r'["x","\ud83d"]', '["x",1e400]', r'["x","\u0000"]', f'["x",{"9" * 5_000}]']
+)
+def test_a_list_that_the_first_decoder_refuses(text: str) -> None:
+    assert "x" in attribute_facts({"a": attribute("String.Array", text)})["a"]
+
+
+@pytest.mark.parametrize(
+    "body", ['{"b":1,"a":' * 9_000 + "1" + "}" * 9_000, '{"b":1,"a":' + "[" * 40 + "]" * 40 + "}"]
+)
+def test_bodies_that_are_too_deep_pass_every_policy(body: str) -> None:
+    assert encode_body_facts(body) == UNJUDGED
 
 
 def test_facts_of_a_body() -> None:
@@ -243,4 +277,4 @@ def test_the_document_is_there_for_arrays_of_objects_alone() -> None:
 def test_long_paths_cost_no_memory() -> None:
     """The body of half a megabyte has names of 1 KB on 500 levels, which make 128 MB of paths."""
     name = "x" * 1_000
-    assert find_body_facts(f'{{"{name}":' * 500 + "1" + "}" * 500) is None
+    assert encode_body_facts(f'{{"{name}":' * 500 + "1" + "}" * 500) == UNJUDGED

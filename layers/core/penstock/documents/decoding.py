@@ -7,6 +7,7 @@ import msgspec
 
 from penstock import errors
 from penstock.effects import LONG_COMPUTATION_BYTES
+from penstock.json_text import decode_typed
 from penstock.sqs import validation
 
 MAX_MESSAGES = 1_000
@@ -79,12 +80,22 @@ def decode_body(
     `counter` first counts the messages of a long body, `most` at most, so that no body blocks the event loop.
     """
     try:
+        text = body.decode()  # refuses invalid bytes in raw parts, as read_messages does
         if len(body) > LONG_COMPUTATION_BYTES:
-            CountedMessage.count = MAX_MESSAGES - most
-            counter.decode(body)
-        return decoder.decode(body.decode())  # refuses invalid bytes in raw parts, as read_messages does
+            count_messages(counter, text, most)
+        return decode_typed(decoder.decode, text)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         raise errors.InvalidParameterValue(f"body: {error}") from error
+
+
+def count_messages(counter: "msgspec.json.Decoder[Any]", text: str, most: int = MAX_MESSAGES) -> None:
+    """Raises ValueError for more messages, and for too many headers of one."""
+
+    def count(text: str) -> None:
+        CountedMessage.count = MAX_MESSAGES - most
+        counter.decode(text)
+
+    decode_typed(count, text)
 
 
 def decode_document(
@@ -96,7 +107,7 @@ def decode_document(
     if len(body) > most_bytes:
         raise errors.RequestEntityTooLarge
     try:
-        return decoder.decode(body.decode())
+        return decode_typed(decoder.decode, body.decode())
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise errors.InvalidParameterValue(f"body: {error}") from error
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from penstock.json_text import decode_json
 from penstock.postgres.statements.messages import ReceivedRow
 
 
@@ -22,8 +23,8 @@ def read_failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
     if not body.strip():
         return frozenset()
     try:
-        answer = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, ValueError):
+        answer = decode_json(body)
+    except (RecursionError, ValueError):
         raise Malformed("the answer is not JSON") from None
     if answer is None or answer == {}:
         return frozenset()

@@ -17,6 +17,8 @@ from penstock.http import HttpRequest
 from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.mappings import FILTER_MESSAGES, USER_POLICIES
 from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
+from penstock.sns.filter_policy.facts import UNJUDGED
+from penstock.sns.filter_policy.unjudged import report_unjudged
 from penstock.sqs.delete import delete
 from penstock.sqs.receive import build_receive, receive_messages
 
@@ -128,17 +130,15 @@ def build_records(
     records = [build_record(row, mapping.queue, receipts, gathered=gathered) for row in rows]
     passed = set(range(1, len(rows) + 1))
     if mapping.filters is not None:
-        facts = yield from compute(partial(_list_facts, records), sum(len(row.body) for row in rows))
+        facts = yield from compute(partial(filters.encode_facts, records), sum(len(row.body) for row in rows))
+        yield from report_unjudged("mapping", mapping.queue_arn, facts.count(UNJUDGED))
         patterns = [msgspec.json.encode(one).decode() for one in mapping.filters]
-        passed = {row.n for row in (yield from Call(FILTER_MESSAGES, (patterns, facts)))}
+        passed = {
+            row.n for row in (yield from Call(FILTER_MESSAGES, (patterns, [one.decode() for one in facts])))
+        }
         left_out = [row for n, row in enumerate(rows, 1) if n not in passed]
         yield from delete_messages(mapping, left_out)
     return [encode_record(rows[n - 1], records[n - 1]) for n in sorted(passed)]
-
-
-def _list_facts(records: Sequence[JsonObject]) -> list[str | None]:
-    """Returns the facts for the filter, in JSON. It takes up to 0.4 s per MiB."""
-    return [None if one is None else msgspec.json.encode(one).decode() for one in filters.read_facts(records)]
 
 
 def delete_messages(mapping: StoredMapping, rows: Sequence[ReceivedRow]) -> Operation[None]:

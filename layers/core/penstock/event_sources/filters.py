@@ -6,14 +6,16 @@ otherwise. A pattern has the operators and limits of filter policies. A message 
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
+from penstock.json_text import decode_json
 from penstock.postgres.statement import JsonObject
 from penstock.sns.errors import InvalidParameter
 from penstock.sns.filter_policy import compile as policies
 from penstock.sns.filter_policy.facts import (
+    UNJUDGED,
     UnreadableBody,
     flatten_document,
     has_too_many_containers,
@@ -40,24 +42,28 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
     return found or None
 
 
-def read_facts(records: Sequence[JsonObject]) -> list[Mapping[str, object] | None]:
-    """Returns the facts for the patterns, one entry for each record. It is None for a record that cannot match."""
-    return [_find_facts(record) for record in records]
+def encode_facts(records: Sequence[JsonObject]) -> list[bytes]:
+    """Returns the facts for the patterns in JSON, one entry for each record. It is UNJUDGED for a record that is too
+    complicated, which every pattern lets pass. It takes up to 0.4 s per MiB.
+    """
+    return [_encode_facts(record) for record in records]
 
 
-def _find_facts(record: JsonObject) -> Mapping[str, object] | None:
-    document = {**record, "body": _decode_body(record["body"])}
+def _encode_facts(record: JsonObject) -> bytes:
     try:
-        return flatten_document(list_members(document))
+        document = {**record, "body": _decode_body(record["body"])}
+        return msgspec.json.encode(flatten_document(list_members(document)))
     except (RecursionError, UnreadableBody):
-        return None
+        return UNJUDGED
 
 
 def _decode_body(text: str) -> object:
-    """Returns the body as a JSON object, or otherwise as text."""
-    if text.lstrip()[:1] != "{" or has_too_many_containers(text):
+    """Returns the body as a JSON object, or otherwise as text. Raises UnreadableBody, RecursionError."""
+    if text.lstrip()[:1] != "{":
         return text
+    if has_too_many_containers(text):
+        raise UnreadableBody
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+        return decode_json(text)
+    except ValueError:
         return text

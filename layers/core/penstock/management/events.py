@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,7 @@ from penstock.observing.reports import EventPublished, Sent
 from penstock.postgres.statements.events import PUBLISH_EVENTS, PublishedEventRow
 from penstock.postgres.statements.messages import TransactedRow
 from penstock.sns.filter_policy import facts as filter_facts
+from penstock.sns.filter_policy.unjudged import report_unjudged
 from penstock.sqs import validation
 
 from .messages.conversion import count_bytes, format_body, to_attribute
@@ -62,6 +63,7 @@ def read_event(body: bytes) -> NewEvent:
 
 
 _encode = msgspec.json.encode
+IS_UNJUDGED: Final = filter_facts.UNJUDGED.decode()
 # Matches NUL as JSON writes it, with a backslash that is not escaped.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000").search
 
@@ -91,6 +93,7 @@ def publish_event(routing_key: str, event: NewEvent, context: Context) -> Operat
     )
     if any(row.error == TOO_MANY_DELIVERIES for row in rows):
         raise errors.RequestThrottled(explain_deliveries_quota(context.environment.settings))
+    yield from report_unjudged("event", routing_key, outgoing.facts == IS_UNJUDGED)
     yield from wake_receives(row.arn for row in rows)
     yield EventPublished(routing_key, list_sent(rows))
     return show_published(rows)
@@ -108,13 +111,13 @@ def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
     headers = _encode(event.headers)
     if _NUL(headers):  # the database type jsonb cannot store NUL
         raise errors.InvalidParameterValue("headers: NUL cannot be stored")
-    facts = filter_facts.find_body_facts(body)
+    facts = filter_facts.encode_body_facts(body)
     return OutgoingEvent(
         routing_key,
         body,
         _encode(attributes).decode() if attributes else None,
         headers.decode() if event.headers else None,
-        None if facts is None else _encode(facts).decode(),
+        None if facts is None else facts.decode(),
         event.delay,
     )
 

@@ -2,10 +2,9 @@
 
 from typing import Final
 
-import msgspec
-
 from penstock.access.keys import find_form_problem
 from penstock.access.policy.patterns import Pattern
+from penstock.json_text import decode_json
 
 from .actions import KNOWN_ACTIONS
 
@@ -22,7 +21,7 @@ def find_policy_problem(text: str) -> str | None:
         return problem
     if not text.startswith("{"):
         return None
-    for name in _list_actions(msgspec.json.decode(text)):
+    for name in _list_actions(decode_json(text)):
         service = name.partition(":")[0].lower()
         if service in _SERVICES and not any(map(Pattern(name.lower()).matches, _KNOWN)):
             return f"there is no action {name!r}"

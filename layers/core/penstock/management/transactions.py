@@ -18,11 +18,13 @@ from penstock.documents.queue_names import authorize_queues, build_queue_arn, fi
 from penstock.effects import Call, Operation, Transact, compute
 from penstock.observing.reports import Deleted, Transacted
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
+from penstock.sns.filter_policy.unjudged import report_unjudged
 from penstock.sqs import handles, sql_errors
 from penstock.sqs import send as sending
 
 from .errors import StaleReceipt
 from .events import (
+    IS_UNJUDGED,
     NewEvent,
     OutgoingEvent,
     PublishedEvent,
@@ -122,6 +124,8 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
         rows = yield from Transact(TRANSACT, acks, messages, event_arguments, size_bytes=size_bytes)
     raise_refusal(rows, transaction)
     yield from wake_receives(dict.fromkeys(row.arn for row in rows))
+    for event in events:
+        yield from report_unjudged("event", event.routing_key, event.facts == IS_UNJUDGED)
     yield Transacted([Deleted(arn, 1) for arn in acked_queues], list_sent(rows))
     return to_result(rows, transaction)
 

@@ -86,6 +86,13 @@ class EventPublished(Report, frozen=True):
     sent: Sequence[Sent]
 
 
+class Unjudged(Report, frozen=True):
+    """`count` messages were too complicated for filters, and passed them. `by`: publish, event or mapping."""
+
+    by: str
+    count: int
+
+
 class Transacted(Report, frozen=True):
     """A transaction (REST API) was committed."""
 
@@ -95,4 +102,5 @@ class Transacted(Report, frozen=True):
 
 REPORTS: tuple[type[Report], ...] = (
     Sent, Received, ReceivedBy, Deleted, VisibilityChanged, Published, EventPublished, Transacted,
+    Unjudged,
 )  # fmt: skip

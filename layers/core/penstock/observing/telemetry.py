@@ -89,6 +89,23 @@ class AtMost(logging.Filter):
         return self._number <= self._most
 
 
+class OnceAMinute(logging.Filter):
+    """Lets one record of a logger through in a minute. The record says how many there were since the last one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next = 0.0
+        self._records = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        self._records += 1
+        if record.created < self._next:
+            return False
+        record.records = self._records
+        self._next, self._records = record.created + 60, 0
+        return True
+
+
 def make_lambda_logger(level: str) -> Logger:
     """Returns the Logger of Lambda functions. Imports powertools, which the container never needs."""
     from aws_lambda_powertools import Logger  # noqa: PLC0415

@@ -5,7 +5,6 @@ invoke other targets. It does not check whether the queue or topic exists: as on
 before its target. The texts of constraints are ours.
 """
 
-import msgspec
 from msgspec.structs import replace
 
 from penstock.access.functions import find_function_refusal
@@ -13,6 +12,7 @@ from penstock.aws.arn import parse_queue_arn, read_region
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import parse_topic_arn
+from penstock.json_text import decode_json
 from penstock.settings import Settings
 from penstock.sns.publishing.publish import MOST_BYTES as TOPIC_BYTES
 from penstock.sqs import validation
@@ -90,8 +90,8 @@ def _check_function(
 
 def _is_json(text: str) -> bool:
     try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+        decode_json(text)
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -36,7 +36,8 @@ class SearchResult(NamedTuple):
 
 
 def search_messages(search: Search, most_bytes: int, context: Context) -> Operation[SearchResult]:
-    """Examines messages until `limit` or `most_bytes` of them pass, or until it has examined `scan` or 64 MiB.
+    """Examines messages until `limit` or `most_bytes` of them pass, or until it has examined `scan` or 64 MiB, or
+    for about 2 seconds.
 
     The order is that in which the queue stores the messages, not that of their age. Raises QueueDoesNotExist.
     """

@@ -15,6 +15,7 @@ from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.sns_arn import TopicArn
 from penstock.errors import KMS_KEYS_REFUSED
+from penstock.json_text import decode_json
 from penstock.sqs.validation import encode_text
 
 from .delivery_policy import (
@@ -247,6 +248,6 @@ def check_redrive_policy(text: str) -> None:
 
 def _decode_json(text: str | None) -> Any:
     try:
-        return msgspec.json.decode(text or "null")
-    except (msgspec.DecodeError, RecursionError):
+        return decode_json(text or "null")
+    except (ValueError, RecursionError):
         return None

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
+from penstock.json_text import decode_json
+
 from .errors import InvalidParameter
 
 Policy = Mapping[str, Any]  # JSON whose members were checked before they were stored
@@ -229,8 +231,8 @@ def _parse_given(text: str) -> object:
 
 def _parse(text: str) -> Any:
     try:
-        return msgspec.json.decode(text) if text else None
-    except (msgspec.DecodeError, RecursionError) as error:
+        return decode_json(text) if text else None
+    except (ValueError, RecursionError) as error:
         raise make_policy_error("failed to parse JSON") from error
 
 

@@ -7,6 +7,7 @@ from penstock.aws.arn import is_account_id
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.json_text import decode_json
 from penstock.postgres.statements.sns.topics import REPLACE_TOPIC_POLICY
 from penstock.sqs import validation
 from penstock.sqs.permissions import Policy, Statements, unwrap_single
@@ -45,7 +46,7 @@ def remove_permission(request: sns.RemovePermissionRequest, context: Context) ->
 def read_policy(arn: TopicArn) -> Operation[tuple[str | None, Policy, Statements]]:
     """Returns the stored text of the policy (None for the default), the policy and its statements. Raises NotFound."""
     old = read_stored_attributes((yield from describe_topic(arn))).get("Policy")
-    policy: Policy = msgspec.json.decode(old or build_default_policy(arn))
+    policy: Policy = decode_json(old or build_default_policy(arn))
     statements = policy.get("Statement", [])
     return old, policy, [statements] if isinstance(statements, dict) else statements
 

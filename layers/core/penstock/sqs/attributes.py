@@ -26,6 +26,7 @@ from penstock.errors import (
     OverLimit,
     UnsupportedOperation,
 )
+from penstock.json_text import decode_json
 
 from .validation import encode_text
 
@@ -387,8 +388,8 @@ def _decode_json(text: str) -> Any:
     if text.count("[") + text.count("{") > MOST_BRACKETS:
         return None
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return decode_json(text)
+    except (ValueError, RecursionError):
         return None
 
 

@@ -13,6 +13,7 @@ from penstock import errors
 from penstock.access.deliveries import judge_subscriptions
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.json_text import decode_json
 from penstock.postgres.statements.queues import REPLACE_POLICY
 
 from . import validation
@@ -86,7 +87,7 @@ def change_policy(arn: str, change: Callable[[Statements], Statements], context:
 def apply_change(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:
     """Returns the text of the changed policy, or None if no statement remains."""
     empty = {"Version": "2008-10-17", "Id": f"{arn}/SQSDefaultPolicy"}
-    policy: Policy = msgspec.json.decode(old) if old else empty
+    policy: Policy = decode_json(old) if old else empty
     statements = policy.get("Statement", [])
     policy["Statement"] = change([statements] if isinstance(statements, dict) else statements)
     return msgspec.json.encode(policy).decode() if policy["Statement"] else None

@@ -11,6 +11,7 @@ import msgspec
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Call, Operation
+from penstock.json_text import replace_lone_surrogates
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, FailureRow, FoundRow, PeekedRow
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import Search, search_messages
@@ -51,7 +52,7 @@ class Seen:
         if len(body) > LONGEST_PRETTY or not body.lstrip().startswith(("{", "[")):
             return None
         try:
-            return msgspec.json.format(body, indent=2)
+            return msgspec.json.format(replace_lone_surrogates(body), indent=2)
         except (msgspec.DecodeError, RecursionError, ValueError):
             return None
 

@@ -134,6 +134,16 @@ BLOCKS: Final[dict[str, Block]] = {
             ),
         ),
     ),
+    "unjudged": Block(
+        ("by",),
+        (
+            Family(
+                "penstock_filter_unjudged_messages_total",
+                "counter",
+                "Messages that were too complicated for filters, and passed them.",
+            ),
+        ),
+    ),
     "mappings": Block(
         ("queue",),
         (

@@ -56,6 +56,8 @@ class Meter:
             self._start("work", "fire", outcome)
         for outcome in ("success", "failure"):
             self._start("attempts", outcome)
+        for by in ("publish", "event", "mapping"):
+            self._start("unjudged", by)
         self._set("build", __version__, platform.python_version(), value=1)
         self._set("processes", value=1)
         self._start("pool")
@@ -113,6 +115,10 @@ class Meter:
     def count_dropped_lines(self, lines: int) -> None:
         """Counts lost lines of the access log."""
         self._numbers[self._start("access_log")] += lines
+
+    def count_unjudged(self, by: str, messages: int) -> None:
+        """Counts messages that passed filters because they were too complicated for them."""
+        self._numbers[self._start("unjudged", by)] += messages
 
     def count_flush(self, messages: int) -> None:
         """Counts a database call that stored this many messages."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from penstock.management.messages.conversion import convert_to_json
 from penstock.postgres.statements.stored_messages import GROUP_FAILURES, SEARCH_MESSAGES, FailureRow, FoundRow
 from tests.support.sql.calls import (
     Connection,
@@ -103,7 +104,7 @@ def test_pages_have_each_message_once(db: Connection, suffix: str, bound: dict[s
     assert (sorted(found), looked_at) == (expected, len(expected))
 
 
-BODY = '{"order":{"id":42,"lines":[{"sku":"a.b"}]},"note":null}'
+BODY = '{"order":{"id":42,"lines":[{"sku":"a.b"}]},"note":null,"nul":"x\\u0000"}'
 
 
 @pytest.mark.parametrize(("filters", "passes"), [
@@ -122,6 +123,7 @@ BODY = '{"order":{"id":42,"lines":[{"sku":"a.b"}]},"note":null}'
     ({"newer_than_seconds": 7200}, True), ({"newer_than_seconds": 60}, False),
     ({"min_receive_count": 1}, False), ({"max_receive_count": 0}, True),
     ({"text": "order", "group_id": "h"}, False),
+    ({"json": {"path": ["nul"], "equals": "x\ufffd"}}, True),
 ])  # fmt: skip
 @BOTH
 def test_each_member_of_a_filter(db: Connection, suffix: str, filters: dict[str, Any], passes: bool) -> None:
@@ -230,18 +232,60 @@ SAME = [
     ("not JSON", "{nor this"),
     (base64.b64encode(b"x" * 20).decode(), base64.b64encode(b"other bytes!").decode()),
     ("1", "2"),
+    (r'{"a":"\u0000","b":"\ud83d"}', '{"a":"x","b":"y"}'),
+    (json.dumps(dict.fromkeys(map(str, range(201)))), json.dumps({f"n{n}": n for n in range(500)})),
 ]
 OTHER = [
     ('{"a":1}', '{"a":"1"}'), ('{"a":1}', '{"b":1}'), ('{"a":1}', '{"a":1,"b":1}'), ('{"a":null}', '{"a":1}'),
     ('{"a":{"b":1},"c":{}}', '{"a":{},"c":{"b":1}}'), ('{"a":[1]}', '{"a":["1"]}'), ('{"a":[1]}', '{"a":[1,"1"]}'),
     ('{"a":{"b":{"c":1}}}', '{"a":{"b":{"c":true}}}'), ("text", base64.b64encode(b"x" * 20).decode()), ("1", "x"),
-    ('"x"', "x"), ('{"a":[]}', '{"a":[1]}'), ("[]", "{}"),
+    ('"x"', "x"), ('{"a":[]}', '{"a":[1]}'), ("[]", "{}"), ('"x', '"x"'),
+    (json.dumps(dict.fromkeys(map(str, range(200)))), json.dumps(dict.fromkeys(map(str, range(1, 201))))),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("one", "other", "alike"), [(*p, True) for p in SAME] + [(*p, False) for p in OTHER])
 def test_which_bodies_have_one_shape(db: Connection, one: str, other: str, alike: bool) -> None:
     assert value(db, "select queue.body_shape(%s) = queue.body_shape(%s)", one, other) is alike
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r'["\ud83d", "x\u0000"]', ["\ufffd", "x\ufffd"]),
+        (r'["\ud83d\ude00\ude00\uD83D"]', ["\U0001f600\ufffd\ufffd"]),
+        (r'["\ud83d\ud83d\uDE00"]', ["\ufffd\U0001f600"]),
+        (r'["\\ud83d\ude00", "\\\ud83d"]', ["\\ud83d\ufffd", "\\\ufffd"]),
+        (r'["\\u0000\u0000\u0000"]', ["\\u0000\ufffd\ufffd"]),
+        (r'{"\ude00": "\ud83d\u0041"}', {"\ufffd": "\ufffdA"}),
+        (r'["\ud83d"', r'["\ud83d"'),
+    ],
+)  # fmt: skip
+def test_escapes_that_jsonb_refuses(db: Connection, text: str, expected: Any) -> None:
+    """RFC 8259 allows them. SQL shows the same as the REST API and filters, except that those show U+0000."""
+    assert value(db, "select queue.as_json(%s)", text) == expected
+    shown = json.loads(bytes(convert_to_json(text)))
+    assert repr(shown).replace("\\x00", "\ufffd") == repr(expected)
+
+
+def test_a_shape_is_no_longer_than_a_hash(db: Connection) -> None:
+    """Lists around an object must not double the quotes of its names at each level."""
+    wide = json.dumps(dict.fromkeys((f"n{n:04}" for n in range(200)), "x"))
+    nested = "[" * 7 + ",".join([wide, '{"a":[[{"b":{"c":"d"}}]]}'] * 10) + "]" * 7
+    assert value(db, "select length(queue.body_shape(%s))", nested) == 32
+
+
+@BOTH
+def test_a_search_that_takes_long_ends_early_and_says_so(db: Connection, suffix: str) -> None:
+    arn = create(db, "orders" + suffix, shards=1)
+    send(db, arn, "a", "b", group="g")
+    find = """select f.body, f.looked_at, f.next
+        from queue.find_messages(%s, '{}', clock_timestamp(), %s, 9, 9, null, true, 0) f"""
+    seen, after = [], None
+    for _ in range(2):
+        (body, *_), (*_, looked_at, after) = db.execute(find, [queue_id(db, arn), after]).fetchall()
+        seen.append((body, looked_at, after is None))
+    assert seen == [("a", 1, False), ("b", 1, True)]
 
 
 def test_a_body_too_deep_or_too_long_has_a_shape(db: Connection) -> None:

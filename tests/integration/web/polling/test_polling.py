@@ -260,6 +260,23 @@ def test_a_filter_deletes_what_it_leaves_out(harness: Harness) -> None:
     assert harness.seen(name) == ['{"kind": "order", "n": 6}']
 
 
+def test_a_filter_deletes_no_message_because_of_a_parser(harness: Harness) -> None:
+    """RFC 8259 allows these texts. A message that is too complicated to judge reaches the function."""
+    url, arn = harness.queue()
+    name = harness.function(ignore)
+    passing = [
+        r'{"a":"thanks \ud83d","b":1}',
+        '{"a":1e400,"b":1}',
+        r'{"a":"x\u0000","b":1}',
+        '{"b":2,"a":' + "[" * 2_000 + "]" * 2_000 + "}",
+        '{"b":2,"a":' + "[" * 40 + "]" * 40 + "}",
+    ]
+    send(harness, url, *passing, r'{"a":"\ud83d","b":2}', '{"a":1e400}', '{"a":"\\ud8","b":1}')
+    harness.map(arn, name, FilterCriteria={"Filters": [{"Pattern": '{"body":{"b":[1]}}'}]})
+    harness.until_empty(url)
+    assert sorted(harness.seen(name)) == sorted(passing)
+
+
 def test_a_filter_of_text_and_of_what_is_not_the_body(harness: Harness) -> None:
     url, arn = harness.queue()
     name = harness.function(ignore)

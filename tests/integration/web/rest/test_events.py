@@ -114,6 +114,20 @@ def test_a_url_says_its_protocol(http: httpx.Client) -> None:
     assert unbind(http, made).status_code == 204
 
 
+def test_json_of_every_kind_passes_filters(http: httpx.Client) -> None:
+    """RFC 8259 allows these texts. REST shows U+FFFD for half a pair of surrogates, and keeps numbers as they are."""
+    bind(http, "a", queue_name="q0", filter_policy={"b": [1]})
+    deep = '{"b":2,"a":' + "[" * 40 + "]" * 40 + "}"
+    for message in (r'{"a":"\ud83d","b":1}', '{"a":1e400,"b":1}', r'{"a":"\ud83d","b":2}', deep):
+        content = f'{{"message":{message}}}'
+        answer = http.post("/v1/events/a", content=content, headers={"content-type": "application/json"})
+        assert answer.status_code == 201, answer.text
+    shown = http.get("/v1/queues/q0/messages/peek").text
+    assert [text in shown for text in (r'{"a":"\ufffd","b":1}', '{"a":1e400,"b":1}', deep, '"b":2}')] == [
+        True, True, True, False,
+    ]  # fmt: skip
+
+
 def test_a_delayed_event(http: httpx.Client) -> None:
     bind(http, "a.b", queue_name="q0")
     publish(http, "a.b", "m", delay=900)

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-import msgspec
+from penstock.json_text import decode_json
 
 from .conditions import Condition, read_conditions
 from .patterns import Pattern
@@ -106,8 +106,8 @@ def read_policy(text: str, *, of_user: bool = False) -> Policy:
 def list_statements(text: str) -> list[dict[str, object]]:
     """Returns the statements of a policy in JSON that are objects; none if the text is no policy."""
     try:
-        document = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+        document = decode_json(text)
+    except (ValueError, RecursionError):
         return []
     elements = document.get("Statement") if isinstance(document, dict) else None
     return [one for one in as_list(elements) if isinstance(one, dict)]
@@ -120,8 +120,8 @@ def find_misspelling(text: str) -> str | None:
     Sources: "IAM JSON policy elements reference", the pages of Version and Sid (IAM User Guide).
     """
     try:
-        document = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+        document = decode_json(text)
+    except (ValueError, RecursionError):
         return None
     if not isinstance(document, dict) or not document:
         return None

@@ -2,8 +2,9 @@
 
 msgspec decodes a body in one pass. If it refuses a body, a second pass follows the shape of the type to find AWS's
 error: SerializationException for a text that is not JSON or a value of a wrong type, MissingParameter for an absent
-required member. A member that is null counts as absent, an unknown member is ignored. Source of the texts: recorded
-answers of the AWS JSON services.
+required member. The second pass keeps surrogates without their other half, so that the check of a message's text names
+them and only this message fails. A member that is null counts as absent, an unknown member is ignored. Source of the
+texts: recorded answers of the AWS JSON services.
 
 A long body may have long strings, but not many strings: decoding a million small members takes 0.3 s. So the codec
 checks its length without escapes and its quotes before the first pass, and brackets, braces and commas before the
@@ -17,6 +18,7 @@ from typing import Any
 import msgspec
 
 from penstock.errors import AwsError, MissingParameter, RequestEntityTooLarge, SerializationException
+from penstock.json_text import decode_any_json
 
 from .schema import List, Map, Scalar, Shape, Structure, build, query_name, read_structure
 
@@ -80,8 +82,8 @@ def _find_type_error(body: bytes, shape: Structure) -> Any:
     if len(body) > SHORT_BYTES and has_too_many_values(body):
         raise SerializationException
     try:
-        value = msgspec.json.decode(body or b"{}")
-    except _REFUSALS:
+        value = decode_any_json(body.decode() or "{}")
+    except (ValueError, RecursionError):
         raise SerializationException from None
     return _decode_value(shape, value, "")
 

@@ -16,6 +16,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from penstock.errors import AwsError, SerializationException
+from penstock.json_text import decode_json
 
 from . import json
 from .limits import (
@@ -78,8 +79,8 @@ def _decode_document(body: bytes) -> dict[str, Any]:
         if json.has_too_many_values(body):
             raise SerializationException
     try:
-        value = msgspec.json.decode(body.decode() or "{}")
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        value = decode_json(body.decode() or "{}")
+    except (ValueError, RecursionError):
         raise SerializationException from None
     if type(value) is not dict:
         raise SerializationException("The request body is not a JSON object.")

@@ -11,6 +11,7 @@ import msgspec
 
 from penstock.aws.function_arn import FunctionArn
 from penstock.delivery.http.endpoint import parse_endpoint
+from penstock.json_text import decode_json
 
 from .request import build_url, sign_request
 
@@ -53,8 +54,8 @@ def read_function_state(address: str, function: FunctionArn) -> FunctionState:
             return FunctionState(is_missing=True, timeout_seconds=None)
         if answer.status != 200:
             return UNKNOWN
-        return FunctionState(False, msgspec.json.decode(body, type=_Configuration).timeout)
-    except (OSError, HTTPException, msgspec.DecodeError):
+        return FunctionState(False, msgspec.convert(decode_json(body), _Configuration).timeout)
+    except (OSError, HTTPException, ValueError, RecursionError, msgspec.ValidationError):
         return UNKNOWN
     finally:
         connection.close()

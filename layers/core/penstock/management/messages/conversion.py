@@ -11,6 +11,7 @@ import msgspec
 
 from penstock import errors
 from penstock.documents.decoding import MAX_BLANK_RATIO
+from penstock.json_text import decode_typed
 from penstock.sqs import validation
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 
@@ -102,11 +103,18 @@ def to_header(value: MessageAttributeValue) -> msgspec.Raw:
 
 
 def convert_to_json(text: str) -> msgspec.Raw:
-    """Returns the text if it is JSON, and otherwise the text as a JSON string."""
+    """Returns the text if it is JSON, and otherwise the text as a JSON string.
+
+    A surrogate without its other half becomes U+FFFD: many decoders would refuse the whole answer because of it.
+    """
     try:
-        _check_json(text)
+        return decode_typed(_as_raw, text)
     except (msgspec.DecodeError, RecursionError):
         return encode_string(text)
+
+
+def _as_raw(text: str) -> msgspec.Raw:
+    _check_json(text)
     return msgspec.Raw(text.encode())
 
 

@@ -5,12 +5,13 @@ import msgspec
 from penstock import errors
 from penstock.documents.decoding import (
     MAX_MESSAGES,
-    CountedMessage,
     check_length_of_one,
+    count_messages,
     list_counter,
     one_counter,
 )
 from penstock.effects import LONG_COMPUTATION_BYTES
+from penstock.json_text import decode_typed
 
 from .types import NewMessage
 
@@ -27,13 +28,11 @@ def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
     if not is_list:
         check_length_of_one(body)
     try:
+        # msgspec does not check raw parts. Decoding the text refuses invalid bytes in them.
+        text = body.decode()
         if len(body) > LONG_COMPUTATION_BYTES:
-            CountedMessage.count = 0
-            (list_counter if is_list else one_counter).decode(body)
-        text = (
-            body.decode()
-        )  # msgspec does not check raw parts. Decoding the text refuses invalid bytes in them.
-        messages = _many.decode(text) if is_list else [_one.decode(text)]
+            count_messages(list_counter if is_list else one_counter, text)
+        messages = decode_typed(_many.decode, text) if is_list else [decode_typed(_one.decode, text)]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise errors.InvalidParameterValue(f"body: {error}") from error
     if not 1 <= len(messages) <= MAX_MESSAGES:

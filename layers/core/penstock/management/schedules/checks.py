@@ -175,4 +175,5 @@ def build_destination_fields(target: NewTarget, body: str) -> Fields:
         return {"queue": target.queue}
     if not is_routing_key(target.topic or ""):
         raise ScheduleUnusable("target: topic is a routing key: letters, digits, '_' and '-' between dots")
-    return {"topic": target.topic, "facts": filter_facts.find_body_facts(body)}
+    facts = filter_facts.encode_body_facts(body)
+    return {"topic": target.topic, "facts": None if facts is None else msgspec.Raw(facts)}

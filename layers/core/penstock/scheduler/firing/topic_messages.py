@@ -13,6 +13,7 @@ from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.http import HttpRequest
 from penstock.settings import Settings
+from penstock.sns.filter_policy.unjudged import report_unjudged
 from penstock.sns.publishing.outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from penstock.sns.publishing.publications import TopicCache, encode_publication, make_contents
 
@@ -52,7 +53,8 @@ def build_topic_message(topic: TopicArn, text: str, environment: Environment) ->
     size, message_id = len(text.encode()), as_text(make_message_id())
     message = OutgoingMessage(message_id, {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)
     contents = yield from make_contents(topic, message, version, make_context(topic, environment))
-    publication = encode_publication(message, contents, size, None)
+    publication, is_judged = encode_publication(message, contents, size, None)
+    yield from report_unjudged("publish", str(topic), not is_judged)
     return _json.encode({"version": version, "publication": msgspec.Raw(publication)})
 
 

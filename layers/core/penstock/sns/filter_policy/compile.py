@@ -23,6 +23,7 @@ from typing import TypeGuard
 
 import msgspec
 
+from penstock.json_text import decode_json
 from penstock.sns.errors import InvalidParameter
 
 from .operators import RESERVED, Operator, make_operator_error, read_operator
@@ -78,8 +79,8 @@ def compile_policy(text: str, scope: str) -> str | None:
     if len(text) > MAXIMUM_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
         raise make_operator_error(f"Filter policy is longer than {MAXIMUM_BYTES} bytes")
     try:
-        policy = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, ValueError):
+        policy = decode_json(text)
+    except (RecursionError, ValueError):
         raise make_operator_error("failed to parse JSON.") from None
     if not isinstance(policy, dict):
         raise make_operator_error("Filter is not an object")

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from penstock.json_text import decode_json
 from penstock.sqs.types import MessageAttributeValue
 
 from .values import SEPARATOR, build_path, convert_value
@@ -27,7 +28,12 @@ MOST_CONTAINERS = 131_072
 _CONTAINERS = frozenset((dict, list))
 
 
-class UnreadableBody(Exception):  # noqa: N818 - no error of the client: the message has no facts
+UNJUDGED = b"true"
+"""Replaces the facts of a JSON object that exceeds a limit of this module, or is nested too deeply. It passes every
+policy, since a message must not get lost because it is complicated."""
+
+
+class UnreadableBody(Exception):  # noqa: N818 - no error of the client
     """The message cannot be compared with policies."""
 
 
@@ -52,7 +58,7 @@ def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
 
 def _attribute(kind: str, text: str) -> list[object]:
     if kind in ("String.Array", "Number.Array"):
-        values = msgspec.json.decode(text)
+        values = decode_json(text)
         if not isinstance(values, list) or any(isinstance(value, list | dict) for value in values):
             raise UnreadableBody
         return [_escape(value) if isinstance(value, str) else value for value in values]
@@ -62,9 +68,9 @@ def _attribute(kind: str, text: str) -> list[object]:
 def number_text(text: str) -> bytes:
     """Returns the value of a number attribute in JSON. It accepts `+1`, `01` and `.5`, too."""
     try:
-        msgspec.json.decode(text.strip())
+        decode_json(text.strip())
         return text.strip().encode()
-    except msgspec.DecodeError:
+    except ValueError:
         return repr(float(text)).encode()
 
 
@@ -73,17 +79,30 @@ def _escape(text: str) -> str:
 
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
-def find_body_facts(body: str) -> Mapping[str, object] | None:
-    """Returns the facts of a body; None if it is not a JSON object, which every MessageBody policy rejects."""
+def encode_body_facts(body: str) -> bytes | None:
+    """Returns the facts of a body in JSON, or UNJUDGED.
+
+    Returns None if the body is not a JSON object, which every MessageBody policy rejects.
+    """
     try:
-        is_object = body.lstrip()[:1] == "{" and not has_too_many_containers(body)
-        document = msgspec.json.decode(body) if is_object else None
-        if not isinstance(document, dict):
-            return None
-        # Escapes are rare, and only an escape can produce a character that `convert_value` replaces.
-        return flatten_document(list_members(document) if "\\u00" in body else document)
-    except (msgspec.DecodeError, ValueError, RecursionError, UnreadableBody):
+        facts = find_body_facts(body)
+        return None if facts is None else msgspec.json.encode(facts)
+    except (RecursionError, UnreadableBody):
+        return UNJUDGED
+
+
+def find_body_facts(body: str) -> Mapping[str, object] | None:
+    """Returns the facts of a body, or None if it is not a JSON object. Raises UnreadableBody, RecursionError."""
+    if body.lstrip()[:1] != "{":
         return None
+    if has_too_many_containers(body):
+        raise UnreadableBody
+    try:
+        document = decode_json(body)
+    except ValueError:
+        return None
+    # Escapes are rare, and only an escape can produce a character that `convert_value` replaces.
+    return flatten_document(list_members(document) if "\\u00" in body else document)
 
 
 def has_too_many_containers(body: str) -> bool:

@@ -9,6 +9,7 @@ from penstock import errors as sqs_errors
 from penstock.aws.message_id import as_text, make_message_id
 from penstock.aws.sns_arn import PLATFORMS, TopicArn
 from penstock.effects import Operation, compute
+from penstock.json_text import decode_typed
 from penstock.sns import errors
 from penstock.sns import types as sns
 from penstock.sqs import digests, validation
@@ -116,7 +117,7 @@ def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
     if entry.message_structure != "json":
         raise errors.InvalidParameter.named("MessageStructure")
     try:
-        members = _members(entry.message)
+        members = decode_typed(_members, entry.message)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise errors.InvalidParameter.named(
             "Message Structure - JSON message body failed to parse"

@@ -16,7 +16,8 @@ from penstock.effects import Operation, compute
 from penstock.postgres.statements.sns.topics import PublishEntry
 from penstock.sns import notification
 from penstock.sns.envelopes import build_signing_context
-from penstock.sns.filter_policy.facts import attribute_facts, find_body_facts
+from penstock.sns.filter_policy.facts import UNJUDGED, attribute_facts, encode_body_facts
+from penstock.sns.filter_policy.unjudged import report_unjudged
 from penstock.sqs.types import MessageAttributeValue
 
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
@@ -100,11 +101,14 @@ def encode_publications(
     topic: TopicArn, messages: Sequence[OutgoingMessage], version: str, size: int, context: Context
 ) -> Operation[list[PublishEntry]]:
     """Converts a request's messages to the database's form. `size` counts bytes of all messages and attributes."""
-    entries = []
+    entries, unjudged = [], 0
     for message in messages:
         contents = yield from make_contents(topic, message, version, context)
         encode = partial(encode_publication, message, contents, size, context.trace_header)
-        entries.append(PublishEntry((yield from compute(encode, message.size))))
+        encoded, is_judged = yield from compute(encode, message.size)
+        entries.append(PublishEntry(encoded))
+        unjudged += not is_judged
+    yield from report_unjudged("publish", str(topic), unjudged)
     return entries
 
 
@@ -133,13 +137,15 @@ def make_contents(
 
 def encode_publication(
     message: OutgoingMessage, contents: Contents, request_bytes: int, trace: str | None
-) -> bytes:
-    """Returns the message as JSON, with its texts and envelopes by protocol, and its facts for filter policies."""
+) -> tuple[bytes, bool]:
+    """Returns the message as JSON, with its texts and envelopes by protocol, and its facts for filter policies. Also
+    returns whether policies on the body can judge it.
+    """
     facts: dict[str, object] = {"MessageAttributes": attribute_facts(message.attributes)}
     of_body = encode_body_facts(message.texts.get("sqs", message.texts[DEFAULT_TEXT]))
     if of_body is not None:
         facts["MessageBody"] = msgspec.Raw(of_body)
-    return _json.encode(
+    encoded = _json.encode(
         Publication(
             message_id=message.message_id,
             contents=contents,
@@ -153,9 +159,4 @@ def encode_publication(
             request_bytes=request_bytes,
         )
     )
-
-
-def encode_body_facts(text: str) -> bytes | None:
-    """Returns the facts for a policy on the body, as JSON, or None if the body is not a JSON object."""
-    facts = find_body_facts(text)
-    return None if facts is None else _json.encode(facts)
+    return encoded, of_body != UNJUDGED

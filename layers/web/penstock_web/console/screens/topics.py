@@ -20,7 +20,6 @@ from penstock.postgres.statements.sns.topics import (
 )
 from penstock.sns.filter_policy import facts
 from penstock.sns.publishing import publish as publishing
-from penstock.sns.publishing.publications import encode_body_facts
 from penstock.sns.types import MessageAttributeValue as TopicAttribute
 from penstock.sns.types import PublishRequest
 from penstock.sqs.types import MessageAttributeValue
@@ -54,7 +53,7 @@ class Test(NamedTuple):
         if not self.is_wanted:
             return None, None
         given = {self.name: MessageAttributeValue(self.kind or "String", self.value)} if self.name else {}
-        of_body = encode_body_facts(self.body)
+        of_body = facts.encode_body_facts(self.body)
         return _json.encode(
             facts.attribute_facts(given)
         ).decode(), None if of_body is None else of_body.decode()

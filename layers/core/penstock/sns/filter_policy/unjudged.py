@@ -1,0 +1,20 @@
+"""Reports messages that filters could not judge, and therefore let pass."""
+
+import logging
+from typing import Final, Literal
+
+from penstock.effects import Operation
+from penstock.observing.reports import Unjudged
+from penstock.observing.telemetry import OnceAMinute
+
+_log: Final = logging.getLogger("penstock.filters")
+_log.addFilter(OnceAMinute())
+
+
+def report_unjudged(by: Literal["publish", "event", "mapping"], name: str, count: int) -> Operation[None]:
+    """Counts messages, and logs one warning a minute. `name` is the ARN or the routing key that they came by."""
+    if count:
+        _log.warning(
+            "messages were too complicated for filters, and passed them", extra={"by": by, "source": name}
+        )
+        yield Unjudged(by, count)

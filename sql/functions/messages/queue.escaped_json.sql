@@ -1,0 +1,17 @@
+-- queue.escaped_json(text): returns a text that jsonb refuses as JSON, if U+FFFD in place of U+0000 and of lone surrogates
+-- makes it acceptable; otherwise null.
+create or replace function queue.escaped_json(p_text text) returns jsonb
+language plpgsql immutable as $$
+begin
+    if p_text !~ '\\u(0000|[dD][89a-fA-F])' then
+        return null;
+    end if;
+    -- An escape begins with an odd number of backslashes. After the second replacement each first half has a second one.
+    return regexp_replace(regexp_replace(regexp_replace(p_text,
+        '(?<!\\)((?:\\\\)*)\\u0000', '\1\\ufffd', 'g'),
+        '(?<!\\)((?:\\\\)*)\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})', '\1\\ufffd', 'g'),
+        '(?<!\\)((?:\\\\)*)(?<!(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}',
+        '\1\\ufffd', 'g')::jsonb;
+exception when data_exception or program_limit_exceeded then
+    return null;
+end $$;
