@@ -6,8 +6,8 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 
 from penstock import errors
+from penstock.aws.json_text import decode_typed
 from penstock.effects import LONG_COMPUTATION_BYTES
-from penstock.json_text import decode_typed
 from penstock.sqs import validation
 
 MAX_MESSAGES = 1_000

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from penstock.json_text import decode_json
+from penstock.aws.json_text import decode_json
 from penstock.postgres.statements.messages import ReceivedRow
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from penstock.json_text import decode_json
+from penstock.aws.json_text import decode_json
 from penstock.postgres.statement import JsonObject
 from penstock.sns.errors import InvalidParameter
 from penstock.sns.filter_policy import compile as policies

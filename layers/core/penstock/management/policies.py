@@ -4,7 +4,7 @@ from typing import Final
 
 from penstock.access.keys import find_form_problem
 from penstock.access.policy.patterns import Pattern
-from penstock.json_text import decode_json
+from penstock.aws.json_text import decode_json
 
 from .actions import KNOWN_ACTIONS
 

@@ -11,8 +11,8 @@ from penstock.access.functions import find_function_refusal
 from penstock.aws.arn import parse_queue_arn, read_region
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.function_arn import parse_function_arn
+from penstock.aws.json_text import decode_json
 from penstock.aws.sns_arn import parse_topic_arn
-from penstock.json_text import decode_json
 from penstock.settings import Settings
 from penstock.sns.publishing.publish import MOST_BYTES as TOPIC_BYTES
 from penstock.sqs import validation

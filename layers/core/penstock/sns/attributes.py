@@ -13,9 +13,9 @@ import msgspec
 from penstock.access.policy.checks import SNS_RULES, PolicyProblem, find_policy_problem
 from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import parse_queue_arn
+from penstock.aws.json_text import decode_json
 from penstock.aws.sns_arn import TopicArn
 from penstock.errors import KMS_KEYS_REFUSED
-from penstock.json_text import decode_json
 from penstock.sqs.validation import encode_text
 
 from .delivery_policy import (

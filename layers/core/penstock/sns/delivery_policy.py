@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from penstock.json_text import decode_json
+from penstock.aws.json_text import decode_json
 
 from .errors import InvalidParameter
 

@@ -4,10 +4,10 @@ import msgspec
 
 from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import is_account_id
+from penstock.aws.json_text import decode_json
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.json_text import decode_json
 from penstock.postgres.statements.sns.topics import REPLACE_TOPIC_POLICY
 from penstock.sqs import validation
 from penstock.sqs.permissions import Policy, Statements, unwrap_single

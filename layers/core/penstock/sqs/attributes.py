@@ -17,6 +17,7 @@ import msgspec
 
 from penstock.access.policy.checks import MOST_BRACKETS, SQS_RULES, PolicyProblem, find_policy_problem
 from penstock.aws.arn import parse_queue_arn
+from penstock.aws.json_text import decode_json
 from penstock.errors import (
     KMS_KEYS_REFUSED,
     AwsError,
@@ -26,7 +27,6 @@ from penstock.errors import (
     OverLimit,
     UnsupportedOperation,
 )
-from penstock.json_text import decode_json
 
 from .validation import encode_text
 

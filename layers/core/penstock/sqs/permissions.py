@@ -11,9 +11,9 @@ import msgspec
 
 from penstock import errors
 from penstock.access.deliveries import judge_subscriptions
+from penstock.aws.json_text import decode_json
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.json_text import decode_json
 from penstock.postgres.statements.queues import REPLACE_POLICY
 
 from . import validation

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from penstock.aws.json_text import replace_lone_surrogates
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Call, Operation
-from penstock.json_text import replace_lone_surrogates
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, FailureRow, FoundRow, PeekedRow
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import Search, search_messages

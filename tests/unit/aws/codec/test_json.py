@@ -120,7 +120,6 @@ def test_a_missing_required_member_is_named(action: str, body: bytes, parameter:
         (b"not json", "The request body could not be read."),
         (b'{"QueueUrl":"u"', "The request body could not be read."),
         (b'{"QueueUrl":"\xff"}', "The request body could not be read."),
-        (b'{"QueueUrl":"u","MessageBody":"\\ud800"}', "The request body could not be read."),
         (b'{"QueueUrl":"u","MessageBody":"b","x\xff":1}', "The request body could not be read."),
         (b'{"QueueUrl":"u","MessageBody":"b","x":"\xff"}', "The request body could not be read."),
         (b"[" * 100_000, "The request body could not be read."),

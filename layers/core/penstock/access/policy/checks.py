@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import msgspec
+from penstock.aws.json_text import decode_json
 
 from .statements import as_list, find_misspelling
 
@@ -72,8 +72,8 @@ def find_policy_problem(text: str, rules: PolicyRules) -> PolicyProblem | None:
     if text.count("[") + text.count("{") > MOST_BRACKETS * rules.most_statements // SQS_RULES.most_statements:
         return PolicyProblem("form")
     try:
-        document = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+        document = decode_json(text)
+    except (ValueError, RecursionError):
         return PolicyProblem("form")
     if not isinstance(document, dict) or not document.get("Statement") or find_misspelling(text):
         return PolicyProblem("form")

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from penstock.json_text import decode_json
+from penstock.aws.json_text import decode_json
 
 from .conditions import Condition, read_conditions
 from .patterns import Pattern

@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
+from penstock.aws.json_text import decode_any_json
 from penstock.errors import AwsError, MissingParameter, RequestEntityTooLarge, SerializationException
-from penstock.json_text import decode_any_json
 
 from .schema import List, Map, Scalar, Shape, Structure, build, query_name, read_structure
 

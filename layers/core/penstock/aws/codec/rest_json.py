@@ -15,8 +15,8 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from penstock.aws.json_text import decode_json
 from penstock.errors import AwsError, SerializationException
-from penstock.json_text import decode_json
 
 from . import json
 from .limits import (

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from penstock.aws.function_arn import FunctionArn
+from penstock.aws.json_text import decode_json
 from penstock.delivery.http.endpoint import parse_endpoint
-from penstock.json_text import decode_json
 
 from .request import build_url, sign_request
 

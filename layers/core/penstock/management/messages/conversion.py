@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import msgspec
 
 from penstock import errors
+from penstock.aws.json_text import decode_typed
 from penstock.documents.decoding import MAX_BLANK_RATIO
-from penstock.json_text import decode_typed
 from penstock.sqs import validation
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 

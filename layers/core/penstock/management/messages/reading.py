@@ -3,6 +3,7 @@
 import msgspec
 
 from penstock import errors
+from penstock.aws.json_text import decode_typed
 from penstock.documents.decoding import (
     MAX_MESSAGES,
     check_length_of_one,
@@ -11,7 +12,6 @@ from penstock.documents.decoding import (
     one_counter,
 )
 from penstock.effects import LONG_COMPUTATION_BYTES
-from penstock.json_text import decode_typed
 
 from .types import NewMessage
 

@@ -23,7 +23,7 @@ from typing import TypeGuard
 
 import msgspec
 
-from penstock.json_text import decode_json
+from penstock.aws.json_text import decode_json
 from penstock.sns.errors import InvalidParameter
 
 from .operators import RESERVED, Operator, make_operator_error, read_operator
@@ -92,7 +92,7 @@ def compile_topic_policy(text: str, scope: str) -> str | None:
     (recorded at AWS), which other patterns may have. Raises InvalidParameter.
     """
     compiled = compile_policy(text, scope)
-    if compiled is not None and excludes_suffixes(msgspec.json.decode(text)):
+    if compiled is not None and excludes_suffixes(decode_json(text)):
         raise make_operator_error("Unsupported anything-but pattern: suffix")
     return compiled
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from penstock.json_text import decode_json
+from penstock.aws.json_text import decode_json
 from penstock.sqs.types import MessageAttributeValue
 
 from .values import SEPARATOR, build_path, convert_value

@@ -6,10 +6,10 @@ from functools import partial
 import msgspec
 
 from penstock import errors as sqs_errors
+from penstock.aws.json_text import decode_typed
 from penstock.aws.message_id import as_text, make_message_id
 from penstock.aws.sns_arn import PLATFORMS, TopicArn
 from penstock.effects import Operation, compute
-from penstock.json_text import decode_typed
 from penstock.sns import errors
 from penstock.sns import types as sns
 from penstock.sqs import digests, validation
