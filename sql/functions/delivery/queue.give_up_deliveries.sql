@@ -31,9 +31,11 @@ begin
     if v_dead_letters.ids is not null then
         with sent as materialized (
             select v_dead_letters.ids[s.n] as delivery_id, s.error
-            from queue.send_messages(v_dead_letters.arns, v_dead_letters.message_ids, v_dead_letters.bodies,
-                v_dead_letters.sizes, v_dead_letters.attributes, null::jsonb[], null::int[], v_dead_letters.groups,
-                v_dead_letters.groups) s),
+            from queue.send_messages(
+                p_queues => v_dead_letters.arns, p_message_ids => v_dead_letters.message_ids,
+                p_bodies => v_dead_letters.bodies, p_sizes => v_dead_letters.sizes,
+                p_attributes => v_dead_letters.attributes, p_groups => v_dead_letters.groups,
+                p_deduplication_ids => v_dead_letters.groups) s),
         refused as (
             update queue.outgoing_delivery d
             set last_error = concat_ws('; ', d.last_error, 'dead-letter queue: ' || s.error)

@@ -170,7 +170,9 @@ begin
                 array_agg(e.body order by e.n) as bodies, array_agg(e.size order by e.n) as sizes,
                 array_agg(e.attributes order by e.n) as attributes, array_agg(e.system order by e.n) as system
             from entry e) a
-        cross join lateral queue.send_messages(a.arns, a.ids, a.bodies, a.sizes, a.attributes, a.system, null, null, null) s
+        cross join lateral queue.send_messages(
+            p_queues => a.arns, p_message_ids => a.ids, p_bodies => a.bodies, p_sizes => a.sizes,
+            p_attributes => a.attributes, p_system => a.system) s
         where a.arns is not null),
     run as (
         insert into queue.schedule_run as r (schedule_id, scheduled_for, fired_at, message_ids)

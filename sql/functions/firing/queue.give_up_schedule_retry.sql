@@ -27,7 +27,8 @@ begin
     v_body := queue.schedule_input(v_schedule, p_retry.scheduled_for, p_retry.retries + 1);
     v_attributes := queue.schedule_failure(v_schedule, p_retry.scheduled_for, p_retry.retries, p_retry.error_code,
         p_retry.error, v_exhausted);
-    perform from queue.send_messages(array[v_dead_letter_arn], array[gen_random_uuid()], array[v_body],
-        array[queue.message_size(v_body, v_attributes)], array[v_attributes], null, null, null, null);
+    perform from queue.send_messages(
+        p_queues => array[v_dead_letter_arn], p_message_ids => array[gen_random_uuid()], p_bodies => array[v_body],
+        p_sizes => array[queue.message_size(v_body, v_attributes)], p_attributes => array[v_attributes]);
     return true;
 end $$;

@@ -7,12 +7,15 @@ language plpgsql as $$
 begin
     if cardinality(p_targets) <> (
         select count(*) from queue.send_messages(
-            p_targets, array(select gen_random_uuid() from unnest(p_targets)),
-            array(select m.body from unnest(p_messages) with ordinality m order by m.ordinality),
-            array_fill(0, array[cardinality(p_targets)]),
-            array(select m.attributes::jsonb from unnest(p_messages) with ordinality m order by m.ordinality),
-            array(select queue.move_system(m.system::jsonb) from unnest(p_messages) with ordinality m order by m.ordinality),
-            null, null, null) s
+            p_queues => p_targets,
+            p_message_ids => array(select gen_random_uuid() from unnest(p_targets)),
+            p_bodies => array(select m.body from unnest(p_messages) with ordinality m order by m.ordinality),
+            p_sizes => array_fill(0, array[cardinality(p_targets)]),
+            p_attributes => array(
+                select m.attributes::jsonb from unnest(p_messages) with ordinality m order by m.ordinality),
+            p_system => array(
+                select queue.move_system(m.system::jsonb) from unnest(p_messages) with ordinality m
+                order by m.ordinality)) s
         where s.error is null)
     then
         raise exception 'the queue to which the messages move was deleted' using errcode = 'QU001';

@@ -20,8 +20,10 @@ begin
     from queue.outgoing o where o.outgoing_id = any (p_ids) and o.dead_letter_arn is not null and o.envelope is not null;
     if v_failed.ids is not null then
         update queue.outgoing o set error = concat_ws('; ', o.error, 'dead-letter queue: ' || s.error)
-        from queue.send_messages(v_failed.arns, v_failed.message_ids, v_failed.bodies, v_failed.sizes, v_failed.attributes,
-            null::jsonb[], null::int[], v_failed.groups, v_failed.groups) s
+        from queue.send_messages(
+            p_queues => v_failed.arns, p_message_ids => v_failed.message_ids, p_bodies => v_failed.bodies,
+            p_sizes => v_failed.sizes, p_attributes => v_failed.attributes, p_groups => v_failed.groups,
+            p_deduplication_ids => v_failed.groups) s
         where s.error is not null and o.outgoing_id = v_failed.ids[s.n];
     end if;
 end $$;

@@ -60,9 +60,10 @@ begin
             end if;
             v_failed := (
                 select array_agg(p_publications[s.n] order by s.n)
-                from queue.send_messages(array_fill(v_subscription.endpoint, array[cardinality(v_bodies)]),
-                    array(select gen_random_uuid() from unnest(v_sizes)), v_bodies, v_sizes, v_attributes, v_system, null,
-                    null, null) s
+                from queue.send_messages(
+                    p_queues => array_fill(v_subscription.endpoint, array[cardinality(v_bodies)]),
+                    p_message_ids => array(select gen_random_uuid() from unnest(v_sizes)), p_bodies => v_bodies,
+                    p_sizes => v_sizes, p_attributes => v_attributes, p_system => v_system) s
                 where s.error is not null);
         end if;
         if v_failed is not null and v_subscription.dead_letter_arn is not null
@@ -119,9 +120,11 @@ begin
         order by u.n) k;
     if v_numbers is not null then
         v_failed := array(
-            select v_numbers[s.n] from queue.send_messages(array_fill(p_queue, array[cardinality(v_numbers)]),
-                array(select gen_random_uuid() from unnest(v_numbers)), v_bodies, v_sizes, v_attributes, v_system, null,
-                v_groups, v_deduplication_ids) s
+            select v_numbers[s.n] from queue.send_messages(
+                p_queues => array_fill(p_queue, array[cardinality(v_numbers)]),
+                p_message_ids => array(select gen_random_uuid() from unnest(v_numbers)), p_bodies => v_bodies,
+                p_sizes => v_sizes, p_attributes => v_attributes, p_system => v_system, p_groups => v_groups,
+                p_deduplication_ids => v_deduplication_ids) s
             where s.error is not null);
     end if;
     if v_failed = '{}' and cardinality(v_numbers) = cardinality(p_publications) then

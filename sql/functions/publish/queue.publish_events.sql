@@ -36,12 +36,13 @@ begin
     loop
         return query
         select v_queue, s.id, s.error
-        from queue.send_messages(array[v_queue], array[gen_random_uuid()], array[p_body], array[v_size],
-            array[p_attributes], array[queue.system_attributes(null, p_trace)],
-            case when p_delay is not null and right(v_queue, 5) <> '.fifo'
-                then array[p_delay] end,
-            case when right(v_queue, 5) = '.fifo' then array[p_routing_key] end,
-            case when right(v_queue, 5) = '.fifo' then array[gen_random_uuid()::text] end) s;
+        from queue.send_messages(
+            p_queues => array[v_queue], p_message_ids => array[gen_random_uuid()], p_bodies => array[p_body],
+            p_sizes => array[v_size], p_attributes => array[p_attributes],
+            p_system => array[queue.system_attributes(null, p_trace)],
+            p_delays => case when p_delay is not null and right(v_queue, 5) <> '.fifo' then array[p_delay] end,
+            p_groups => case when right(v_queue, 5) = '.fifo' then array[p_routing_key] end,
+            p_deduplication_ids => case when right(v_queue, 5) = '.fifo' then array[gen_random_uuid()::text] end) s;
     end loop;
     perform queue.wake_deliveries();
     return query

@@ -42,10 +42,11 @@ begin
     end if;
     for v_row in
         select s.* from queue.send_messages(
-            array_fill(v_arn, array[v_count]), v_ids, v_bodies, v_sizes, v_attributes, null,
-            case when p_delay is not null and not v_fifo then array_fill(p_delay, array[v_count]) end,
-            case when p_group_id is not null then array_fill(p_group_id, array[v_count]) end,
-            coalesce(p_deduplication_ids, case when v_fifo and not (
+            p_queues => array_fill(v_arn, array[v_count]), p_message_ids => v_ids, p_bodies => v_bodies,
+            p_sizes => v_sizes, p_attributes => v_attributes,
+            p_delays => case when p_delay is not null and not v_fifo then array_fill(p_delay, array[v_count]) end,
+            p_groups => case when p_group_id is not null then array_fill(p_group_id, array[v_count]) end,
+            p_deduplication_ids => coalesce(p_deduplication_ids, case when v_fifo and not (
                 select q.content_based_deduplication from queue.queues q where q.arn = v_arn)
                 then array(select gen_random_uuid()::text from unnest(p_messages)) end)) s
         order by s.n

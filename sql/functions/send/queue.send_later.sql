@@ -26,8 +26,10 @@ begin
             array_agg(p_delays[i] order by i) as delays, array_agg(p_groups[i] order by i) as groups,
             array_agg(p_deduplication_ids[i] order by i) as deduplication_ids
         from unnest(v_now) i) a
-    cross join lateral queue.send_messages(a.queues, a.ids, a.bodies, a.sizes, a.attributes, a.system, a.delays,
-        a.groups, a.deduplication_ids) s
+    cross join lateral queue.send_messages(
+        p_queues => a.queues, p_message_ids => a.ids, p_bodies => a.bodies, p_sizes => a.sizes,
+        p_attributes => a.attributes, p_system => a.system, p_delays => a.delays, p_groups => a.groups,
+        p_deduplication_ids => a.deduplication_ids) s
     where a.queues is not null;
     for v_n in 1 .. cardinality(p_queues) loop
         continue when v_n = any (v_now);

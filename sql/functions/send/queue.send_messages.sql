@@ -7,8 +7,9 @@
 -- of the original), error (a class of errors.py; this message was not stored) and detail.
 -- Locks: writer of one shard for each queue (without waiting); FIFO: the groups' rows. Index: log_pkey.
 create or replace function queue.send_messages(
-    p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[], p_system jsonb[],
-    p_delays int[], p_groups text[], p_deduplication_ids text[], p_async_commit boolean default false)
+    p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[] default null,
+    p_system jsonb[] default null, p_delays int[] default null, p_groups text[] default null,
+    p_deduplication_ids text[] default null, p_async_commit boolean default false)
 returns table (n int, id bigint, message_id text, sequence_number bigint, error text, detail text)
 language plpgsql as $$
 #variable_conflict use_column

@@ -39,8 +39,10 @@ begin
                 p_deduplication_ids) s;
         else
             select jsonb_agg(to_jsonb(s)) into v_sent
-            from queue.send_messages(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_delays, p_groups,
-                p_deduplication_ids) s;
+            from queue.send_messages(
+                p_queues => p_queues, p_message_ids => p_message_ids, p_bodies => p_bodies, p_sizes => p_sizes,
+                p_attributes => p_attributes, p_system => p_system, p_delays => p_delays, p_groups => p_groups,
+                p_deduplication_ids => p_deduplication_ids) s;
         end if;
         select s ->> 'n' as n, s ->> 'error' as error, s ->> 'detail' as detail into v_bad
         from jsonb_array_elements(v_sent) s where s ->> 'error' is not null order by (s ->> 'n')::int limit 1;

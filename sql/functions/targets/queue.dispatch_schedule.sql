@@ -72,11 +72,13 @@ begin
     v_group := case when not v_is_rest then v_target -> 'SqsParameters' ->> 'MessageGroupId'
         when v_fifo then (p_schedule).name end;
     select s.id, s.error, s.detail into v_sent
-    from queue.send_messages(array[v_arn], array[gen_random_uuid()], array[v_message.body], array[v_message.size],
-        array[v_message.attributes],
-        array[coalesce(v_target -> 'system', queue.system_attributes(case when not v_fifo then v_group end, p_trace))],
-        null, case when v_fifo then array[v_group] end,
-        case when v_fifo and v_is_rest then array[case when p_out_of_band then gen_random_uuid()::text
+    from queue.send_messages(
+        p_queues => array[v_arn], p_message_ids => array[gen_random_uuid()], p_bodies => array[v_message.body],
+        p_sizes => array[v_message.size], p_attributes => array[v_message.attributes],
+        p_system => array[coalesce(
+            v_target -> 'system', queue.system_attributes(case when not v_fifo then v_group end, p_trace))],
+        p_groups => case when v_fifo then array[v_group] end,
+        p_deduplication_ids => case when v_fifo and v_is_rest then array[case when p_out_of_band then gen_random_uuid()::text
             else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end] end) s;
     if v_sent.error is not null then
         raise exception '%', case v_sent.error
