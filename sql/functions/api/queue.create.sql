@@ -18,8 +18,10 @@ begin
     then
         raise exception 'there is no dead-letter queue "%" in this account', v_dead_letter_arn using errcode = 'QU003';
     end if;
-    select * into v_made from queue.create_queue(v_caller.account_id, v_caller.region, name, attributes,
-        queue.default_attributes(right(name, 5) = '.fifo'), '{}', 4, 0);
+    select * into v_made from queue.create_queue(
+        p_account_id => v_caller.account_id, p_region => v_caller.region, p_name => name, p_supplied => attributes,
+        p_defaults => queue.default_attributes(right(name, 5) = '.fifo'), p_tags => '{}', p_shards => 4,
+        p_recreate_seconds => 0);
     if v_made.error is not null then
         raise exception 'queue "%" exists with another %', name, v_made.detail using errcode = 'QU002';
     end if;

@@ -39,11 +39,14 @@ begin
     if v_next is null or v_next > (options ->> 'end_at')::timestamptz then
         raise exception 'the schedule would never fire' using errcode = 'QU003';
     end if;
-    select p.error into v_error from queue.put_schedule(v_caller.account_id, v_caller.region, 'default', name, 'create',
-        options || jsonb_build_object('api', 'rest', 'expression_kind', v_form, 'expression', v_expression,
+    select p.error into v_error from queue.put_schedule(
+        p_account_id => v_caller.account_id, p_region => v_caller.region, p_group => 'default', p_name => name,
+        p_mode => 'create',
+        p_fields => options || jsonb_build_object('api', 'rest', 'expression_kind', v_form, 'expression', v_expression,
             'canonical', v_canonical, 'timezone', timezone, 'target', jsonb_strip_nulls(jsonb_build_object(
                 'queue', replace(queue, v_prefix, ''), 'topic', topic)) || jsonb_build_object('message', message)
-                || case when headers is null then '{}' else jsonb_build_object('headers', headers) end), v_next) p;
+                || case when headers is null then '{}' else jsonb_build_object('headers', headers) end),
+        p_next_fire_at => v_next) p;
     if v_error is not null then
         raise exception 'schedule "%" exists', name using errcode = 'QU002';
     end if;

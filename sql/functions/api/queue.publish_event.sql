@@ -13,7 +13,9 @@ begin
     end if;
     return query
     select split_part(e.arn, ':', 6), e.id
-    from queue.caller_account() c, queue.publish_events(c.account_id, c.region, routing_key, message::text,
-        queue.as_attributes(headers), headers, queue.body_facts(message), delay) e
+    from queue.caller_account() c, queue.publish_events(
+        p_account_id => c.account_id, p_region => c.region, p_routing_key => routing_key, p_body => message::text,
+        p_attributes => queue.as_attributes(headers), p_headers => headers, p_facts => queue.body_facts(message),
+        p_delay => delay) e
     where e.arn is not null and e.error is null;
 end $$;

@@ -8,6 +8,8 @@ begin
     return query
     select d.public_id, d.receive_count, to_timestamp(d.sent_at_ms / 1000.0), to_timestamp(d.visible_at_ms / 1000.0),
         queue.as_json(d.body), queue.as_headers(d.attributes::jsonb)
-    from queue.receive_messages(queue.resolve(name), qty, greatest(qty, 10), vt, null, false, null) d
+    from queue.receive_messages(
+        p_queue => queue.resolve(name), p_max => qty, p_lease_size => greatest(qty, 10), p_visibility_seconds => vt,
+        p_in_flight_limit => null, p_async_commit => false, p_attempt_id => null) d
     where d.id is not null;
 end $$;

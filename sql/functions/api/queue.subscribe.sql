@@ -5,6 +5,7 @@
 create or replace function queue.subscribe(pattern text, name text) returns bigint
 language sql volatile security definer set search_path = pg_catalog, queue, pg_temp as $$
 select b.binding_id
-from queue.caller_account() c, queue.bind(c.account_id, c.region, subscribe.pattern, 'queue',
-    queue.resolve(subscribe.name), false, null, null) b
+from queue.caller_account() c, queue.bind(
+    p_account_id => c.account_id, p_region => c.region, p_pattern => subscribe.pattern, p_protocol => 'queue',
+    p_endpoint => queue.resolve(subscribe.name), p_envelope => false, p_filter_policy => null, p_filter => null) b
 $$;

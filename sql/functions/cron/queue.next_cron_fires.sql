@@ -12,8 +12,10 @@ declare
 begin
     select * into strict v_cron from queue.parse_cron(p_canonical);
     while v_left > 0 loop
-        v_local := queue.next_local_time(v_cron.seconds, v_cron.minutes, v_cron.hours, v_cron.months, v_cron.years,
-            v_cron.of_month, v_cron.of_week, v_cron.aws, v_local);
+        v_local := queue.next_local_time(
+            p_seconds => v_cron.seconds, p_minutes => v_cron.minutes, p_hours => v_cron.hours,
+            p_months => v_cron.months, p_years => v_cron.years, p_of_month => v_cron.of_month,
+            p_of_week => v_cron.of_week, p_aws => v_cron.aws, p_after => v_local);
         v_found := queue.first_instant(v_local, p_zone);
         exit when v_local is null or v_found > timestamptz '2199-12-31 23:59:59Z';
         if v_found > p_after then

@@ -59,11 +59,15 @@ begin
         v_given := array(select p_ids[u] from unnest(v_handles.numbers) u);
         v_message_ids := array(select p_message_ids[u] from unnest(v_handles.numbers) u);
         if v_handles.shard = -2 then
-            return query select * from queue.delete_fifo(v_queue.queue_id, v_handles.receive_count, v_given,
-                v_message_ids, v_handles.numbers, v_queue.archives, v_queue.keeps_history);
+            return query select * from queue.delete_fifo(
+                p_queue_id => v_queue.queue_id, p_receive_count => v_handles.receive_count, p_ids => v_given,
+                p_message_ids => v_message_ids, p_numbers => v_handles.numbers, p_archives => v_queue.archives,
+                p_keeps_history => v_queue.keeps_history);
         else
-            v_deleted := v_deleted || queue.delete_received(v_queue.queue_id, v_handles.shard, v_given,
-                v_message_ids, v_deleted, v_queue.archives, v_queue.keeps_history);
+            v_deleted := v_deleted || queue.delete_received(
+                p_queue_id => v_queue.queue_id, p_shard => v_handles.shard, p_ids => v_given,
+                p_message_ids => v_message_ids, p_already => v_deleted, p_archives => v_queue.archives,
+                p_keeps_history => v_queue.keeps_history);
             return query
             select u.n, case when u.id = any (v_deleted) then 'deleted' else 'gone' end
             from unnest(v_handles.numbers, v_given) u(n, id);

@@ -8,7 +8,9 @@ declare
 begin
     if p_shard = -2 then
         return exists (
-            select from queue.delete_fifo(p_queue_id, null, array[p_id], null, array[1], p_archives, p_keeps_history) d
+            select from queue.delete_fifo(
+                p_queue_id => p_queue_id, p_receive_count => null, p_ids => array[p_id], p_message_ids => null,
+                p_numbers => array[1], p_archives => p_archives, p_keeps_history => p_keeps_history) d
             where d.outcome = 'deleted');
     end if;
     if queue.delete_side(p_queue_id, p_shard, array[p_id], null, p_archives, p_keeps_history) <> '{}' then

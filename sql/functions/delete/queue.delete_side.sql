@@ -34,8 +34,10 @@ begin
     recorded as (
         insert into queue.history
         select h.* from deleted d
-        cross join lateral queue.history_row(p_queue_id, 'deleted', d.system, d.receive_count, d.first_received_at,
-            d.redelivered_at, d.sent_at, d.entered_at, v_now) h
+        cross join lateral queue.history_row(
+            p_queue_id => p_queue_id, p_outcome => 'deleted', p_system => d.system, p_receive_count => d.receive_count,
+            p_first_received_at => d.first_received_at, p_redelivered_at => d.redelivered_at, p_sent_at => d.sent_at,
+            p_entered_at => d.entered_at, p_finished_at => v_now) h
         where p_keeps_history)
     select array_agg(d.id) into v_deleted from deleted d;
     return coalesce(v_deleted, '{}');

@@ -33,8 +33,10 @@ begin
         insert into queue.hole (queue_id, shard, id) select g.queue_id, g.shard, g.id from gone g)
     insert into queue.history
     select h.* from gone g
-    cross join lateral queue.history_row(p_queue_id, 'expired', g.system, 0, null, null, g.sent_at, null,
-        clock_timestamp()) h
+    cross join lateral queue.history_row(
+        p_queue_id => p_queue_id, p_outcome => 'expired', p_system => g.system, p_receive_count => 0,
+        p_first_received_at => null, p_redelivered_at => null, p_sent_at => g.sent_at, p_entered_at => null,
+        p_finished_at => clock_timestamp()) h
     where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id);
     perform queue.count_expired(p_queue_id, cardinality(v_ids));
     return true;

@@ -33,8 +33,10 @@ begin
     end if;
     if p_keeps_history then
         insert into queue.history
-        select h.* from queue.history_row(p_queue_id, 'deleted', v_message.system, 0, null, null, v_message.sent_at, null,
-            v_now) h;
+        select h.* from queue.history_row(
+            p_queue_id => p_queue_id, p_outcome => 'deleted', p_system => v_message.system, p_receive_count => 0,
+            p_first_received_at => null, p_redelivered_at => null, p_sent_at => v_message.sent_at,
+            p_entered_at => null, p_finished_at => v_now) h;
     end if;
     return true;
 end $$;

@@ -97,7 +97,8 @@ begin
         or (v_full and v_search.full_took > interval '5 milliseconds'))
     then
         perform queue.store_search(
-            p_queue_id, v_search, v_full, v_late, v_now, v_start, v_took, cardinality(v_ids) < p_max);
+            p_queue_id => p_queue_id, p_search => v_search, p_full => v_full, p_late => v_late, p_now => v_now,
+            p_first_at => v_start, p_took => v_took, p_got_less => cardinality(v_ids) < p_max);
     end if;
     if v_ids = '{}' then
         if p_answer_bytes is not null then
@@ -133,8 +134,11 @@ begin
         perform queue.purge_group(p_queue_id, u.group_key, p_before) from unnest(v_taken) u(group_key);
         if v_rows = 0 and p_again then
             perform queue.purge_groups(p_queue_id, p_before, 1000);
-            return query select * from queue.take_groups(p_queue_id, p_max, p_share, p_visibility, p_max_receive_count,
-                p_dead_letter_arn, p_before, p_answer_bytes, p_answer_format, false);
+            return query select * from queue.take_groups(
+                p_queue_id => p_queue_id, p_max => p_max, p_share => p_share, p_visibility => p_visibility,
+                p_max_receive_count => p_max_receive_count, p_dead_letter_arn => p_dead_letter_arn,
+                p_before => p_before, p_answer_bytes => p_answer_bytes, p_answer_format => p_answer_format,
+                p_again => false);
         end if;
     end if;
 end $$;
@@ -278,8 +282,10 @@ begin
     recorded as (
         insert into queue.history
         select h.* from moved m
-        cross join lateral queue.history_row(p_queue_id, 'dead_lettered', m.system, m.receive_count, m.first_received_at,
-            m.redelivered_at, m.sent_at, null, p_now) h
+        cross join lateral queue.history_row(
+            p_queue_id => p_queue_id, p_outcome => 'dead_lettered', p_system => m.system,
+            p_receive_count => m.receive_count, p_first_received_at => m.first_received_at,
+            p_redelivered_at => m.redelivered_at, p_sent_at => m.sent_at, p_entered_at => null, p_finished_at => p_now) h
         where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.fifo_message
     select r.* from (select * from moved order by id) m

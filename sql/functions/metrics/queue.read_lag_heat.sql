@@ -9,9 +9,11 @@ returns table (name text, slot timestamptz, count bigint, p95_us bigint)
 language sql stable as $$
 select q.name, l.slot, l.count, l.p95_us
 from queue.merge_latency(
-    (select array_agg(k.queue_id) from queue.queues k
-     where k.account_id = p_account_id and k.region = p_region and k.name = any (p_names)),
-    '', p_window_seconds, p_from, p_to, p_step_seconds, 'lag', p_zone) l
+    p_queue_ids => (
+        select array_agg(k.queue_id) from queue.queues k
+        where k.account_id = p_account_id and k.region = p_region and k.name = any (p_names)),
+    p_group_id => '', p_window_seconds => p_window_seconds, p_from => p_from, p_to => p_to,
+    p_step_seconds => p_step_seconds, p_measure => 'lag', p_zone => p_zone) l
 join queue.queues q on q.queue_id = l.queue_id
 order by 1, 2
 $$;

@@ -29,7 +29,9 @@ select null, newest.ends_at, newest.computed_at, s.*, null, null, null, null, nu
     (select jsonb_object_agg(l.measure, to_jsonb(l) - array['queue_id', 'measure', 'slot'])::text
      from queue.merge_latency(array[q.queue_id], p_group_id, p_window_seconds, p_from, p_to, p_zone => p_zone) l),
     (select jsonb_agg(to_jsonb(g) - array['name', 'arrivals_of_all'])::text
-     from queue.read_hot_groups(q.account_id, q.region, q.name, p_window_seconds, p_from, p_to, 10, p_zone) g
+     from queue.read_hot_groups(
+         p_account_id => q.account_id, p_region => q.region, p_name => q.name, p_window_seconds => p_window_seconds,
+         p_from => p_from, p_to => p_to, p_limit => 10, p_zone => p_zone) g
      where p_group_id = '')
 from one q
 cross join sums s

@@ -29,8 +29,10 @@ begin
         set one_time_password = excluded.one_time_password, wrong_passwords = 0, sent_at = clock_timestamp()
         where not s.verified;
     if found then
-        perform queue.send_outgoing(p_account_id, p_region, 'sms', 'OneTimePassword', p_phone_number, gen_random_uuid(),
-            null, p_text, null);
+        perform queue.send_outgoing(
+            p_account_id => p_account_id, p_region => p_region, p_protocol => 'sms', p_kind => 'OneTimePassword',
+            p_destination => p_phone_number, p_message_id => gen_random_uuid(), p_subject => null, p_body => p_text,
+            p_attributes => null);
     end if;
     return query select null::text;
 end $$;

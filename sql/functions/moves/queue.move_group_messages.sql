@@ -22,8 +22,10 @@ begin
     recorded as (
         insert into queue.history
         select h.* from gone g
-        cross join lateral queue.history_row(p_queue_id, 'moved', g.system, g.receive_count, g.first_received_at,
-            g.redelivered_at, g.sent_at, null, v_now) h
+        cross join lateral queue.history_row(
+            p_queue_id => p_queue_id, p_outcome => 'moved', p_system => g.system, p_receive_count => g.receive_count,
+            p_first_received_at => g.first_received_at, p_redelivered_at => g.redelivered_at, p_sent_at => g.sent_at,
+            p_entered_at => null, p_finished_at => v_now) h
         where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.fifo_message
     select r.* from (select * from gone order by id) m

@@ -12,8 +12,10 @@ begin
     recorded as (
         insert into queue.history
         select h.* from gone g
-        cross join lateral queue.history_row(p_queue_id, 'moved', g.system, g.receive_count, g.first_received_at,
-            g.redelivered_at, g.sent_at, g.entered_at, v_now) h
+        cross join lateral queue.history_row(
+            p_queue_id => p_queue_id, p_outcome => 'moved', p_system => g.system, p_receive_count => g.receive_count,
+            p_first_received_at => g.first_received_at, p_redelivered_at => g.redelivered_at, p_sent_at => g.sent_at,
+            p_entered_at => g.entered_at, p_finished_at => v_now) h
         where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     select count(*)::int as moved, array_agg(
             coalesce(p_destination, g.system ->> 'DeadLetterQueueSourceArn') order by g.visible_at, g.id) as targets,

@@ -230,8 +230,10 @@ begin
     end if;
     perform set_config('queue.reads', 'on', true);
     v_taken := array(
-        select t::queue.received_row from queue.take_log(p_queue_id, p_shards, p_limit, p_limit, interval '0', null,
-            null, p_before, false) t);
+        select t::queue.received_row from queue.take_log(
+            p_queue_id => p_queue_id, p_shards => p_shards, p_max => p_limit, p_lease_size => p_limit,
+            p_visibility => interval '0', p_max_receive_count => null, p_dead_letter_arn => null, p_before => p_before,
+            p_fair => false) t);
     moved := cardinality(v_taken);
     if moved = 0 then
         return;

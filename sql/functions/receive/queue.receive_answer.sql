@@ -35,16 +35,20 @@ begin
             p_attempt_id, p_answer_bytes, p_answer_format);
         return;
     elsif p_answer_bytes is null then
-        return query select * from queue.receive_messages(p_queue, p_max, p_lease_size, p_visibility_seconds,
-            p_in_flight_limit, p_async_commit, null);
+        return query select * from queue.receive_messages(
+            p_queue => p_queue, p_max => p_max, p_lease_size => p_lease_size,
+            p_visibility_seconds => p_visibility_seconds, p_in_flight_limit => p_in_flight_limit,
+            p_async_commit => p_async_commit, p_attempt_id => null);
         return;
     end if;
     for v_step in 1 .. 20 loop      -- each step hands out messages, asks for fewer, or passes messages over
         begin
             v_rows := array(
-                select r::queue.received_row from queue.receive_messages(p_queue, v_max, p_lease_size, p_visibility_seconds,
-                    p_in_flight_limit, p_async_commit, null, null, case when not v_any then p_answer_bytes end,
-                    p_answer_format) r);
+                select r::queue.received_row from queue.receive_messages(
+                    p_queue => p_queue, p_max => v_max, p_lease_size => p_lease_size,
+                    p_visibility_seconds => p_visibility_seconds, p_in_flight_limit => p_in_flight_limit,
+                    p_async_commit => p_async_commit, p_attempt_id => null, p_refuse_over => null,
+                    p_answer_bytes => case when not v_any then p_answer_bytes end, p_answer_format => p_answer_format) r);
             v_count := cardinality(v_rows) - 1;
             v_fitting := v_count;
             if (select sum(2000 + v_growth * queue.stored_bytes(m)::bigint) > p_answer_bytes from unnest(v_rows[2:]) m) then

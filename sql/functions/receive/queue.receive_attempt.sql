@@ -26,8 +26,11 @@ begin
         end if;
     end if;
     v_rows := array(
-        select r from queue.receive_answer(p_queue, p_max, greatest(p_max, 10), p_visibility_seconds,
-            p_in_flight_limit, false, null, p_answer_bytes, p_answer_format) r);
+        select r from queue.receive_answer(
+            p_queue => p_queue, p_max => p_max, p_lease_size => greatest(p_max, 10),
+            p_visibility_seconds => p_visibility_seconds, p_in_flight_limit => p_in_flight_limit,
+            p_async_commit => false, p_attempt_id => null, p_answer_bytes => p_answer_bytes,
+            p_answer_format => p_answer_format) r);
     return query select * from unnest(v_rows);
     insert into queue.receive_attempt as a (queue_id, attempt_id, visible_at, ids, receive_counts)
     select v_queue.queue_id, p_attempt_id, max(m.visible_at), array_agg(m.id order by u.n),

@@ -51,9 +51,11 @@ begin
     end if;
     v_visibility := coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second';
     if v_queue.fifo then
-        return query select * from queue.take_groups(v_queue.queue_id, v_want,
-            greatest(p_lease_size, 1), v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn, v_queue.before,
-            p_answer_bytes, p_answer_format);
+        return query select * from queue.take_groups(
+            p_queue_id => v_queue.queue_id, p_max => v_want, p_share => greatest(p_lease_size, 1),
+            p_visibility => v_visibility, p_max_receive_count => v_queue.max_receive_count,
+            p_dead_letter_arn => v_queue.dead_letter_arn, p_before => v_queue.before, p_answer_bytes => p_answer_bytes,
+            p_answer_format => p_answer_format);
         get diagnostics v_rows = row_count;
         if v_rows > 0 then
             insert into queue.activity (queue_id, received) values (v_queue.queue_id, v_rows);
@@ -82,14 +84,18 @@ begin
         select from queue.side s
         where queue.time_key(s.queue_id, -1) = queue.time_key(v_queue.queue_id, -1) and s.visible_at <= v_now)
     then
-        return query select * from queue.take_side(v_queue.queue_id, v_want, v_now, v_visibility,
-            v_queue.max_receive_count, v_queue.dead_letter_arn, v_queue.before, p_answer_bytes, p_answer_format);
+        return query select * from queue.take_side(
+            p_queue_id => v_queue.queue_id, p_max => v_want, p_now => v_now, p_visibility => v_visibility,
+            p_max_receive_count => v_queue.max_receive_count, p_dead_letter_arn => v_queue.dead_letter_arn,
+            p_before => v_queue.before, p_answer_bytes => p_answer_bytes, p_answer_format => p_answer_format);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
     if v_want > 0 then
-        return query select * from queue.take_log(v_queue.queue_id, v_queue.shards, v_want, p_lease_size,
-            v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn, v_queue.before);
+        return query select * from queue.take_log(
+            p_queue_id => v_queue.queue_id, p_shards => v_queue.shards, p_max => v_want, p_lease_size => p_lease_size,
+            p_visibility => v_visibility, p_max_receive_count => v_queue.max_receive_count,
+            p_dead_letter_arn => v_queue.dead_letter_arn, p_before => v_queue.before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
@@ -254,8 +260,11 @@ begin
         recorded as (
             insert into queue.history
             select h.* from moved m
-            cross join lateral queue.history_row(p_queue_id, 'dead_lettered', m.system, m.receive_count,
-                m.first_received_at, m.redelivered_at, m.sent_at, m.entered_at, p_now) h
+            cross join lateral queue.history_row(
+                p_queue_id => p_queue_id, p_outcome => 'dead_lettered', p_system => m.system,
+                p_receive_count => m.receive_count, p_first_received_at => m.first_received_at,
+                p_redelivered_at => m.redelivered_at, p_sent_at => m.sent_at, p_entered_at => m.entered_at,
+                p_finished_at => p_now) h
             where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
         insert into queue.side
         select r.* from moved m

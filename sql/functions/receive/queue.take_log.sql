@@ -29,8 +29,10 @@ begin
         if pg_try_advisory_xact_lock(queue.lock_key(1, p_queue_id, v_shard)) then
             v_held := true;
             perform set_config('queue.reads', 'on', true);
-            return query select * from queue.take_shard(p_queue_id, v_shard, v_want, p_lease_size, p_visibility,
-                p_max_receive_count, p_dead_letter_arn, p_before, v_fair_shards);
+            return query select * from queue.take_shard(
+                p_queue_id => p_queue_id, p_shard => v_shard, p_max => v_want, p_lease_size => p_lease_size,
+                p_visibility => p_visibility, p_max_receive_count => p_max_receive_count,
+                p_dead_letter_arn => p_dead_letter_arn, p_before => p_before, p_shards => v_fair_shards);
             get diagnostics v_rows = row_count;
             v_want := v_want - v_rows;
         end if;
@@ -40,8 +42,10 @@ begin
         and queue.lock_reader_briefly(queue.lock_key(1, p_queue_id, v_shards[1]))
     then
         perform set_config('queue.reads', 'on', true);
-        return query select * from queue.take_shard(p_queue_id, v_shards[1], v_want, p_lease_size, p_visibility,
-            p_max_receive_count, p_dead_letter_arn, p_before, v_fair_shards);
+        return query select * from queue.take_shard(
+            p_queue_id => p_queue_id, p_shard => v_shards[1], p_max => v_want, p_lease_size => p_lease_size,
+            p_visibility => p_visibility, p_max_receive_count => p_max_receive_count,
+            p_dead_letter_arn => p_dead_letter_arn, p_before => p_before, p_shards => v_fair_shards);
     end if;
 end $$;
 
@@ -72,8 +76,10 @@ begin
     if exists (select from queue.lease x
                where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, p_shard)
                    and x.visible_at > v_cursor.watermark and x.visible_at <= v_watermark and x.ids <> '{}') then
-        return query select * from queue.take_expired(p_queue_id, p_shard, v_cursor.watermark, v_now, v_want,
-            p_visibility, p_max_receive_count, p_dead_letter_arn, p_before);
+        return query select * from queue.take_expired(
+            p_queue_id => p_queue_id, p_shard => p_shard, p_after => v_cursor.watermark, p_now => v_now,
+            p_max => v_want, p_visibility => p_visibility, p_max_receive_count => p_max_receive_count,
+            p_dead_letter_arn => p_dead_letter_arn, p_before => p_before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
         v_watermark := v_cursor.watermark;      -- it must not pass a lease that remains; a later receive moves it
@@ -89,8 +95,10 @@ begin
         v_noisy := queue.noisy_groups(p_queue_id, p_shards, p_shard, v_cursor.pos, v_want, v_now);
     end if;
     if v_noisy is not null then
-        return query select * from queue.take_fair(p_queue_id, p_shard, v_cursor.pos, v_want, p_lease_size, v_now,
-            p_visibility, v_watermark, v_low, v_noisy, p_before);
+        return query select * from queue.take_fair(
+            p_queue_id => p_queue_id, p_shard => p_shard, p_pos => v_cursor.pos, p_max => v_want,
+            p_lease_size => p_lease_size, p_now => v_now, p_visibility => p_visibility, p_watermark => v_watermark,
+            p_low => v_low, p_noisy => v_noisy, p_before => p_before);
     else
         return query
         with fresh as materialized (
@@ -122,8 +130,10 @@ begin
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_cursor.pos;
     end if;
     if queue.expire_unreceived(p_queue_id, p_shard, p_before) then
-        return query select * from queue.take_shard(p_queue_id, p_shard, v_want, p_lease_size, p_visibility,
-            p_max_receive_count, p_dead_letter_arn, p_before, p_shards);
+        return query select * from queue.take_shard(
+            p_queue_id => p_queue_id, p_shard => p_shard, p_max => v_want, p_lease_size => p_lease_size,
+            p_visibility => p_visibility, p_max_receive_count => p_max_receive_count,
+            p_dead_letter_arn => p_dead_letter_arn, p_before => p_before, p_shards => p_shards);
     end if;
 end $$;
 

@@ -29,6 +29,7 @@ begin
     loop
         return query select v_entry.n::int, p.schedule, p.created, (p.schedule ->> 'updated_at')::timestamptz >= v_now
         from queue.put_schedule(
-            p_account_id, p_region, 'default', v_entry.name, 'replace', v_entry.fields, v_entry.next_fire_at) p;
+            p_account_id => p_account_id, p_region => p_region, p_group => 'default', p_name => v_entry.name,
+            p_mode => 'replace', p_fields => v_entry.fields, p_next_fire_at => v_entry.next_fire_at) p;
     end loop;
 end $$;

@@ -16,6 +16,8 @@ select queue.public_id(f.shard, f.id), f.receive_count, f.message_id::text, queu
     case when f.id is null then (
         select m.visible + m.in_flight + m.delayed from queue.measurement m where m.queue_id = q.queue_id) end
 from queue.queues q
-cross join lateral queue.find_messages(q.queue_id, p_filter, clock_timestamp(), p_after, p_limit, p_scan, p_bytes) f
+cross join lateral queue.find_messages(
+    p_queue_id => q.queue_id, p_filter => p_filter, p_now => clock_timestamp(), p_after => p_after, p_limit => p_limit,
+    p_scan => p_scan, p_bytes => p_bytes) f
 where q.arn = p_arn
 $$;

@@ -28,10 +28,12 @@ begin
         from unnest(p_messages, p_headers) with ordinality u(message, headers, n) order by u.n) d;
     if p_delay > 900 then
         for v_row in
-            select s.* from queue.send_later(array_fill(v_arn, array[v_count]), v_ids, v_bodies, v_sizes, v_attributes,
-                case when p_group_id is not null
+            select s.* from queue.send_later(
+                p_queues => array_fill(v_arn, array[v_count]), p_message_ids => v_ids, p_bodies => v_bodies,
+                p_sizes => v_sizes, p_attributes => v_attributes,
+                p_system => case when p_group_id is not null
                     then array_fill(jsonb_build_object('MessageGroupId', p_group_id), array[v_count]) end,
-                array_fill(p_delay, array[v_count]), null, null) s
+                p_delays => array_fill(p_delay, array[v_count]), p_groups => null, p_deduplication_ids => null) s
         loop
             if v_row.error is not null then
                 raise exception '%: %', v_row.error, v_row.detail using errcode = 'QU003';

@@ -47,11 +47,15 @@ begin
                 clock_timestamp() + p_delays[n] * interval '1 second' + interval '999999 microseconds');
             schedule := 'delayed-' || gen_random_uuid();
             detail := null;
-            perform queue.put_schedule(v_part[5], v_part[4], 'default', schedule, 'create', jsonb_build_object(
-                'api', 'rest', 'expression_kind', 'fire_at', 'expression', queue.schedule_time(v_at),
-                'canonical', queue.schedule_time(v_at), 'timezone', 'UTC', 'target', jsonb_build_object(
-                    'queue', v_part[6], 'body', p_bodies[n], 'attributes', coalesce(p_attributes[n], '{}'),
-                    'system', coalesce(p_system[n], '{}'))), v_at);
+            perform queue.put_schedule(
+                p_account_id => v_part[5], p_region => v_part[4], p_group => 'default', p_name => schedule,
+                p_mode => 'create',
+                p_fields => jsonb_build_object(
+                    'api', 'rest', 'expression_kind', 'fire_at', 'expression', queue.schedule_time(v_at),
+                    'canonical', queue.schedule_time(v_at), 'timezone', 'UTC', 'target', jsonb_build_object(
+                        'queue', v_part[6], 'body', p_bodies[n], 'attributes', coalesce(p_attributes[n], '{}'),
+                        'system', coalesce(p_system[n], '{}'))),
+                p_next_fire_at => v_at);
         end if;
         return next;
     end loop;

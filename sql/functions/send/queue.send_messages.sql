@@ -49,8 +49,9 @@ begin
         if v_queue.fifo then
             return query
             with entry as materialized (
-                select e.* from queue.number_fifo_messages(v_arn, p_queues, p_message_ids, p_bodies, p_sizes, p_groups,
-                    p_deduplication_ids) e),
+                select e.* from queue.number_fifo_messages(
+                    p_arn => v_arn, p_queues => p_queues, p_message_ids => p_message_ids, p_bodies => p_bodies,
+                    p_sizes => p_sizes, p_groups => p_groups, p_deduplication_ids => p_deduplication_ids) e),
             stored as (
                 insert into queue.fifo_message (id, group_key, visible_at, sent_at, message_id, queue_id,
                     deduplication_id, body, attributes, system)
@@ -150,7 +151,9 @@ begin
     return query
     with entry as materialized (
         select e.*, nextval('queue.fifo_id') as id
-        from queue.fifo_entries(v_queue, p_queues, p_message_ids, p_bodies, p_sizes, p_groups, p_deduplication_ids) e
+        from queue.fifo_entries(
+            p_queue => v_queue, p_queues => p_queues, p_message_ids => p_message_ids, p_bodies => p_bodies,
+            p_sizes => p_sizes, p_groups => p_groups, p_deduplication_ids => p_deduplication_ids) e
         where e.group_key is not null and e.deduplication_id is not null),
     claimed as (
         insert into queue.deduplication as d (queue_id, scope, deduplication_id, message_id, id, expires_at)
@@ -177,13 +180,17 @@ begin
         case when e.group_key is null then 'MissingParameter'
              when e.deduplication_id is null then 'DeduplicationIdRequired' end,
         case when e.group_key is null then 'MessageGroupId' end
-    from queue.fifo_entries(v_queue, p_queues, p_message_ids, p_bodies, p_sizes, p_groups, p_deduplication_ids) e
+    from queue.fifo_entries(
+        p_queue => v_queue, p_queues => p_queues, p_message_ids => p_message_ids, p_bodies => p_bodies,
+        p_sizes => p_sizes, p_groups => p_groups, p_deduplication_ids => p_deduplication_ids) e
     left join queue.deduplication d
         on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
     where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
     perform queue.update_groups(array(      -- the groups that get no message
         select e.group_key
-        from queue.fifo_entries(v_queue, p_queues, p_message_ids, p_bodies, p_sizes, p_groups, p_deduplication_ids) e
+        from queue.fifo_entries(
+            p_queue => v_queue, p_queues => p_queues, p_message_ids => p_message_ids, p_bodies => p_bodies,
+            p_sizes => p_sizes, p_groups => p_groups, p_deduplication_ids => p_deduplication_ids) e
         left join queue.deduplication d
             on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
         where e.group_key is not null

@@ -27,8 +27,9 @@ begin
     perform set_config('queue.watcher', '', true);      -- notifies every watcher, even this process
     begin
         select min(d.n) as n into v_bad
-        from queue.delete_messages(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts, p_nonces,
-            p_receipt_message_ids) d
+        from queue.delete_messages(
+            p_queue_ids => p_queue_ids, p_shards => p_shards, p_positions => p_positions, p_ids => p_ids,
+            p_receive_counts => p_receive_counts, p_nonces => p_nonces, p_message_ids => p_receipt_message_ids) d
         where d.outcome <> 'deleted';
         if v_bad.n is not null then
             raise exception 'StaleReceipt' using errcode = 'QU005', hint = v_bad.n::text;
@@ -52,9 +53,11 @@ begin
         for v_event in 1 .. coalesce(cardinality(p_keys), 0) loop
             v_published := v_published || coalesce((
                 select jsonb_agg(to_jsonb(e) || jsonb_build_object('n', v_event))
-                from queue.publish_events(p_account_id, p_region, p_keys[v_event], p_event_bodies[v_event],
-                    p_event_attributes[v_event], p_event_headers[v_event], p_event_facts[v_event],
-                    p_event_delays[v_event], p_trace) e), '[]');
+                from queue.publish_events(
+                    p_account_id => p_account_id, p_region => p_region, p_routing_key => p_keys[v_event],
+                    p_body => p_event_bodies[v_event], p_attributes => p_event_attributes[v_event],
+                    p_headers => p_event_headers[v_event], p_facts => p_event_facts[v_event],
+                    p_delay => p_event_delays[v_event], p_trace => p_trace) e), '[]');
         end loop;
     exception
         when sqlstate 'QU005' then
