@@ -80,7 +80,7 @@ end $$;
 
 -- queue.delete_received: deletes messages that are not in the leases that their handles name, except p_already. They are
 -- in the slow path, were received again since, or wait again because a crash of the server undid their receive
--- (receive_messages, p_async_commit). Each handle has an element in both arrays: id, and message id, which decides.
+-- (receive_messages, asynchronous commit). Each handle has an element in both arrays: id, and message id, which decides.
 -- Returns the ids that it deleted.
 -- Locks: as delete_by_id, but after leases. A purge locks the readers of shards before leases, and another call may hold
 -- the lease of the newer receive, so PostgreSQL may abort one of the two because of a deadlock. Index: side_pkey,

@@ -62,6 +62,9 @@ def test_a_good_function_has_no_findings(directory: Path, empty_database: Databa
         (GOOD + PART, "neither it nor a statement uses queue.g"),
         (HEADER + "select 1;\n" + GOOD.removeprefix(HEADER), "stands before the function"),
         (GOOD.replace("something", "x" * 125), "has 146 characters"),
+        (GOOD.replace("queue.f(a)", "queue.f(a, b)"), "lists 2 parameters, and it has 1"),
+        (GOOD.replace("queue.f(a)", "queue.f()"), "lists 0 parameters, and it has 1"),
+        (GOOD.replace("something", "something with p_b"), "names p_b, which is no parameter of it"),
     ],
 )
 def test_findings_in_a_file(directory: Path, text: str, said: str) -> None:

@@ -2,6 +2,7 @@
 check`).
 
     files      the first function of a file has its name, no other file uses the others; headers begin with the name
+               and name the function's parameters, as many as it has
     server     every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner
     catalogue  every function of the schema comes from a file, and from one only (no left-over overloads); functions
                that run as their owner fix their search_path
@@ -33,6 +34,7 @@ from tests.support.sql.statement_check import all_statements
 _DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.]+)\s*\(", re.MULTILINE)
 # This drops a function of the previous release whose parameters have other names now.
 _DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$\$;$", re.MULTILINE)
+_PARAMETER = re.compile(r"\bp_[a-z0-9_]+")
 _COMMENT = re.compile(r"--[^\n]*")
 _NAME = re.compile(r"\bqueue\.[a-z_0-9]+")
 _MADE_BY_MIGRATION = frozenset({"queue.time_key"})  # an index needs it, so it cannot change
@@ -80,12 +82,47 @@ def check_lines(paths: list[Path]) -> Iterator[str]:
 
 def check_headers(names: list[str], text: str) -> Iterator[str]:
     """Yields findings about the comments before the functions of a file."""
-    headers = [part.rpartition("\n\n")[2] for part in re.split("^create ", text, flags=re.MULTILINE)[:-1]]
-    for name, header in zip(names, headers, strict=True):
+    parts = re.split("^create ", text, flags=re.MULTILINE)
+    headers = [part.rpartition("\n\n")[2] for part in parts[:-1]]
+    for name, header, definition in zip(names, headers, parts[1:], strict=True):
         if not re.match(rf"-- {re.escape(name)}(\(|:)", header):
             yield f"no comment that begins with '-- {name}' stands before the function"
         if not all(line.startswith("--") for line in _DROP.sub("", header).splitlines() if line):
             yield "something else than comments and drops stands before the function"
+        yield from check_parameters(name, header, read_parameters(definition))
+
+
+def read_parameters(definition: str) -> list[str]:
+    """Returns the names of a function's parameters, without those that are only results."""
+    text, start = _COMMENT.sub("", definition), definition.index("(") + 1
+    parameters, depth = [""], 1
+    for character in text[start:]:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth == 0:
+            break
+        if character == "," and depth == 1:
+            parameters.append("")
+        else:
+            parameters[-1] += character
+    words = [parameter.split() for parameter in parameters if parameter.strip()]
+    return [
+        word[1] if word[0] in {"in", "inout", "variadic"} else word[0] for word in words if word[0] != "out"
+    ]
+
+
+def check_parameters(name: str, header: str, parameters: list[str]) -> Iterator[str]:
+    """Yields findings about the parameters that the comment before a function names.
+
+    `-- queue.f(a, b): …` lists all of them, in words. A name such as p_a is that of a parameter.
+    """
+    comment = " ".join(line.removeprefix("--").strip() for line in header.splitlines())
+    listed = re.match(rf"{re.escape(name)}\(([^)]*)\)", comment)
+    if listed is not None:
+        number = len([word for word in listed[1].split(",") if word.strip()])
+        if number != len(parameters):
+            yield f"the comment before {name} lists {number} parameters, and it has {len(parameters)}"
+    for missing in sorted(set(_PARAMETER.findall(comment)) - set(parameters)):
+        yield f"the comment before {name} names {missing}, which is no parameter of it"
 
 
 def check_server(dsn: str, superuser_dsn: str, directory: Path) -> Iterator[str]:
