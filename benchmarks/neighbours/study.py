@@ -113,7 +113,7 @@ def cores_of(before: Reading, after: Reading, sample: Sample, done: Mapping[str,
     used = {
         "server": sum(after.cpu_seconds.values()) - sum(before.cpu_seconds.values()),
         "probe": sample.cpu_seconds,
-        "noises": sum(one.cpu_seconds for one in done.values()),
+        "noises": sum(result.cpu_seconds for result in done.values()),
     }
     used["others"] = after.host_busy_seconds - before.host_busy_seconds - sum(used.values())
     return {who: max(0.0, each) / seconds for who, each in used.items()}

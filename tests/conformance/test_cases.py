@@ -54,7 +54,7 @@ def endpoints(deployments: Deployments) -> Iterator[Endpoints]:
 
 def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
     """Returns the places of a case: its first protocol in the container and its second on Lambda, or all."""
-    protocols = [one for one in PROTOCOLS[case.service] if case.only in ("", one)]
+    protocols = [protocol for protocol in PROTOCOLS[case.service] if case.only in ("", protocol)]
     if everywhere:
         return [(deployment, protocol) for protocol in protocols for deployment in DEPLOYMENTS]
     return [(DEPLOYMENTS[PROTOCOLS[case.service].index(protocol)], protocol) for protocol in protocols]
@@ -96,7 +96,9 @@ def ran(case: Case, endpoint: Endpoint, resources: Resources) -> str:
 
 def test_every_action_and_each_of_its_members_has_cases() -> None:
     """Members of structures have cases, too. All targets of schedules that Penstock does not invoke share one case."""
-    assert BY_ACTION.keys() == {(one.service, one.name) for one in ACTIONS if one.service != "sts"}
+    assert BY_ACTION.keys() == {
+        (action.service, action.name) for action in ACTIONS if action.service != "sts"
+    }
     for (service, action), cases in BY_ACTION.items():
         known = {case.parameter for case in cases}
         for member in members_of(service, action, without=OTHER_TARGETS):
@@ -111,6 +113,6 @@ def test_the_answers_of(action: tuple[str, str], endpoints: Endpoints) -> None:
         for place in places(case, case in EVERYWHERE):
             endpoint = endpoints.signed[place[1]] if case.unsigned else endpoints.usual[place]
             differences.append(ran(case, endpoint, endpoints.resources))
-    told = [one for one in differences if one]
+    told = [difference for difference in differences if difference]
     if told:
         pytest.fail(f"{len(told)} of {len(differences)} differ:\n" + "\n".join(told), pytrace=False)

@@ -120,13 +120,14 @@ def systematic(handle: str) -> list[str]:
         f"{handle[:44]}\n{handle[44:]}", f"{handle[:44]} {handle[44:]}", f"{handle[:44]}={handle[44:]}", f'"{handle}"',
         f"'{handle}'", f"{handle},{handle}", handle * 2, f"{handle}A", f"A{handle}", f"{handle}%00",
         f"%{ord(handle[0]):02x}{handle[1:]}", f"\ufeff{handle}",
-        handle[0].encode().decode("ascii") + "\u0301" + handle[1:], "".join(chr(ord(one) + 0xFEE0) for one in handle),
+        handle[0].encode().decode("ascii") + "\u0301" + handle[1:],
+        "".join(chr(ord(character) + 0xFEE0) for character in handle),
         f"{handle}#", f"{handle}?x", f"{handle}/", f"../{handle}", f"{handle};", f"{handle}' or '1'='1", "*", "null",
         "0", base64.b64encode(bytes(66)).decode(), base64.b64encode(b"\xff" * 66).decode(), standard[:-4] + "====",
     )  # fmt: skip
     cut = [handle[:length] for length in range(1, len(handle))]
-    tried = [*(base64.urlsafe_b64encode(one).decode() for one in bits), *cut, *spellings]
-    return list(dict.fromkeys(one for one in tried if one != handle))
+    tried = [*(base64.urlsafe_b64encode(variant).decode() for variant in bits), *cut, *spellings]
+    return list(dict.fromkeys(variant for variant in tried if variant != handle))
 
 
 def forgeries(seed: int, number: int, mine: list[str], foreign: list[str]) -> Iterator[str]:

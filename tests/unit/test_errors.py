@@ -136,9 +136,11 @@ def test_the_table_has_every_error_of_its_module(
     module: ModuleType, table: dict[str, type[AwsError]], base: type[AwsError]
 ) -> None:
     defined = {
-        name: one for name, one in vars(module).items() if isinstance(one, type) and issubclass(one, base)
+        name: member
+        for name, member in vars(module).items()
+        if isinstance(member, type) and issubclass(member, base)
     }
-    own = {n: one for n, one in defined.items() if one is not base and one.__module__ == module.__name__}
+    own = {n: kind for n, kind in defined.items() if kind is not base and kind.__module__ == module.__name__}
     assert table == own
 
 

@@ -109,7 +109,7 @@ def split_chunks(batches: Batches, schema: pa.Schema, size: int) -> Iterator[tup
     held: list[pa.RecordBatch] = []
     is_first = True
     for batch in batches:
-        if held and sum(one.num_rows for one in held) + batch.num_rows > size:
+        if held and sum(batch.num_rows for batch in held) + batch.num_rows > size:
             yield join_batches(held, schema), False
             held, is_first = [], False
         held.append(batch)

@@ -1,6 +1,6 @@
 -- queue.run_move_task(task, limit): makes one step of a message move task: moves up to p_limit messages, and not more
 -- than its rate and its canary allow, in this transaction. Each message leaves its queue and arrives in the other one,
--- or stays. Messages whose retention is over end instead: they were sent before p_before. The task ends if no visible
+-- or stays. Messages whose retention is over end instead. The task ends if no visible
 -- message remains, or if all selected messages were examined; it does not move messages in flight or delayed. A task
 -- that waits for 24 hours to be continued is cancelled (NotContinued). The rate allows the messages of one second at
 -- once, then messages in proportion to the time, for all workers together. Returns one row: messages moved and the
@@ -95,9 +95,10 @@ begin
     returning v_step.moved, t.status;
 end $$;
 
--- queue.move_groups(queue, limit, destination): moves messages of a FIFO queue, group by group, starting with the group
+-- queue.move_groups(queue, limit, destination, before): moves messages of a FIFO queue, group by group, starting with the group
 -- that has been ready longest. It moves the first messages of a group that are visible and go to the same queue into the
 -- group of the same name there. It stops at a message that cannot move, so that no message of the group overtakes it.
+-- It deletes messages that were sent before p_before instead: their retention is over.
 -- Returns one row: messages moved, and why the next one could not move (move_target).
 -- Locks: the groups' rows in both queues, skipped if locked. Index: fifo_ready_visible_at.
 create or replace function queue.move_groups(
@@ -179,7 +180,7 @@ begin
     end loop;
 end $$;
 
--- queue.move_side(queue, limit, destination): moves messages of the slow path (queue.side), starting with those that
+-- queue.move_side(queue, limit, destination, before): moves messages of the slow path (queue.side), starting with those that
 -- have been visible longest. Messages from other queues are on the slow path. Returns one row: messages moved, and why
 -- others could not move (move_target). Locks: the messages' rows, skipped if locked. Index: side_visible_at.
 create or replace function queue.move_side(
@@ -206,7 +207,7 @@ begin
     moved := queue.move_side_rows(p_queue_id, v_due.places, p_destination);
 end $$;
 
--- queue.move_log(queue, shards, limit, destination): moves messages that were sent to a dead-letter queue directly. It
+-- queue.move_log(queue, shards, limit, destination, before): moves messages that were sent to a dead-letter queue directly. It
 -- receives them and ends their leases at once. They came from no other queue, so without a destination none can move.
 -- Returns one row: messages moved, and why the messages could not move (as move_target).
 -- Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this transaction reads one).

@@ -33,7 +33,7 @@ def partner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sqs:
 def test_a_signed_message_goes_through(owner: Sqs) -> None:
     url = owner.create()
     owner.send(url, "signed ü & +")
-    message = owner.one(url)
+    message = owner.receive_one(url)
     assert message["Body"] == "signed ü & +"
     owner.delete(url, message)
     batch = [{"Id": str(number), "MessageBody": "b"} for number in range(10)]
@@ -45,7 +45,7 @@ def test_a_signed_message_of_a_mib_is_written_with_escapes(owner: Sqs) -> None:
     """The request has 3 MiB."""
     url, body = owner.create(), "ü" * 524_288
     owner.send(url, body)
-    assert owner.one(url)["Body"] == body
+    assert owner.receive_one(url)["Body"] == body
 
 
 def test_the_account_is_the_keys(partner: Sqs) -> None:
@@ -86,7 +86,7 @@ def test_a_presigned_address(owner: Sqs) -> None:
     assert error(plain_http.post(address)) == refused("SignatureDoesNotMatch", 403)
     assert error(plain_http.post(by_post, content=b"DelaySeconds=9")) == refused("SignatureDoesNotMatch", 403)
     assert [plain_http.get(address).status_code, plain_http.post(by_post).status_code] == [200, 200]
-    assert [one["Body"] for one in owner.receive(url, 2)] == ["by address ü+ &"] * 2
+    assert [message["Body"] for message in owner.receive(url, 2)] == ["by address ü+ &"] * 2
 
 
 @pytest.mark.parametrize("settings", [SIGV4, PRESENCE], ids=["sigv4", "presence"])
@@ -110,7 +110,7 @@ def test_any_credentials_are_present(sqs: Sqs) -> None:
     caller = sqs.with_settings(PRESENCE)
     url = caller.create()
     caller.send(url)
-    assert caller.one(url)["Body"] == "body"
+    assert caller.receive_one(url)["Body"] == "body"
 
 
 # --- other accounts --------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_a_stranger_is_let_in_by_the_policy_alone(owner: Sqs, partner: Sqs) -> N
     allow(owner, url, "SQS:Send*")
     partner.send(url, "allowed")
     partner.client.send_message_batch(QueueUrl=url, Entries=[{"Id": "1", "MessageBody": "allowed"}])
-    assert [one["Body"] for one in owner.receive(url, 2)] == ["allowed", "allowed"]
+    assert [message["Body"] for message in owner.receive(url, 2)] == ["allowed", "allowed"]
     assert partner.code("receive_message", QueueUrl=url) == "AccessDenied"
 
 
@@ -140,7 +140,7 @@ def test_a_permission_is_enough(owner: Sqs, partner: Sqs) -> None:
     owner.client.add_permission(QueueUrl=url, Label="partner", AWSAccountIds=[PARTNER], Actions=actions)
     owner.send(url)
     assert partner.client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=OWNER)["QueueUrl"] == url
-    message = partner.one(url)
+    message = partner.receive_one(url)
     partner.hide(url, message, 60)
     partner.delete(url, message)
     assert partner.counts(url) == (0, 0, 0)
@@ -198,4 +198,4 @@ def test_a_deny_for_everybody_can_be_mended_by_the_owner_alone(owner: Sqs, partn
     assert json.loads(owner.attributes(url, "Policy")["Policy"])["Statement"][0]["Effect"] == "Deny"
     owner.client.set_queue_attributes(**mended)
     owner.send(url)
-    assert owner.one(url)["Body"] == "body"
+    assert owner.receive_one(url)["Body"] == "body"

@@ -51,7 +51,7 @@ def dead_letters(owner: Sns, url: str) -> str:
 
 def bodies(owner: Sns, url: str, number: int) -> list[str]:
     """Returns the bodies of the published messages, sorted."""
-    return sorted(json.loads(one["Body"])["Message"] for one in owner.sqs.receive(url, number))
+    return sorted(json.loads(message["Body"])["Message"] for message in owner.sqs.receive(url, number))
 
 
 def refused(partner: Sns, method: str, **parameters: Any) -> None:
@@ -165,7 +165,7 @@ def test_a_receiver_of_a_topic_can_list_and_end_the_subscription(owner: Sns, par
     let_in(owner, url, topic)
     arn = partner.subscribe(topic, owner.sqs.arn(url))
     listed = owner.client.get_paginator("list_subscriptions").paginate().build_full_result()["Subscriptions"]
-    (found,) = [one for one in listed if one["SubscriptionArn"] == arn]
+    (found,) = [subscription for subscription in listed if subscription["SubscriptionArn"] == arn]
     assert (found["Owner"], found["TopicArn"], found["Endpoint"]) == (PARTNER, topic, owner.sqs.arn(url))
     assert owner.subscription(arn)["SubscriptionPrincipal"] == f"arn:aws:iam::{PARTNER}:root"
     refused(

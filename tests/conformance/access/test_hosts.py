@@ -114,9 +114,9 @@ def test_requests(sqs: Sqs) -> None:
         url = caller.client.create_queue(QueueName=name)["QueueUrl"]
         assert caller.arn(url).split(":")[3] == caller.region
         caller.send(url, caller.region)
-    assert [caller.one(caller.client.get_queue_url(QueueName=name)["QueueUrl"])["Body"] for caller in served] == [
-        "eu-west-1", "eu-central-1",
-    ]  # fmt: skip
+    urls = [caller.client.get_queue_url(QueueName=name)["QueueUrl"] for caller in served]
+    bodies = [caller.receive_one(url)["Body"] for caller, url in zip(served, urls, strict=True)]
+    assert bodies == ["eu-west-1", "eu-central-1"]
     stranger = sqs.with_settings(SERVED).caller(region="us-east-1")
     for refusal in (
         stranger.refusal("create_queue", QueueName=name),

@@ -191,7 +191,7 @@ def misspelt(setup: Setup, way: Way) -> list[list[dict[str, Any]]]:
         {"Unless": "it rains"},
         {"Condition": {"StringEqualsSometimes": {"aws:SourceAccount": PARTNER}}},
     ]
-    return [[_change(statement(setup, way), one)] for one in changes]
+    return [[_change(statement(setup, way), change)] for change in changes]
 
 
 def _change(good: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

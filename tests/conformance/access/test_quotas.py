@@ -81,8 +81,8 @@ def test_schedules(scheduler: Scheduler) -> None:
     target = {"Arn": f"arn:aws:sqs:us-east-1:{caller.sqs.account}:q", "RoleArn": ROLE}
     given: list[dict[str, Any]] = [caller.given(Name=caller.sqs.name(), Target=target) for _ in range(3)]
     create: Callable[..., Any] = caller.client.create_schedule
-    for one in given[:2]:
-        create(**one)
+    for members in given[:2]:
+        create(**members)
     assert caller.refused("create_schedule", **given[2]) == ("ServiceQuotaExceededException", 402)
     caller.client.update_schedule(**given[0])
     caller.client.delete_schedule(Name=given[0]["Name"])
@@ -125,7 +125,7 @@ def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
     sns.publish(quiet)
     other = Sns(caller.caller(account=str(next(_accounts))))
     other.publish(other.create())
-    assert caller.one(url)["Body"]
+    assert caller.receive_one(url)["Body"]
     database.execute("delete from queue.outgoing_delivery where account_id = %s", (caller.account,))
     count_webhooks()
     sns.publish(topic)

@@ -36,7 +36,9 @@ def user(sqs: Sqs, installation: Database) -> MakeUser:
 
     def make(*policies: Any, account: str = OWNER, name: str = "") -> Sqs:
         name = name or f"user-{next(_numbers)}"
-        texts = [one if isinstance(one, str) else json.dumps({"Statement": [one]}) for one in policies]
+        texts = [
+            policy if isinstance(policy, str) else json.dumps({"Statement": [policy]}) for policy in policies
+        ]
         with key_ring(installation) as ring:
             list(ring.set_user(name, texts, account, new=True))
         return sqs.with_settings(SETTINGS).with_key(*new_key(installation, account, name))
@@ -148,7 +150,7 @@ def test_topics(owner: Sqs, user: MakeUser) -> None:
     topic = Sns(owner).create()
     read, operate, admin = (Sns(user(policy)) for policy in ("read", "operate", "admin"))
     pages = read.client.get_paginator("list_topics").paginate()
-    assert topic in [one["TopicArn"] for page in pages for one in page["Topics"]]
+    assert topic in [found["TopicArn"] for page in pages for found in page["Topics"]]
     assert read.attributes(topic)["TopicArn"] == topic
     assert read.refusal("publish", TopicArn=topic, Message="x")[:2] == ("AuthorizationError", 403)
     operate.publish(topic)

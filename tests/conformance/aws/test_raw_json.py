@@ -58,7 +58,7 @@ def test_half_a_pair_of_surrogates_fails_only_its_entry(raw: Raw) -> None:
     )
     answer = raw.json("SendMessageBatch", b'{"QueueUrl":"%s","Entries":[%s]}' % (url.encode(), entries))
     assert answer.status_code == 200, answer.text
-    failed = [(one["Id"], one["Code"], one["Message"][:60]) for one in answer.json()["Failed"]]
+    failed = [(entry["Id"], entry["Code"], entry["Message"][:60]) for entry in answer.json()["Failed"]]
     text = "Invalid binary character '#x{}' was found in the message body"
     assert failed == [
         (id_, "InvalidMessageContents", text.format(code)[:60])
@@ -174,7 +174,7 @@ def test_half_a_character(raw: Raw, text: str) -> None:
 def test_a_pair_of_surrogates_is_a_character(raw: Raw) -> None:
     url = raw.sqs.create()
     raw.json("SendMessage", f'{{"QueueUrl":"{url}","MessageBody":"\\ud83c\\udf89"}}'.encode())
-    assert raw.sqs.one(url)["Body"] == "\N{PARTY POPPER}"
+    assert raw.sqs.receive_one(url)["Body"] == "\N{PARTY POPPER}"
 
 
 def test_one_mebibyte_of_escapes(raw: Raw) -> None:
@@ -184,7 +184,7 @@ def test_one_mebibyte_of_escapes(raw: Raw) -> None:
     answer = raw.json("SendMessage", body)
     if not is_lambdas_refusal(raw, answer):
         assert answer.status_code == 200
-        assert len(raw.sqs.one(url)["Body"]) == MIB
+        assert len(raw.sqs.receive_one(url)["Body"]) == MIB
 
 
 def test_the_largest_batch(raw: Raw) -> None:

@@ -115,7 +115,7 @@ def test_a_presigned_url(raw: Raw) -> None:
     owner = raw.sqs.caller(account="111122223333", region="eu-west-1")
     url = owner.create()
     assert raw.get(path_of(url), urlencode(PRESIGNED)).status_code == 200
-    assert owner.one(url)["Body"] == "presigned"
+    assert owner.receive_one(url)["Body"] == "presigned"
 
 
 # --- what is wrong with it -------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def test_indexes_of_any_size(raw: Raw) -> None:
         f"{number}.Value.StringValue": "x",
     }
     assert raw.query(send(url, **attribute)).status_code == 200
-    assert raw.sqs.one(url, MessageAttributeNames=["All"])["MessageAttributes"].keys() == {"a"}
+    assert raw.sqs.receive_one(url, MessageAttributeNames=["All"])["MessageAttributes"].keys() == {"a"}
 
 
 def test_eleven_entries(raw: Raw) -> None:
@@ -214,7 +214,7 @@ def test_one_mebibyte_of_escapes(raw: Raw) -> None:
     url = raw.sqs.create()
     body = b"Action=SendMessage&QueueUrl=%b&MessageBody=%b" % (quote(url, safe="").encode(), MIB * b"%41")
     assert raw.query(body).status_code == 200
-    assert len(raw.sqs.one(url)["Body"]) == MIB
+    assert len(raw.sqs.receive_one(url)["Body"]) == MIB
 
 
 @pytest.mark.parametrize("binary", [False, True])

@@ -36,7 +36,9 @@ def test_every_kind_of_request_can_be_signed(owner: Scheduler) -> None:
     group = owner.group(Tags=[{"Key": key, "Value": "ü + /"} for key in ("a b", "c/d", "e")])
     name = owner.create(GroupName=group, Description="signed ü")
     assert owner.get(name, GroupName=group)["Description"] == "signed ü"
-    assert [one["Name"] for one in owner.client.list_schedules(GroupName=group)["Schedules"]] == [name]
+    assert [schedule["Name"] for schedule in owner.client.list_schedules(GroupName=group)["Schedules"]] == [
+        name
+    ]
     owner.client.untag_resource(ResourceArn=owner.group_arn(group), TagKeys=["c/d", "a b"])
     assert owner.tags(group) == {"e": "ü + /"}
     owner.client.delete_schedule(Name=name, GroupName=group)

@@ -176,7 +176,7 @@ def test_schedules_are_listed_in_pages(scheduler: Scheduler) -> None:
     token: dict[str, str] = {}
     while len(pages) < 5:
         answer = scheduler.client.list_schedules(GroupName=group, MaxResults=2, **token)
-        pages.append([one["Name"] for one in answer["Schedules"]])
+        pages.append([schedule["Name"] for schedule in answer["Schedules"]])
         if "NextToken" not in answer:
             break
         token = {"NextToken": answer["NextToken"]}
@@ -199,7 +199,7 @@ def test_schedules_are_listed_by_prefix_over_groups(scheduler: Scheduler) -> Non
         scheduler.create(Name=name, GroupName=where)
     found: list[tuple[str, str]] = []
     for page in scheduler.client.get_paginator("list_schedules").paginate(NamePrefix=prefix, MaxResults=1):
-        found += [(one["GroupName"], one["Name"]) for one in page["Schedules"]]
+        found += [(schedule["GroupName"], schedule["Name"]) for schedule in page["Schedules"]]
     assert found == places
     assert scheduler.client.list_schedules(NamePrefix=f"{prefix}c")["Schedules"] == []
 
@@ -229,7 +229,9 @@ def test_a_group(scheduler: Scheduler) -> None:
 
 def test_the_default_group_is_always_there(scheduler: Scheduler) -> None:
     assert scheduler.client.get_schedule_group(Name="default")["State"] == "ACTIVE"
-    names = [one["Name"] for one in scheduler.client.list_schedule_groups(NamePrefix="def")["ScheduleGroups"]]
+    names = [
+        group["Name"] for group in scheduler.client.list_schedule_groups(NamePrefix="def")["ScheduleGroups"]
+    ]
     assert names == ["default"]
     assert scheduler.refused("delete_schedule_group", Name="default") == INVALID
 
@@ -251,7 +253,7 @@ def test_groups_are_listed_in_pages(scheduler: Scheduler) -> None:
     for letter in "abc":
         scheduler.client.create_schedule_group(Name=prefix + letter)
     pages = scheduler.client.get_paginator("list_schedule_groups").paginate(NamePrefix=prefix, MaxResults=2)
-    found = [[one["Name"][-1] for one in page["ScheduleGroups"]] for page in pages]
+    found = [[group["Name"][-1] for group in page["ScheduleGroups"]] for page in pages]
     assert found == [["a", "b"], ["c"]]
 
 

@@ -83,9 +83,9 @@ def test_lists_of_applications(sns: Sns) -> None:
     arns = sorted(application(mine) for _ in range(101))
     pages = list(mine.client.get_paginator("list_platform_applications").paginate())
     assert [len(page["PlatformApplications"]) for page in pages] == [100, 1]
-    listed = [one for page in pages for one in page["PlatformApplications"]]
-    assert [one["PlatformApplicationArn"] for one in listed] == arns
-    assert all("PlatformCredential" not in one["Attributes"] for one in listed)
+    listed = [application for page in pages for application in page["PlatformApplications"]]
+    assert [application["PlatformApplicationArn"] for application in listed] == arns
+    assert all("PlatformCredential" not in application["Attributes"] for application in listed)
 
 
 def test_an_application_that_is_missing(sns: Sns) -> None:
@@ -146,7 +146,7 @@ def test_lists_of_endpoints(sns: Sns) -> None:
     pager = sns.client.get_paginator("list_endpoints_by_platform_application")
     pages = list(pager.paginate(PlatformApplicationArn=app))
     assert [len(page["Endpoints"]) for page in pages] == [100, 1]
-    assert [one["EndpointArn"] for page in pages for one in page["Endpoints"]] == made
+    assert [endpoint["EndpointArn"] for page in pages for endpoint in page["Endpoints"]] == made
     assert pages[0]["Endpoints"][0]["Attributes"]["Enabled"] == "true"
 
 
@@ -175,7 +175,10 @@ def test_publish_to_an_endpoint(sns: Sns) -> None:
     plain = sns.client.publish(TargetArn=arn, Message="hello")
     texts = {"default": "d", "GCM": '{"data":{"a":1}}', "APNS": "not this"}
     chosen = sns.client.publish(TargetArn=arn, Message=json.dumps(texts), MessageStructure="json")
-    found = [(one["message_id"], one["text"], one["protocol"]) for one in outbox(sns, destination=arn)]
+    found = [
+        (message["message_id"], message["text"], message["protocol"])
+        for message in outbox(sns, destination=arn)
+    ]
     assert found == [
         (plain["MessageId"], "hello", "application"),
         (chosen["MessageId"], '{"data":{"a":1}}', "application"),
@@ -194,7 +197,8 @@ def test_dead_letters_of_endpoints_that_are_gone(sns: Sns) -> None:
     colour = {"colour": {"DataType": "String", "StringValue": "blue"}}
     sns.publish(topic, texts, MessageStructure="json", MessageAttributes=colour)
     first, second = sorted(
-        (json.loads(one["Body"]) for one in sns.sqs.receive(dead, 2)), key=lambda one: str(one["Message"])
+        (json.loads(message["Body"]) for message in sns.sqs.receive(dead, 2)),
+        key=lambda entry: str(entry["Message"]),
     )
     assert (first["Message"], first["Subject"], first["MessageId"]) == (
         "for all",
@@ -214,7 +218,7 @@ def test_a_disabled_endpoint(sns: Sns) -> None:
     refused = sns.refusal("publish", TargetArn=arn, Message="m")
     assert refused == ("EndpointDisabled", 400, "Endpoint is disabled")
     sns.publish(topic, "by the topic")
-    assert [(one["text"], one["error"]) for one in outbox(sns, destination=arn)] == [
+    assert [(message["text"], message["error"]) for message in outbox(sns, destination=arn)] == [
         ("by the topic", "EndpointDisabled")
     ]
     sns.client.set_endpoint_attributes(EndpointArn=arn, Attributes={"Enabled": "true"})

@@ -159,4 +159,4 @@ def test_pages_of_the_outbox(sns: Sns) -> None:
     found: list[Any] = []
     while page := outbox(sns, destination=to, limit=2, after=found[-1]["id"] if found else 0):
         found += page
-    assert [one["text"] for one in found] == ["m0", "m1", "m2"]
+    assert [message["text"] for message in found] == ["m0", "m1", "m2"]

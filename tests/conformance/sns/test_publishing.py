@@ -37,7 +37,7 @@ def test_raw_delivery_passes_attributes_on(sns: Sns) -> None:
     topic = sns.create()
     url, _ = sns.queue(topic, RawMessageDelivery="true")
     sns.publish(topic, "plain", MessageAttributes=ATTRIBUTES)
-    message = sns.sqs.one(url, MessageAttributeNames=["All"])
+    message = sns.sqs.receive_one(url, MessageAttributeNames=["All"])
     assert (message["Body"], message["MessageAttributes"]) == ("plain", ATTRIBUTES)
 
 
@@ -112,7 +112,7 @@ def test_the_layout_of_an_envelope(sns: Sns) -> None:
     url, arn = sns.queue(topic)
     store = {"store": {"DataType": "String", "StringValue": "example_corp"}}
     sns.publish(topic, 'a "b"', Subject="s", MessageAttributes=store)
-    body = sns.sqs.one(url)["Body"]
+    body = sns.sqs.receive_one(url)["Body"]
     members = json.loads(body)
     names = ["Type", "MessageId", "TopicArn", "Subject", "Message", "Timestamp", "SignatureVersion", "Signature",
              "SigningCertURL", "UnsubscribeURL"]  # fmt: skip
@@ -131,8 +131,8 @@ def test_a_batch(sns: Sns) -> None:
     answer = sns.client.publish_batch(
         TopicArn=topic, PublishBatchRequestEntries=[*entries, {"Id": "bad", "Message": "x", "Subject": "\n"}]
     )
-    assert [one["Id"] for one in answer["Successful"]] == [str(n) for n in range(9)]
-    assert len({one["MessageId"] for one in answer["Successful"]}) == 9
+    assert [entry["Id"] for entry in answer["Successful"]] == [str(n) for n in range(9)]
+    assert len({entry["MessageId"] for entry in answer["Successful"]}) == 9
     ((failed),) = answer["Failed"]
     assert (failed["Id"], failed["Code"], failed["SenderFault"]) == ("bad", "InvalidParameter", True)
     assert sorted(message["Body"] for message in sns.sqs.receive(url, 9)) == [f"m{n}" for n in range(9)]
@@ -251,7 +251,7 @@ def test_texts_by_protocol_may_have_half_a_pair(sns: Sns) -> None:
     topic = sns.create()
     url, _ = sns.queue(topic, RawMessageDelivery="true")
     sns.publish(topic, r'{"default":"a\ud83d","sms":"\ude00","n":1e400}', MessageStructure="json")
-    assert sns.sqs.one(url)["Body"] == "a\ufffd"
+    assert sns.sqs.receive_one(url)["Body"] == "a\ufffd"
 
 
 # --- FIFO topics -----------------------------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ def test_any_number_of_attributes(sns: Sns) -> None:
     url, _ = sns.queue(topic)
     many = {f"a{n}": {"DataType": "String", "StringValue": "v"} for n in range(1_600)}
     sns.publish(topic, "m", MessageAttributes=many)
-    assert json.loads(sns.sqs.one(url)["Body"])["MessageAttributes"].keys() == many.keys()
+    assert json.loads(sns.sqs.receive_one(url)["Body"])["MessageAttributes"].keys() == many.keys()
 
 
 def test_raw_with_more_than_ten_attributes(sns: Sns) -> None:

@@ -123,7 +123,7 @@ def test_a_subscription_that_wants_envelopes_gets_signed_ones_at_once(sns: Sns) 
     url, arn = sns.queue(topic, RawMessageDelivery="true")
     for _ in range(3):
         sns.publish(topic, "raw")
-        assert sns.sqs.one(url)["Body"] == "raw"
+        assert sns.sqs.receive_one(url)["Body"] == "raw"
     for raw in ("false", "true", "false"):
         sns.client.set_subscription_attributes(
             SubscriptionArn=arn, AttributeName="RawMessageDelivery", AttributeValue=raw

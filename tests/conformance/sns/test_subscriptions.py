@@ -253,7 +253,7 @@ def test_filters(sns: Sns) -> None:
         SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue="{}"
     )
     sns.publish(topic, "all")
-    assert sns.sqs.one(by_attribute)["Body"] == "all"
+    assert sns.sqs.receive_one(by_attribute)["Body"] == "all"
 
 
 def test_arrays_of_numbers(sns: Sns) -> None:
@@ -263,7 +263,7 @@ def test_arrays_of_numbers(sns: Sns) -> None:
     for prices in ("[100, 50]", "[100]", "x"):
         attribute = {"price": {"DataType": "Number.Array", "StringValue": prices}}
         sns.publish(topic, prices, MessageAttributes=attribute)
-    assert sns.sqs.one(url)["Body"] == "[100, 50]"
+    assert sns.sqs.receive_one(url)["Body"] == "[100, 50]"
     assert sns.sqs.counts(url) == (0, 1, 0)
 
 
@@ -293,7 +293,9 @@ def test_lists_have_pages(sns: Sns) -> None:
     for method, more in (("list_subscriptions", {}), ("list_subscriptions_by_topic", {"TopicArn": topic})):
         pages = list(mine.client.get_paginator(method).paginate(**more))
         assert len(pages[0]["Subscriptions"]) == 100
-        assert {one["SubscriptionArn"] for page in pages for one in page["Subscriptions"]} == arns
+        assert {
+            subscription["SubscriptionArn"] for page in pages for subscription in page["Subscriptions"]
+        } == arns
     mine.client.delete_topic(TopicArn=topic)
 
 

@@ -104,7 +104,7 @@ def test_a_number_that_is_opted_out(sns: Sns) -> None:
     sns.subscribe(topic, to, "sms")
     sns.publish(topic, "by the topic")
     found = outbox(sns, destination=to)
-    assert [(one["text"], one["state"], one["error"]) for one in found] == [
+    assert [(message["text"], message["state"], message["error"]) for message in found] == [
         ("direct", "failed", "OptedOut"), ("by the topic", "failed", "OptedOut"),
     ]  # fmt: skip
     sns.client.opt_in_phone_number(phoneNumber=to)

@@ -33,7 +33,7 @@ def test_the_longest_message(sns: Sns, size: int | None) -> None:
     url, _ = sns.queue(topic, RawMessageDelivery="true")
     text = "ü" * ((size or KIB_256) // 2 - 5)
     sns.publish(topic, text, MessageAttributes=TEN_BYTES)
-    assert sns.sqs.one(url)["Body"] == text
+    assert sns.sqs.receive_one(url)["Body"] == text
     refused = sns.refusal("publish", TopicArn=topic, Message=text + "x", MessageAttributes=TEN_BYTES)
     assert refused == TOO_LONG
     assert sns.sqs.counts(url) == (0, 1, 0)

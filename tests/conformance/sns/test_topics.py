@@ -241,7 +241,9 @@ def test_permissions(sns: Sns) -> None:
     topic = sns.create()
     grant = {"AWSAccountId": ["111122223333"], "ActionName": ["Publish"]}
     sns.client.add_permission(TopicArn=topic, Label="friends", **grant)
-    statements = {one["Sid"]: one for one in json.loads(sns.attributes(topic)["Policy"])["Statement"]}
+    statements = {
+        statement["Sid"]: statement for statement in json.loads(sns.attributes(topic)["Policy"])["Statement"]
+    }
     assert statements["friends"] == {
         "Sid": "friends",
         "Effect": "Allow",

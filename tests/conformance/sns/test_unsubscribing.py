@@ -196,7 +196,7 @@ def test_subscribing_and_unsubscribing_at_the_same_time(sns: Sns) -> None:
     with ThreadPoolExecutor(8) as pool:
         arns = set(pool.map(turn, range(40)))
     left = sns.client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
-    assert {one["SubscriptionArn"] for one in left} <= arns
+    assert {subscription["SubscriptionArn"] for subscription in left} <= arns
     assert len(left) <= 1
     sns.publish(topic, "m")
     assert sns.sqs.counts(url) == (len(left), 0, 0)

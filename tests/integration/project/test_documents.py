@@ -375,7 +375,7 @@ def test_keda_gets_the_documented_settings() -> None:
     assert told
     assert set(trigger["metadata"]) == set(re.findall(r'"(\w+)":', told[1]))
     assert f'"queueLength": "{trigger["metadata"]["queueLength"]}"' in program
-    parameters = [one["parameter"] for one in authentication["spec"]["secretTargetRef"]]
+    parameters = [reference["parameter"] for reference in authentication["spec"]["secretTargetRef"]]
     assert [name for name in parameters if f'"{name}"' not in program] == []
 
 

@@ -147,9 +147,9 @@ def test_schedules(penstock: Command) -> None:
     assert header.split()[:2] == ["name", "status"]
     assert row.split()[:2] == ["nightly", "active"]
     assert penstock("schedules", "pause", "nightly") == "paused nightly\n"
-    assert [one["name"] for one in lines(penstock("schedules", "list", "--status", "paused", "--json"))] == [
-        "nightly"
-    ]
+    assert [
+        schedule["name"] for schedule in lines(penstock("schedules", "list", "--status", "paused", "--json"))
+    ] == ["nightly"]
     assert penstock("schedules", "run", "nightly") == "nightly sent 1 message\n"
     assert penstock("peek", "reports").endswith('  {"n":1.10}\n')
     assert penstock("schedules", "resume", "nightly").startswith("resumed nightly, next at ")

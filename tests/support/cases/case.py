@@ -90,8 +90,8 @@ def changed(usual: Members, changes: Mapping[str, Any]) -> Members:
 
 def _copy(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _copy(one) for name, one in value.items()}
-    return [_copy(one) for one in value] if isinstance(value, list) else value
+        return {name: _copy(element) for name, element in value.items()}
+    return [_copy(element) for element in value] if isinstance(value, list) else value
 
 
 def _put(node: Any, path: list[str], value: Any) -> None:

@@ -94,15 +94,17 @@ def _parameters(shape: Any, value: Any, prefix: str) -> Iterator[tuple[str, str]
 
 
 def _structure(shape: Any, value: Members, prefix: str) -> Iterator[tuple[str, str]]:
-    for name, one in value.items():
+    for name, element in value.items():
         member = shape.members.get(name)
-        if member is None and isinstance(one, list):  # newer than the model of the Query protocol
-            yield from ((f"{prefix}{name.removesuffix('s')}.{n}", str(item)) for n, item in enumerate(one, 1))
+        if member is None and isinstance(element, list):  # newer than the model of the Query protocol
+            yield from (
+                (f"{prefix}{name.removesuffix('s')}.{n}", str(item)) for n, item in enumerate(element, 1)
+            )
             continue
         written = name if member is None else member.serialization.get("name", name)
         if member is not None and member.serialization.get("flattened"):
             written = _flat_name(member, name)
-        yield from _parameters(member, one, f"{prefix}.{written}" if prefix else written)
+        yield from _parameters(member, element, f"{prefix}.{written}" if prefix else written)
 
 
 def _list(shape: Any, value: list[Any], prefix: str) -> Iterator[tuple[str, str]]:
@@ -110,16 +112,16 @@ def _list(shape: Any, value: list[Any], prefix: str) -> Iterator[tuple[str, str]
     inner = prefix if shape.serialization.get("flattened") else f"{prefix}.{item}"
     if not value:
         yield prefix, ""
-    for number, one in enumerate(value, 1):
-        yield from _parameters(shape.member, one, f"{inner}.{number}")
+    for number, element in enumerate(value, 1):
+        yield from _parameters(shape.member, element, f"{inner}.{number}")
 
 
 def _map(shape: Any, value: Members, prefix: str) -> Iterator[tuple[str, str]]:
     inner = prefix if shape.serialization.get("flattened") else f"{prefix}.entry"
     key, content = shape.key.serialization.get("name", "key"), shape.value.serialization.get("name", "value")
-    for number, (name, one) in enumerate(value.items(), 1):
+    for number, (name, element) in enumerate(value.items(), 1):
         yield f"{inner}.{number}.{key}", name
-        yield from _parameters(shape.value, one, f"{inner}.{number}.{content}")
+        yield from _parameters(shape.value, element, f"{inner}.{number}.{content}")
 
 
 _WRITERS: dict[str, Callable[[Any, Any, str], Iterator[tuple[str, str]]]] = {
@@ -147,13 +149,13 @@ def _rest(model: Any, members: Members) -> Written:
             path = path.replace("{" + name + "}", quote(str(value), safe=""))
         elif where == "querystring":
             query += [
-                (member.serialization["name"], str(one))
-                for one in (value if isinstance(value, list) else [value])
+                (member.serialization["name"], str(element))
+                for element in (value if isinstance(value, list) else [value])
             ]
         else:
             body[name] = value
     headers = {"Content-Type": "application/json"}
-    has_body = any("location" not in one.serialization for one in model.input_shape.members.values())
+    has_body = any("location" not in member.serialization for member in model.input_shape.members.values())
     return (
         model.http["method"],
         path + (f"?{urlencode(query)}" if query else ""),
@@ -173,5 +175,5 @@ def _read(protocol: str, status: int, headers: Mapping[str, str], body: bytes) -
         return Received(status, code, json.loads(body)["message"], body)
     text = body.decode()
     found = {tag: re.search(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL) for tag in ("Code", "Message")}
-    code, message = (unescape(one[1]) if one else "" for one in (found["Code"], found["Message"]))
+    code, message = (unescape(match[1]) if match else "" for match in (found["Code"], found["Message"]))
     return Received(status, code, message, body)

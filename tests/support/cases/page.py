@@ -106,7 +106,10 @@ def _answer(case: Case) -> str:
 
 def _text(text: str) -> str:
     """Returns a text as a cell, with control characters and Markdown's special characters escaped."""
-    shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    shown = "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
+    )
     shown = shown if len(shown) <= LONGEST * 3 else f"{shown[:LONGEST]}…"
     for sign in "\\`*_|<>[]":
         shown = shown.replace(sign, f"\\{sign}")

@@ -31,7 +31,7 @@ class Resources:
         """Returns the members with names of resources in place of <…>. <name> is the same throughout."""
         names: dict[str, str] = {}
 
-        def one(found: re.Match[str]) -> str:
+        def fill_in(found: re.Match[str]) -> str:
             name = found[1]
             if name not in MAKERS and name != "name":
                 return found[0]
@@ -43,7 +43,7 @@ class Resources:
                 self._made[name] = MAKERS[name](self)
             return self._made[name]
 
-        return json.loads(_replaced(members, one))  # type: ignore[no-any-return]
+        return json.loads(_replaced(members, fill_in))  # type: ignore[no-any-return]
 
     def _new_name(self) -> str:
         return f"case-{next(self._numbers)}"
@@ -161,8 +161,8 @@ class Resources:
         return name
 
 
-def _replaced(members: Members, one: Callable[[re.Match[str]], str]) -> str:
-    return _NAMED.sub(lambda found: json.dumps(one(found))[1:-1], json.dumps(members, ensure_ascii=False))
+def _replaced(members: Members, fill_in: Callable[[re.Match[str]], str]) -> str:
+    return _NAMED.sub(lambda found: json.dumps(fill_in(found))[1:-1], json.dumps(members, ensure_ascii=False))
 
 
 SHORT_TEXT = {"DisplayName": "short"}

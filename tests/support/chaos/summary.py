@@ -47,7 +47,11 @@ def add_to_summary(report: Report, seed: int, mode: str, summary: Path = RUNS) -
 def count_tenths(times: dict[str, list[float]]) -> dict[str, dict[str, int]]:
     """Counts by fault and time in tenths of a second."""
     return {
-        name: dict(sorted(Counter(f"{one:.1f}" for one in seconds).items(), key=lambda item: float(item[0])))
+        name: dict(
+            sorted(
+                Counter(f"{duration:.1f}" for duration in seconds).items(), key=lambda item: float(item[0])
+            )
+        )
         for name, seconds in times.items()
     }
 

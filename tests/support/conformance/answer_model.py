@@ -62,14 +62,14 @@ def checked(shape: Any, value: Any, path: str) -> set[str]:
         # An empty list is left out.
         assert value.keys() >= set(shape.required_members) - {"Successful", "Failed"}
         prefix = f"{path}." if path else ""
-        found = (checked(shape.members[name], one, prefix + name) for name, one in value.items())
+        found = (checked(shape.members[name], element, prefix + name) for name, element in value.items())
         return set().union(*found) | {prefix + name for name in value}
     if shape.type_name == "list":
         assert isinstance(value, list)
-        return set().union(*(checked(shape.member, one, f"{path}[]") for one in value))
+        return set().union(*(checked(shape.member, element, f"{path}[]") for element in value))
     if shape.type_name == "map":
         assert isinstance(value, dict)
-        return set().union(*(checked(shape.value, one, f"{path}{{}}") for one in value.values()))
+        return set().union(*(checked(shape.value, element, f"{path}{{}}") for element in value.values()))
     assert type(value) is TYPES[shape.type_name], f"{path}: {value!r}"
     return set()
 
@@ -159,16 +159,18 @@ def from_query_json(shape: Any, value: Any) -> Any:
     """Returns the value without null members, and with maps in place of lists of pairs."""
     if shape.type_name == "structure":
         named = {
-            QUERY_JSON_NAMES.get(name, name) if name not in shape.members else name: one
-            for name, one in value.items()
+            QUERY_JSON_NAMES.get(name, name) if name not in shape.members else name: element
+            for name, element in value.items()
         }
         assert named.keys() == shape.members.keys()
         return {
-            name: from_query_json(shape.members[name], one) for name, one in named.items() if one is not None
+            name: from_query_json(shape.members[name], element)
+            for name, element in named.items()
+            if element is not None
         }
     if shape.type_name == "list":
-        return [from_query_json(shape.member, one) for one in value]
+        return [from_query_json(shape.member, element) for element in value]
     if shape.type_name == "map":
         pairs = [tuple(pair.values()) for pair in value]
-        return {key: from_query_json(shape.value, one) for key, one in pairs}
+        return {key: from_query_json(shape.value, element) for key, element in pairs}
     return value

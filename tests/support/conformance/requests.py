@@ -91,7 +91,7 @@ def _with_bytes(value: Any) -> Any:
     """Returns binary values for the serializer, which makes base64 of bytes."""
     if isinstance(value, dict):
         return {k: b"\1\2" if k == "BinaryValue" else _with_bytes(v) for k, v in value.items()}
-    return [_with_bytes(one) for one in value] if isinstance(value, list) else value
+    return [_with_bytes(element) for element in value] if isinstance(value, list) else value
 
 
 def code_of(protocol: str, answer: Response) -> str:

@@ -80,7 +80,7 @@ class Sns:
 
     def notification(self, url: str) -> dict[str, Any]:
         """Returns the envelope of the one message in a queue."""
-        return dict(json.loads(self.sqs.one(url)["Body"]))
+        return dict(json.loads(self.sqs.receive_one(url)["Body"]))
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> tuple[str, int, str]:

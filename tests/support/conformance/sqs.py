@@ -147,7 +147,7 @@ class Sqs:
         wait_until(enough)
         return found
 
-    def one(self, url: str, **more: Any) -> dict[str, Any]:
+    def receive_one(self, url: str, **more: Any) -> dict[str, Any]:
         return self.receive(url, 1, **more)[0]
 
     def delete(self, url: str, message: Message) -> None:

@@ -78,7 +78,7 @@ def read_attributes(attributes: Mapping[str, tuple[str, str]]) -> dict[str, Any]
 def escape(value: Any) -> Any:
     """Double quotes and backslashes must be escaped twice in policies for attributes."""
     if isinstance(value, list):
-        return [escape(one) for one in value]
+        return [escape(element) for element in value]
     return re.sub(r'(["\\])', r"\\\1", value) if isinstance(value, str) else value
 
 
@@ -101,7 +101,7 @@ def alternatives(rule: dict[str, Any], above: tuple[str, ...]) -> Iterator[list[
     parts: list[list[list[Condition]]] = []
     for name, value in rule.items():
         if name == "$or" and means_or(value):
-            parts.append([choice for one in value for choice in alternatives(one, above)])
+            parts.append([choice for element in value for choice in alternatives(element, above)])
         elif isinstance(value, dict):
             parts.append(list(alternatives(value, (*above, *parted(name)))))
         else:
@@ -120,8 +120,8 @@ def means_or(value: Any) -> bool:
     return (
         isinstance(value, list)
         and len(value) >= 2
-        and all(isinstance(one, dict) for one in value)
-        and not any(RESERVED & set(one) for one in value)
+        and all(isinstance(element, dict) for element in value)
+        and not any(RESERVED & set(element) for element in value)
     )
 
 
@@ -145,7 +145,7 @@ def holds(wanted: Any, value: Any) -> bool:
     if operator == "exists":
         return argument and value is not None and value != ""
     if operator == "anything-but":
-        return not any(holds(one, value) for one in excluded(argument))
+        return not any(holds(condition, value) for condition in excluded(argument))
     if operator == "numeric":
         return isinstance(value, Decimal) and abs(value) <= BILLION and in_range(argument, value)
     return isinstance(value, str) and like(operator, argument, value)
@@ -155,7 +155,7 @@ def excluded(argument: Any) -> list[Any]:
     """Returns the values that anything-but excludes, in the form of a list's values."""
     if isinstance(argument, dict):
         [(operator, values)] = argument.items()
-        return [{operator: one} for one in (values if isinstance(values, list) else [values])]
+        return [{operator: value} for value in (values if isinstance(values, list) else [values])]
     return argument if isinstance(argument, list) else [argument]
 
 

@@ -51,11 +51,11 @@ VALUES = (*WORDS, *ADDRESSES, *NUMBERS, *BEYOND, True, False, None)
 def _patterns() -> list[str]:
     """Returns patterns with a star before, after and between words. Stars and backslashes of the words are literal."""
     escaped = [word.replace("\\", "\\\\").replace("*", "\\*") for word in WORDS[1:13]]
-    between = [f"{one}*{other}" for one, other in pairwise(escaped)]
+    between = [f"{first}*{other}" for first, other in pairwise(escaped)]
     return [
         *escaped,
-        *(f"{one}*" for one in escaped),
-        *(f"*{one}" for one in escaped),
+        *(f"{text}*" for text in escaped),
+        *(f"*{text}" for text in escaped),
         *between,
         "*",
         "a*b*a",
@@ -88,8 +88,8 @@ def operators() -> list[Any]:
         *VALUES,
         *strings,
         *({"wildcard": pattern} for pattern in _patterns()),
-        *({"anything-but": one} for one in excluded),
-        *({"numeric": one} for one in _ranges()),
+        *({"anything-but": value} for value in excluded),
+        *({"numeric": numbers} for numbers in _ranges()),
         *({"cidr": network} for network in NETWORKS),
         {"exists": True},
         {"exists": False},
@@ -131,7 +131,7 @@ def dotted(rule: Rule) -> Rule:
         if isinstance(value, dict) and "$or" not in value:
             found |= {f"{name}.{below}": inner for below, inner in dotted(value).items()}
         else:
-            found[name] = [dotted(one) for one in value] if name == "$or" else value
+            found[name] = [dotted(element) for element in value] if name == "$or" else value
     return found
 
 

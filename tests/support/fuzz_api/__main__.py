@@ -113,7 +113,7 @@ def prepare(up: Up, headers: dict[str, str]) -> list[int]:
     Returns ids of messages.
     """
     with client(up, headers) as http:
-        ids = [one for queue in QUEUES for one in fill(http, queue, 100)]
+        ids = [message_id for queue in QUEUES for message_id in fill(http, queue, 100)]
         bound = {"protocol": "http", "endpoint": "http://127.0.0.1:9/hook"}
         http.post("/events/fuzz.%23/subscriptions", json=bound).raise_for_status()
         for number in range(5):

@@ -53,7 +53,9 @@ def counts() -> dict[str, int]:
     faulty = (smuggled_requests.refused(), smuggled_requests.last(), smuggled_requests.whole())
     return {
         "signatures": len({request for kind in signed for _, request in kind}),
-        "bearer keys": len({(one.headers, one.query) for one in bearer_keys.forgeries(BEARER, {})}),
+        "bearer keys": len(
+            {(forgery.headers, forgery.query) for forgery in bearer_keys.forgeries(BEARER, {})}
+        ),
         "receipt handles": len(set(systematic(handle))),
         "addresses of webhooks": len(set(forbidden())),
         "smuggled requests": distinct(case.data(b"") for kind in faulty for case in kind),

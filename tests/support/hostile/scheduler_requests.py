@@ -50,7 +50,9 @@ def _target(rng: Random, good: Members) -> Any:
         {"RetryPolicy": {"MaximumRetryAttempts": attempts}}, {"RetryPolicy": {"MaximumEventAgeInSeconds": seconds}},
         {"KinesisParameters": {"PartitionKey": "k"}},
     )  # fmt: skip
-    return rng.choice(({}, [], 1, {"Arn": good["Arn"]}, {"RoleArn": ROLE}, *({**good, **one} for one in bad)))
+    return rng.choice(
+        ({}, [], 1, {"Arn": good["Arn"]}, {"RoleArn": ROLE}, *({**good, **broken} for broken in bad))
+    )
 
 
 def _schedule(rng: Random, target: Target) -> Members:

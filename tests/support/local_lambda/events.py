@@ -78,7 +78,7 @@ def _function_url(request: Request) -> Event:
 def _version_2(request: Request, context: Event) -> Event:
     http = {"method": request.method, "path": request.path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"}
     grouped = _grouped(request.headers, str.lower)
-    cookies = [one.strip() for value in grouped.pop("cookie", []) for one in value.split(";")]
+    cookies = [cookie.strip() for value in grouped.pop("cookie", []) for cookie in value.split(";")]
     event: Event = {
         "version": "2.0",
         "routeKey": context["routeKey"],

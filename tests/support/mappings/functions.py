@@ -71,11 +71,11 @@ class Functions:
     def wait(self, is_done: Callable[[], bool]) -> None:
         """Waits until a condition holds, which an invocation may change."""
         with self._changed:
-            assert self._changed.wait_for(is_done, 30), [one.event for one in self.invocations]
+            assert self._changed.wait_for(is_done, 30), [invocation.event for invocation in self.invocations]
 
     def seen(self) -> list[str]:
         """Returns the bodies of all messages in the order of invocations."""
-        return [body for one in self.invocations for body in one.bodies]
+        return [body for invocation in self.invocations for body in invocation.bodies]
 
     def answer(self, invocation: Invocation) -> tuple[int, dict[str, str], bytes]:
         """Returns status, headers and body."""

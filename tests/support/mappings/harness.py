@@ -66,11 +66,11 @@ class Harness:
 
     def invocations(self, function: str) -> list[Any]:
         """Returns the invocations of a function."""
-        return [one for one in self.functions.invocations if one.name == function]
+        return [invocation for invocation in self.functions.invocations if invocation.name == function]
 
     def seen(self, function: str) -> list[str]:
         """Returns the bodies that a function got."""
-        return [body for one in self.invocations(function) for body in one.bodies]
+        return [body for invocation in self.invocations(function) for body in invocation.bodies]
 
     def show_again(self, record: dict[str, Any]) -> None:
         """Makes a message that a function has got visible, as its visibility timeout would later."""

@@ -215,7 +215,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         moved = self.note_moved(full, lines, whole)
         assert listed["Results"][0]["Status"] == ("COMPLETED" if whole else "FAILED")
         assert listed["Results"][0]["ApproximateNumberOfMessagesMoved"] == moved
-        self.check(full, *{one.target for line in lines for one in line})
+        self.check(full, *{copy.target for line in lines for copy in line})
 
     # --- time --------------------------------------------------------------------------------------------------------
     @rule(seconds=g.pauses, protocol=g.protocols)

@@ -53,7 +53,7 @@ class Moved(NamedTuple):
     target: str
 
 
-def one(*codes: str) -> Codes:
+def allow(*codes: str) -> Codes:
     return frozenset(codes)
 
 
@@ -69,7 +69,7 @@ class Model:
 
     def missing(self, name: str) -> Codes:
         """Returns QueueDoesNotExist if it does not exist."""
-        return ACCEPTED if name in self.queues else one(NO_QUEUE)
+        return ACCEPTED if name in self.queues else allow(NO_QUEUE)
 
     def counts(self, name: str) -> Counts:
         return self.queues[name].counts(self.now)
@@ -103,11 +103,11 @@ class Model:
         codes = self.check_redrive(attributes)
         deleted = self.deleted_at.get(name)
         if deleted is not None and self.now < deleted + A_MINUTE:
-            codes |= one(LEGACY + "QueueDeletedRecently")
+            codes |= allow(LEGACY + "QueueDeletedRecently")
         if name in self.queues:
             own = self.queues[name].attributes
             differs = any(own.get(key) != value for key, value in attributes.items())
-            return codes | (one("QueueAlreadyExists") if differs else ACCEPTED)
+            return codes | (allow("QueueAlreadyExists") if differs else ACCEPTED)
         if not codes:
             self.queues[name] = Queue(name, self.arn_of(name), {**defaults(name), **attributes})
         return codes
@@ -117,7 +117,7 @@ class Model:
             del self.queues[name]
             self.deleted_at[name] = self.now
             return ACCEPTED
-        return one(NO_QUEUE)
+        return allow(NO_QUEUE)
 
     def set_attributes(self, name: str, attributes: dict[str, str]) -> Codes:
         codes = self.missing(name) | self.check_redrive(attributes)
@@ -129,16 +129,16 @@ class Model:
         """Checks that RedrivePolicy names an existing queue."""
         text = attributes.get("RedrivePolicy")
         known = not text or self.by_arn(json.loads(text)["deadLetterTargetArn"])
-        return ACCEPTED if known else one(BAD_VALUE)
+        return ACCEPTED if known else allow(BAD_VALUE)
 
     def purge(self, name: str) -> Codes:
         """Checks PurgeQueue. It deletes every message, in flight or not, and forgets deduplication ids, once in 60
         seconds."""
         if name not in self.queues:
-            return one(NO_QUEUE)
+            return allow(NO_QUEUE)
         queue = self.queues[name]
         if queue.purged_at is not None and self.now < queue.purged_at + A_MINUTE:
-            return one(LEGACY + "PurgeQueueInProgress")
+            return allow(LEGACY + "PurgeQueueInProgress")
         queue.purged_at = self.now
         queue.messages.clear()
         queue.originals.clear()
@@ -165,7 +165,7 @@ class Model:
         lacking = queue.fifo and any(
             "MessageGroupId" not in e or not is_identified(e, queue) for e in entries
         )
-        return self.missing(name) | (one(BAD_VALUE) if lacking else ACCEPTED)
+        return self.missing(name) | (allow(BAD_VALUE) if lacking else ACCEPTED)
 
     def sent(self, name: str, entry: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         """Applies an accepted message, which is stored, or is a duplicate with the answer of the original."""
@@ -262,12 +262,12 @@ class Model:
         handle of the last receive works, while its visibility timeout runs."""
         handle = self.look_up(name, text)
         if handle is None:
-            return self.missing(name) or one(BAD_HANDLE)
+            return self.missing(name) or allow(BAD_HANDLE)
         queue, message, _ = handle
         if message not in queue.messages:
             return ACCEPTED
         if queue.fifo and (message.handle != text or message.visible_at <= self.now):
-            return one(BAD_VALUE)
+            return allow(BAD_VALUE)
         queue.messages.remove(message)
         return ACCEPTED
 
@@ -275,19 +275,19 @@ class Model:
         """Checks ChangeMessageVisibility. The limit is 12 hours from the first receive. After its timeout, and after a
         newer receive, a handle is still valid on a standard queue, and refused on a FIFO queue (celery/kombu issue
         1391). A batch has another code for a message that is gone (recorded at AWS)."""
-        codes = one(BAD_VALUE) if not 0 <= seconds <= HALF_A_DAY else ACCEPTED
+        codes = allow(BAD_VALUE) if not 0 <= seconds <= HALF_A_DAY else ACCEPTED
         handle = self.look_up(name, text)
         if handle is None:
-            return codes | (self.missing(name) or one(BAD_HANDLE))
+            return codes | (self.missing(name) or allow(BAD_HANDLE))
         queue, message, _ = handle
         over = queue.fifo and (message.handle != text or message.visible_at <= self.now)
         if batch and not codes and message not in queue.messages:
-            return one(BAD_HANDLE) | (one(BAD_VALUE) if over else ACCEPTED)
+            return allow(BAD_HANDLE) | (allow(BAD_VALUE) if over else ACCEPTED)
         if codes or message not in queue.messages or over:
-            return one(BAD_VALUE)
+            return allow(BAD_VALUE)
         assert message.first_received_at is not None
         if self.now + seconds >= message.first_received_at + HALF_A_DAY:
-            return one(BAD_VALUE)
+            return allow(BAD_VALUE)
         message.visible_at = self.now + seconds
         return ACCEPTED
 
@@ -296,12 +296,12 @@ class Model:
         """Checks StartMessageMoveTask. The source must be a dead-letter queue, and the destination another queue of the
         same type."""
         if name not in self.queues:
-            return one(NOT_FOUND)
-        codes = ACCEPTED if self.sources(self.queues[name].arn) else one(BAD_VALUE)
+            return allow(NOT_FOUND)
+        codes = ACCEPTED if self.sources(self.queues[name].arn) else allow(BAD_VALUE)
         if destination is not None and destination not in self.queues:
-            codes |= one(NOT_FOUND)
+            codes |= allow(NOT_FOUND)
         elif destination == name or (destination or name).endswith(".fifo") != name.endswith(".fifo"):
-            codes |= one(BAD_VALUE)
+            codes |= allow(BAD_VALUE)
         return codes
 
     def movable(self, name: str, destination: str | None) -> tuple[list[list[Moved]], bool]:

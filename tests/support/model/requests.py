@@ -158,7 +158,7 @@ def batch(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None
 def entries(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> SearchStrategy[Any]:
     """Draws up to ten entries with valid ids."""
     entry = st.fixed_dictionaries({"Id": good_ids, **required}, optional=dict(optional or {}))
-    return st.lists(entry, min_size=1, max_size=10, unique_by=lambda one: str(one["Id"]))
+    return st.lists(entry, min_size=1, max_size=10, unique_by=lambda entry: str(entry["Id"]))
 
 
 def good_sends(queues: SearchStrategy[Any], more: dict[str, SearchStrategy[Any]]) -> Acts:

@@ -253,17 +253,17 @@ class SideBySide:
         """Notes what a task moved: in each line the first messages, and all of them if it could. Returns their
         number."""
         left = {stored.message_id for stored in self.service.stored(self.arn(full))}
-        gone = [[one for one in line if one.message.message_id not in left] for line in lines]
+        gone = [[moved for moved in line if moved.message.message_id not in left] for line in lines]
         assert all(some == line[: len(some)] for some, line in zip(gone, lines, strict=True))
         assert gone == lines or not whole
-        for target in sorted({one.target for line in gone for one in line}):
+        for target in sorted({moved.target for line in gone for moved in line}):
             known = {message.message_id for message in self.model.queues[target].messages}
             new = [
                 stored for stored in self.service.stored(self.arn(target)) if stored.message_id not in known
             ]
-            for one in (one for line in gone for one in line if one.target == target):
-                message_id = take_first(new, one.message).message_id
-                self.model.moved(full, target, one.message, message_id)
+            for moved in (moved for line in gone for moved in line if moved.target == target):
+                message_id = take_first(new, moved.message).message_id
+                self.model.moved(full, target, moved.message, message_id)
             assert new == []
         return sum(map(len, gone))
 

@@ -147,7 +147,7 @@ def refused(answer: httpx.Response) -> tuple[int, str]:
 
 
 def names(http: httpx.Client, **query: str) -> list[str]:
-    return [one["name"] for one in http.get("/v1/schedules", params=query).json()["schedules"]]
+    return [schedule["name"] for schedule in http.get("/v1/schedules", params=query).json()["schedules"]]
 
 
 def moments(texts: list[str]) -> list[datetime]:

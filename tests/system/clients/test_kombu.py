@@ -28,7 +28,7 @@ def test_a_message_that_is_given_back_comes_again(up: Deployment, connection: Co
 
     def take(body: Any, message: Any) -> None:
         seen.append((body, message.headers.get("of"), bool(message.delivery_info.get("redelivered"))))
-        if body == {"text": "again"} and len([one for one in seen if one[0] == body]) == 1:
+        if body == {"text": "again"} and len([call for call in seen if call[0] == body]) == 1:
             message.requeue()
         elif body == {"text": "refused"}:
             message.reject()

@@ -59,7 +59,13 @@ class Arena(NamedTuple):
         sns.publish(topic)  # The first request creates the installation's signing key.
         Scheduler(sqs).client.get_schedule_group(Name="default")  # The first read creates it.
         return Target(
-            url, fifo_url, arn, sqs.one(url)["ReceiptHandle"], topic, fifo_topic, sns.subscribe(topic, arn)
+            url,
+            fifo_url,
+            arn,
+            sqs.receive_one(url)["ReceiptHandle"],
+            topic,
+            fifo_topic,
+            sns.subscribe(topic, arn),
         )
 
     def contents(self) -> dict[str, tuple[Any, ...]]:

@@ -80,14 +80,16 @@ protocols = pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
 @protocols
 def test_a_faulty_request_is_refused_and_ends_the_connection(target: Target, head: bytes) -> None:
     answers = target.tell_all(cases.refused(), head, PRIZE)
-    assert [one for one in answers if len(one.statuses) != 1 or one.statuses[0] not in REFUSALS] == []
+    assert [
+        answer for answer in answers if len(answer.statuses) != 1 or answer.statuses[0] not in REFUSALS
+    ] == []
     assert not target.take_prize()
 
 
 @protocols
 def test_after_the_last_request_comes_none(target: Target, head: bytes) -> None:
     answers = target.tell_all(cases.last(), head, PRIZE)
-    assert [one for one in answers if len(one.statuses) != 1] == []
+    assert [answer for answer in answers if len(answer.statuses) != 1] == []
     assert not target.take_prize()
 
 
@@ -95,7 +97,9 @@ def test_after_the_last_request_comes_none(target: Target, head: bytes) -> None:
 def test_a_body_is_a_body(target: Target, head: bytes) -> None:
     answers = target.tell_all(cases.whole(), head, NEXT)
     assert [
-        one for one in answers if len(one.statuses) != 2 or one.statuses[0] < 400 or one.statuses[1] != 200
+        answer
+        for answer in answers
+        if len(answer.statuses) != 2 or answer.statuses[0] < 400 or answer.statuses[1] != 200
     ] == []
     assert not target.take_prize()
 

@@ -84,7 +84,7 @@ async def test_one_invocation_polls_for_what_comes_meanwhile(database: Database,
         bad = [r["messageId"] for r in event["Records"] if r["body"] == "bad" and not failed_once.is_set()]
         if bad:
             failed_once.set()
-        return {"batchItemFailures": [{"itemIdentifier": one} for one in bad]}
+        return {"batchItemFailures": [{"itemIdentifier": broken} for broken in bad]}
 
     with running_functions(f=fails_once) as functions:
         async with running(database, tmp_path, functions) as fleet:
@@ -144,7 +144,11 @@ async def test_an_invocation_that_is_killed_loses_nothing(database: Database, tm
             await send(fleet, *(str(n) for n in range(10)))
             invocation = invoke(fleet)
             await asyncio.to_thread(wait_until, lambda: functions.under_way > 0)
-            (environment,) = [one for one in fleet.environments if one.function.name == "PollMappings"]
+            (environment,) = [
+                environment
+                for environment in fleet.environments
+                if environment.function.name == "PollMappings"
+            ]
             await environment.stop()
             with pytest.raises(FunctionError):
                 await invocation

@@ -232,9 +232,9 @@ def test_each_runs_equally_often_in_each_place_and_before_and_after_each_other(c
     assert [sorted(column) for column in zip(*orders, strict=True)] == [
         sorted([*range(count)] * 2) for _ in range(count)
     ]
-    for one in range(count):
-        for other in range(one):
-            assert sum(order.index(one) < order.index(other) for order in orders) == count
+    for number in range(count):
+        for other in range(number):
+            assert sum(order.index(number) < order.index(other) for order in orders) == count
 
 
 def test_a_run_that_is_not_clean_has_no_cost() -> None:

@@ -217,8 +217,8 @@ def test_failure_of_the_batch(body: bytes) -> None:
 
 def test_a_fifo_queue_keeps_what_stands_behind_a_failure_of_the_group() -> None:
     rows = [row("1", "x"), row("2", "y"), row("3", "x"), row("4", "y")]
-    assert [one.message_id for one in select_succeeded(rows, frozenset("2"), fifo=True)] == ["1", "3"]
-    assert [one.message_id for one in select_succeeded(rows, frozenset("2"), fifo=False)] == ["1", "3", "4"]
+    assert [row.message_id for row in select_succeeded(rows, frozenset("2"), fifo=True)] == ["1", "3"]
+    assert [row.message_id for row in select_succeeded(rows, frozenset("2"), fifo=False)] == ["1", "3", "4"]
 
 
 def test_events_have_6_mb_at_most() -> None:

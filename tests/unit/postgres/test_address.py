@@ -115,7 +115,7 @@ def test_they_are_authorities_of_rds_that_signed_themselves() -> None:
         )
         assert certificate.not_valid_after_utc.year > 2060
     assert re.findall("^# (Amazon .+)$", TEXT, re.MULTILINE) == [
-        common_name(one.subject) for one in certificates
+        common_name(certificate.subject) for certificate in certificates
     ]
 
 

@@ -105,14 +105,16 @@ def imported_by(folder: Path, root: Path) -> set[tuple[str, str]]:
 def test_only_applications_import_the_rest_api(package: str) -> None:
     web = ROOT / "layers/web"
     found = imported_by(web / "penstock_web" / package, web)
-    assert {one for one in found if f"{one[1]}.".startswith("penstock_web.rest.")} == set()
+    assert {
+        imported_name for imported_name in found if f"{imported_name[1]}.".startswith("penstock_web.rest.")
+    } == set()
 
 
 def test_the_management_plane_knows_no_http() -> None:
     core = ROOT / "layers/core"
     refused = ("fastapi.", "starlette.", "pydantic.", "penstock_web.", "mcp.")
     found = imported_by(core / "penstock/management", core)
-    assert {one for one in found if f"{one[1]}.".startswith(refused)} == set()
+    assert {imported_name for imported_name in found if f"{imported_name[1]}.".startswith(refused)} == set()
 
 
 def test_documents_have_one_schema_library() -> None:

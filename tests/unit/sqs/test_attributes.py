@@ -69,7 +69,7 @@ def test_values_stay_as_they_were_written() -> None:
                 "{",
                 "1",
                 "{}",
-                *(f'{{"Statement":{one}}}' for one in ("1", '["x"]', "null", "{}", "[{}]")),
+                *(f'{{"Statement":{statement}}}' for statement in ("1", '["x"]', "null", "{}", "[{}]")),
             ),
         ),
         ("KmsMasterKeyId", ("", "alias/aws/sqs"), ("\x00",)),

@@ -54,7 +54,7 @@ def resolve(
     before, _, account = head.rpartition("/")
     if not slash or not is_account_id(account):
         return None
-    served = [one.strip() for one in served_regions.split(",")] if served_regions else []
+    served = [served_region.strip() for served_region in served_regions.split(",")] if served_regions else []
     host = _HOST(url)
     is_first = "://" in url and before.count("/") < 3  # only the host precedes the account
     region_of_url = before.rpartition("/")[2] if not is_first else host[1] or host[2] if host else ""

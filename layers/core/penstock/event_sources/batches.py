@@ -132,9 +132,9 @@ def build_records(
     if mapping.filters is not None:
         facts = yield from compute(partial(filters.encode_facts, records), sum(len(row.body) for row in rows))
         yield from report_unjudged("mapping", mapping.queue_arn, facts.count(UNJUDGED))
-        patterns = [msgspec.json.encode(one).decode() for one in mapping.filters]
+        patterns = [msgspec.json.encode(pattern).decode() for pattern in mapping.filters]
         passed = {
-            row.n for row in (yield from Call(FILTER_MESSAGES, (patterns, [one.decode() for one in facts])))
+            row.n for row in (yield from Call(FILTER_MESSAGES, (patterns, [fact.decode() for fact in facts])))
         }
         left_out = [row for n, row in enumerate(rows, 1) if n not in passed]
         yield from delete_messages(mapping, left_out)

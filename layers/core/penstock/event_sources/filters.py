@@ -29,9 +29,9 @@ from .types import FilterCriteria
 def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
     """Compiles the patterns. Returns None if every message passes. Raises InvalidParameterValueException."""
     found: list[object] = []
-    for one in (criteria.filters if criteria is not None else None) or ():
+    for given in (criteria.filters if criteria is not None else None) or ():
         try:
-            policy = policies.compile_policy(one.pattern or "{}", "MessageBody")
+            policy = policies.compile_policy(given.pattern or "{}", "MessageBody")
         except InvalidParameter as error:
             raise InvalidParameterValueException(
                 "Invalid filter pattern definition.", error.message

@@ -90,7 +90,7 @@ def list_event_source_mappings(
     """Returns a page of mappings in AWS's form."""
     found, marker = yield from page(request, context)
     return mappings.ListEventSourceMappingsResult(
-        event_source_mappings=[describe_mapping(one) for one in found], next_marker=marker
+        event_source_mappings=[describe_mapping(mapping) for mapping in found], next_marker=marker
     )
 
 

@@ -115,7 +115,7 @@ def list_mappings(
         marker=after,
     )
     found, following = yield from mappings.page(request, context)
-    return MappingList([show_mapping(one) for one in found], following)
+    return MappingList([show_mapping(mapping) for mapping in found], following)
 
 
 def describe_mapping(mapping_id: str, context: Context) -> Operation[ShownMapping]:
@@ -165,7 +165,7 @@ def show_mapping(mapping: StoredMapping) -> ShownMapping:
         batch_size=mapping.batch_size,
         window_secs=mapping.window_seconds,
         max_concurrency=scaling.maximum_concurrency if scaling is not None else None,
-        filters=[_pattern_of.decode(one.pattern or "{}") for one in filters],
+        filters=[_pattern_of.decode(given.pattern or "{}") for given in filters],
         report_failures=mapping.reports_items,
         tags=mapping.tags,
         user=mapping.user_name,
@@ -219,7 +219,7 @@ def _build_scaling(concurrency: int | None) -> aws.ScalingConfig | None:
 
 
 def _build_criteria(filters: list[Filter]) -> aws.FilterCriteria:
-    return aws.FilterCriteria([aws.Filter(_build_pattern(one)) for one in filters])
+    return aws.FilterCriteria([aws.Filter(_build_pattern(pattern)) for pattern in filters])
 
 
 def _build_pattern(pattern: Filter) -> str:

@@ -37,5 +37,9 @@ def _list_actions(document: dict[str, object]) -> list[str]:
         if isinstance(statement, dict):
             for element in ("Action", "NotAction"):
                 named = statement.get(element, [])
-                found += [named] if isinstance(named, str) else [one for one in named if isinstance(one, str)]
+                found += (
+                    [named]
+                    if isinstance(named, str)
+                    else [entry for entry in named if isinstance(entry, str)]
+                )
     return found

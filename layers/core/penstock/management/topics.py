@@ -137,7 +137,7 @@ def list_topics(after: str | None, context: Context) -> Operation[TopicList]:
     """Returns a page of the account's topics."""
     page = yield from topics.list_topics(sns.ListTopicsRequest(after), context)
     return TopicList(
-        [ShownTopic(parse_name(one.topic_arn), one.topic_arn) for one in page.topics], page.next_token
+        [ShownTopic(parse_name(topic.topic_arn), topic.topic_arn) for topic in page.topics], page.next_token
     )
 
 
@@ -211,10 +211,10 @@ def list_subscriptions(
         page = yield from subscribing.list_subscriptions_by_topic(wanted, context)
     shown = [
         ShownTopicSubscription(
-            None if one.subscription_arn == subscribing.PENDING_IN_LISTS else one.subscription_arn,
-            parse_name(one.topic_arn), one.protocol, one.endpoint, one.owner,
+            None if subscription.subscription_arn == subscribing.PENDING_IN_LISTS else subscription.subscription_arn,
+            parse_name(subscription.topic_arn), subscription.protocol, subscription.endpoint, subscription.owner,
         )
-        for one in page.subscriptions
+        for subscription in page.subscriptions
     ]  # fmt: skip
     return TopicSubscriptionList(shown, page.next_token)
 

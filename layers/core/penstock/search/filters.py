@@ -84,8 +84,8 @@ def _check_texts(value: object) -> None:
     if isinstance(value, str) and validation.encode_text(value) is None:
         raise errors.InvalidParameterValue("filter: it has a character that no message can have")
     if isinstance(value, dict):
-        for one in value.values():
-            _check_texts(one)
+        for element in value.values():
+            _check_texts(element)
     elif isinstance(value, list):
-        for one in value:
-            _check_texts(one)
+        for element in value:
+            _check_texts(element)

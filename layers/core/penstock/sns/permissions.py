@@ -25,7 +25,7 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Opera
     check_grant(request)
     while True:
         old, policy, statements = yield from read_policy(arn)
-        if any(one.get("Sid") == request.label for one in statements):
+        if any(statement.get("Sid") == request.label for statement in statements):
             raise errors.InvalidParameter.named("Statement already exists")
         policy["Statement"] = [*statements, grant(arn, request)]
         if (yield from replace_policy(arn, old, policy)):
@@ -38,7 +38,7 @@ def remove_permission(request: sns.RemovePermissionRequest, context: Context) ->
     check_label(request.label)
     while True:
         old, policy, statements = yield from read_policy(arn)
-        policy["Statement"] = [one for one in statements if one.get("Sid") != request.label]
+        policy["Statement"] = [statement for statement in statements if statement.get("Sid") != request.label]
         if (yield from replace_policy(arn, old, policy)):
             return
 

@@ -238,7 +238,7 @@ def set_subscription_attributes(
         stored = _text.decode(found.attributes)
         topic_attributes.check_subscription_attributes({name: given or ""}, found.protocol)
         check_dead_letter_type({name: value}, found.protocol, found.endpoint, find_topic(arn, context))
-        changed = {key: one for key, one in {**stored, name: value}.items() if one}
+        changed = {key: text for key, text in {**stored, name: value}.items() if text}
         new = encode_jsonb({name: value or None})
         queues = list_dead_letter_queues({name: value})
         policies = yield from check_deliveries(queues, found.topic_arn, found.owner, context)

@@ -46,7 +46,7 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Operation
     statement = grant(arn, request)
 
     def add_statement(statements: Statements) -> Statements:
-        if any(one.get("Sid") == request.label for one in statements):
+        if any(statement.get("Sid") == request.label for statement in statements):
             raise make_label_error(request.label, "Already exists.")
         if len(statements) >= MOST_STATEMENTS:
             raise errors.OverLimit(f"{MOST_STATEMENTS} statements are the most that a policy can have.")
@@ -59,7 +59,7 @@ def remove_permission(request: RemovePermissionRequest, context: Context) -> Ope
     """Removes the statement with this label."""
 
     def remove_statement(statements: Statements) -> Statements:
-        left = [one for one in statements if one.get("Sid") != request.label]
+        left = [statement for statement in statements if statement.get("Sid") != request.label]
         if len(left) == len(statements):
             raise make_label_error(request.label, "can't find label.")
         return left

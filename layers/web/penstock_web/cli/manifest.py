@@ -164,7 +164,9 @@ def _users(stack: ExitStack, service: Service, settings: Settings | None = None)
 
     settings = settings or Settings.read(os.environ)
     if not settings.direct_url:
-        folder = next((one.folder for one in running_services() if one.address == service.url), None)
+        folder = next(
+            (running.folder for running in running_services() if running.address == service.url), None
+        )
         if folder is None:
             return None
         settings = settings.replace(database_url=choose_database(settings, folder))

@@ -57,9 +57,9 @@ def act(path: str, *, right: Right) -> Callable[[HandlerT], HandlerT]:
 
 def find_screen(handler: Callable[..., object]) -> Screen:
     """Returns the screen with this handler. Raises TypeError for a handler that was not declared."""
-    for one in SCREENS:
-        if one.handler is handler:
-            return one
+    for screen in SCREENS:
+        if screen.handler is handler:
+            return screen
     raise TypeError(
         f"{handler.__module__}.{handler.__name__} requires no right: declare it with @screen or @act"
     )
@@ -67,4 +67,6 @@ def find_screen(handler: Callable[..., object]) -> Screen:
 
 def list_navigation() -> list[Screen]:
     """Returns the screens of the navigation bar in their order."""
-    return sorted((one for one in SCREENS if one.position is not None), key=lambda one: one.position or 0)
+    return sorted(
+        (screen for screen in SCREENS if screen.position is not None), key=lambda screen: screen.position or 0
+    )

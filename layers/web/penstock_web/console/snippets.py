@@ -78,10 +78,10 @@ def message_snippets(
     if attributes:
         request["MessageAttributes"] = {
             key: {
-                "DataType": one.kind,
-                ("BinaryValue" if one.kind.startswith("Binary") else "StringValue"): one.text,
+                "DataType": attribute.kind,
+                ("BinaryValue" if attribute.kind.startswith("Binary") else "StringValue"): attribute.text,
             }
-            for key, one in attributes.items()
+            for key, attribute in attributes.items()
         }
     if group_id is not None:
         request["MessageGroupId"] = group_id

@@ -87,14 +87,14 @@ class Receivers:
             return
         rows = (
             (
-                one.queue_arn,
-                one.caller,
-                one.agent,
-                one.address,
-                datetime.fromtimestamp(one.last_at, UTC),
-                one.received,
+                note.queue_arn,
+                note.caller,
+                note.agent,
+                note.address,
+                datetime.fromtimestamp(note.last_at, UTC),
+                note.received,
             )
-            for one in noted
+            for note in noted
         )
         columns = zip(*rows, strict=True)
         try:

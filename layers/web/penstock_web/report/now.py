@@ -170,8 +170,8 @@ def _healthy(state: ReportState) -> Iterator[str]:
         return
     texts = {Kind.OK: ("keeps up", "keep up"), Kind.IDLE: ("is idle", "are idle")}
     counts = [
-        f"{number:,} {several if number > 1 else one}"
-        for kind, (one, several) in texts.items()
+        f"{number:,} {several if number > 1 else single}"
+        for kind, (single, several) in texts.items()
         if (number := state.counts[kind])
     ]
     yield f'<details><summary>Healthy queues: {", ".join(counts)}</summary><ul class="names">'

@@ -100,4 +100,4 @@ def status_and_code(kind: type[AwsError]) -> tuple[int, str]:
 
 def find_row(kind: type[AwsError]) -> tuple[int, str, str | None]:
     """Returns the status, code and hint of a typed error."""
-    return next(ERROR_TABLE[one] for one in kind.__mro__ if one in ERROR_TABLE)
+    return next(ERROR_TABLE[base] for base in kind.__mro__ if base in ERROR_TABLE)

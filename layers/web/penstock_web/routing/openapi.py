@@ -101,7 +101,7 @@ def _inline_members(
 def _inline(part: object, named: Mapping[str, Mapping[str, object]]) -> object:
     if isinstance(part, dict):
         return _inline_members(part, named)
-    return [_inline(one, named) for one in part] if isinstance(part, list) else part
+    return [_inline(element, named) for element in part] if isinstance(part, list) else part
 
 
 def request_body_schema(kind: object) -> dict[str, object]:

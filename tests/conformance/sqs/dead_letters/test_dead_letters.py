@@ -30,12 +30,12 @@ def test_a_message_moves_on_the_receive_after_the_last_allowed_one(sqs: Sqs) -> 
     url, dead = pair(sqs, 2)
     sent = sqs.send(url, "poison", MessageAttributes=ATTRIBUTES)
     for count in ("1", "2"):
-        message = sqs.one(url, VisibilityTimeout=0, AttributeNames=["ApproximateReceiveCount"])
+        message = sqs.receive_one(url, VisibilityTimeout=0, AttributeNames=["ApproximateReceiveCount"])
         assert message["Attributes"]["ApproximateReceiveCount"] == count
     assert sqs.counts(dead) == (0, 0, 0)
     assert sqs.poll(url) == []
     assert (sqs.counts(url), sqs.counts(dead)) == ((0, 0, 0), (1, 0, 0))
-    moved = sqs.one(dead, AttributeNames=["All"], MessageAttributeNames=["All"])
+    moved = sqs.receive_one(dead, AttributeNames=["All"], MessageAttributeNames=["All"])
     assert (moved["MessageId"], moved["Body"]) == (sent["MessageId"], "poison")
     assert moved["MessageAttributes"] == ATTRIBUTES
     assert moved["Attributes"]["DeadLetterQueueSourceArn"] == sqs.arn(url)
@@ -53,7 +53,8 @@ def test_receives_are_counted_across_queues(sqs: Sqs) -> None:
     seen: list[dict[str, str]] = []
     for queue, receives in ((url, 2), (dead, 2), (last, 1)):
         seen += [
-            sqs.one(queue, VisibilityTimeout=0, AttributeNames=names)["Attributes"] for _ in range(receives)
+            sqs.receive_one(queue, VisibilityTimeout=0, AttributeNames=names)["Attributes"]
+            for _ in range(receives)
         ]
         assert sqs.counts(queue) == (1, 0, 0)
         sqs.poll(queue)
@@ -67,9 +68,9 @@ def test_the_time_of_sending_stays(sqs: Sqs) -> None:
     """Developer Guide: the enqueue timestamp of a message in a standard queue stays when the message is moved."""
     url, dead = pair(sqs)
     sqs.send(url)
-    before = sqs.one(url, VisibilityTimeout=0, AttributeNames=["SentTimestamp"])["Attributes"]
+    before = sqs.receive_one(url, VisibilityTimeout=0, AttributeNames=["SentTimestamp"])["Attributes"]
     sqs.poll(url)
-    after = sqs.one(dead, AttributeNames=["SentTimestamp"])["Attributes"]
+    after = sqs.receive_one(dead, AttributeNames=["SentTimestamp"])["Attributes"]
     assert after == before
 
 
@@ -78,7 +79,7 @@ def test_retention_counts_from_the_original_send(sqs: Sqs) -> None:
     dead = sqs.create(MessageRetentionPeriod="100")
     url = sqs.create(RedrivePolicy=redrive(sqs.arn(dead)))
     sqs.send(url)
-    sqs.one(url, VisibilityTimeout=0)
+    sqs.receive_one(url, VisibilityTimeout=0)
     sqs.clock.advance(60)
     sqs.poll(url)
     assert sqs.counts(dead) == (1, 0, 0)
@@ -97,14 +98,14 @@ def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
         else:
             sqs.hide(url, message, 0)
     sqs.send(url, "new")
-    assert sqs.one(url)["Body"] == "new"
+    assert sqs.receive_one(url)["Body"] == "new"
     assert [message["Body"] for message in sqs.receive(dead, 1)] == ["poison"]
 
 
 def test_a_message_deleted_in_time_does_not_move(sqs: Sqs) -> None:
     url, dead = pair(sqs)
     sqs.send(url)
-    sqs.delete(url, sqs.one(url))
+    sqs.delete(url, sqs.receive_one(url))
     sqs.clock.advance(100)
     assert (sqs.poll(url), sqs.counts(dead)) == ([], (0, 0, 0))
 
@@ -115,7 +116,7 @@ def test_without_its_dead_letter_queue_a_message_stays(sqs: Sqs) -> None:
     sqs.send(url)
     sqs.client.delete_queue(QueueUrl=dead)
     for count in range(1, 4):
-        message = sqs.one(url, VisibilityTimeout=0, AttributeNames=["ApproximateReceiveCount"])
+        message = sqs.receive_one(url, VisibilityTimeout=0, AttributeNames=["ApproximateReceiveCount"])
         assert message["Attributes"]["ApproximateReceiveCount"] == str(count)
 
 

@@ -79,7 +79,7 @@ def test_messages_return_to_the_queues_they_came_from(sqs: Sqs, suffix: str) -> 
         assert message["MessageAttributes"] == ATTRIBUTES
         assert message["Attributes"]["ApproximateReceiveCount"] == "1"
         assert "DeadLetterQueueSourceArn" not in message["Attributes"]
-    assert sqs.one(two)["Body"] == "3"
+    assert sqs.receive_one(two)["Body"] == "3"
 
 
 @BOTH
@@ -101,10 +101,10 @@ def test_redriven_messages_are_new_messages(sqs: Sqs) -> None:
     dead, url = dead_queue(sqs, "")
     poison(sqs, url, "m")
     sqs.clock.advance(1000)
-    old = sqs.one(dead, VisibilityTimeout=0, AttributeNames=["SentTimestamp"])
+    old = sqs.receive_one(dead, VisibilityTimeout=0, AttributeNames=["SentTimestamp"])
     start(sqs, dead)
     sqs.clock.move(sqs.arn(dead))
-    new = sqs.one(url, AttributeNames=["SentTimestamp"])
+    new = sqs.receive_one(url, AttributeNames=["SentTimestamp"])
     assert new["MessageId"] != old["MessageId"]
     assert int(new["Attributes"]["SentTimestamp"]) >= int(old["Attributes"]["SentTimestamp"]) + 1_000_000
 
@@ -112,7 +112,7 @@ def test_redriven_messages_are_new_messages(sqs: Sqs) -> None:
 def test_messages_in_flight_are_not_moved(sqs: Sqs) -> None:
     dead, url = dead_queue(sqs, "")
     poison(sqs, url, "1", "2")
-    held = sqs.one(dead)
+    held = sqs.receive_one(dead)
     start(sqs, dead)
     assert sqs.clock.move(sqs.arn(dead)) == 1
     assert listed(sqs, dead)[0]["Status"] == "COMPLETED"

@@ -50,7 +50,7 @@ def test_a_count_that_is_a_text_counts(sqs: Sqs) -> None:
     dead = sqs.create()
     url = sqs.create(**redrive(sqs.arn(dead), "1"))
     sqs.send(url, "poison")
-    sqs.one(url, VisibilityTimeout=0)
+    sqs.receive_one(url, VisibilityTimeout=0)
     assert (sqs.poll(url), sqs.counts(dead)) == ([], (1, 0, 0))
 
 
@@ -103,10 +103,10 @@ def test_an_empty_text_removes_it(sqs: Sqs) -> None:
     dead = sqs.create()
     url = sqs.create(**redrive(sqs.arn(dead)))
     sqs.send(url)
-    sqs.one(url, VisibilityTimeout=0)
+    sqs.receive_one(url, VisibilityTimeout=0)
     set_attributes(sqs, url, {"RedrivePolicy": ""})
     for _ in range(3):
-        sqs.one(url, VisibilityTimeout=0)
+        sqs.receive_one(url, VisibilityTimeout=0)
     assert sqs.counts(dead) == (0, 0, 0)
 
 

@@ -45,7 +45,7 @@ def test_deduplication_survives_deletion(sqs: Sqs, scope: str) -> None:
     """Developer Guide: SQS tracks the id "even after the message is received and deleted"."""
     url = sqs.create_fifo(DeduplicationScope=scope)
     first = send(sqs, url, "first")
-    sqs.delete(url, sqs.one(url))
+    sqs.delete(url, sqs.receive_one(url))
     sqs.until_cleaned(url)
     assert send(sqs, url, "second")["MessageId"] == first["MessageId"]
     assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 0))
@@ -68,7 +68,7 @@ def test_a_purge_forgets_what_was_sent(sqs: Sqs, scope: str) -> None:
 def test_while_the_message_is_in_flight(sqs: Sqs) -> None:
     url = sqs.create_fifo()
     first = send(sqs, url, "first")
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     assert send(sqs, url, "second")["MessageId"] == first["MessageId"]
     sqs.delete(url, message)
     assert sqs.poll(url) == []
@@ -118,7 +118,7 @@ def test_by_content_from_now_on(sqs: Sqs) -> None:
 def test_the_digest_is_of_utf_8(sqs: Sqs) -> None:
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     send(sqs, url, "é€😀", None)
-    attributes = sqs.one(url, AttributeNames=["MessageDeduplicationId"])["Attributes"]
+    attributes = sqs.receive_one(url, AttributeNames=["MessageDeduplicationId"])["Attributes"]
     # The digest is the output of: printf 'é€😀' | sha256sum
     digest = "df9226927fd572c1ee66eec85de1bb139497614899f36e4e90474cb71f6ef9d0"
     assert attributes == {"MessageDeduplicationId": digest}

@@ -52,7 +52,7 @@ def test_system_attributes(sqs: Sqs) -> None:
     """ReceiveMessage returns MessageGroupId, MessageDeduplicationId and SequenceNumber besides the other attributes."""
     url = sqs.create_fifo()
     sqs.send(url, MessageGroupId="g", MessageDeduplicationId="d")
-    attributes = sqs.one(url, AttributeNames=["All"])["Attributes"]
+    attributes = sqs.receive_one(url, AttributeNames=["All"])["Attributes"]
     assert (attributes["MessageGroupId"], attributes["MessageDeduplicationId"]) == ("g", "d")
     assert attributes.keys() == {
         "SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp",
@@ -74,7 +74,7 @@ def test_the_longest_ids(sqs: Sqs) -> None:
     """SendMessage: both ids have up to 128 alphanumeric characters and punctuation."""
     url = sqs.create_fifo()
     sqs.send(url, MessageGroupId=LONGEST, MessageDeduplicationId=LONGEST)
-    attributes = sqs.one(url, AttributeNames=["All"])["Attributes"]
+    attributes = sqs.receive_one(url, AttributeNames=["All"])["Attributes"]
     assert (attributes["MessageGroupId"], attributes["MessageDeduplicationId"]) == (LONGEST, LONGEST)
 
 
@@ -94,7 +94,7 @@ def test_a_delay_belongs_to_the_queue(sqs: Sqs) -> None:
     sqs.send(url, "first", MessageGroupId="g", DelaySeconds=0)
     assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 1))
     sqs.clock.advance(60)
-    assert sqs.one(url)["Body"] == "first"
+    assert sqs.receive_one(url)["Body"] == "first"
 
 
 def test_a_changed_delay_holds_for_what_is_in_the_queue(sqs: Sqs) -> None:
@@ -104,12 +104,12 @@ def test_a_changed_delay_holds_for_what_is_in_the_queue(sqs: Sqs) -> None:
     sqs.clock.advance(30)
     sqs.send(url, "b", MessageGroupId="b")
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "20"})
-    assert (sqs.counts(url), sqs.one(url)["Body"]) == ((1, 0, 1), "a")
+    assert (sqs.counts(url), sqs.receive_one(url)["Body"]) == ((1, 0, 1), "a")
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "900"})
     sqs.clock.advance(60)
     assert (sqs.counts(url), bodies(sqs.poll(url))) == ((1, 0, 1), ["a"])
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "0"})
-    assert sqs.one(url)["Body"] == "b"
+    assert sqs.receive_one(url)["Body"] == "b"
 
 
 BOTH = {"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId"}

@@ -184,7 +184,7 @@ def test_groups_of_one_name_in_two_queues(sqs: Sqs) -> None:
 def test_a_group_that_was_empty_comes_back(sqs: Sqs) -> None:
     """A group is empty after its messages are deleted. A new message is then the first one."""
     url = queue(sqs, a="1")
-    sqs.delete(url, sqs.one(url))
+    sqs.delete(url, sqs.receive_one(url))
     sqs.until_cleaned(url)
     sqs.send(url, "a2", MessageGroupId="a")
     assert bodies(sqs.poll(url)) == ["a2"]

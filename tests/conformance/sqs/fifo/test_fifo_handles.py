@@ -49,7 +49,7 @@ def is_expired(refusal: Refusal, handle: str) -> bool:
 def test_after_the_timeout(sqs: Sqs, use: Use) -> None:
     """Only FIFO queues refuse it (celery/kombu issue 1391), and the message stays visible."""
     url = queue(sqs, "a")
-    handle = sqs.one(url)["ReceiptHandle"]
+    handle = sqs.receive_one(url)["ReceiptHandle"]
     sqs.clock.advance(31)
     assert is_expired(use(sqs, url, handle), handle)
     assert sqs.counts(url) == (1, 0, 0)
@@ -59,9 +59,9 @@ def test_after_the_timeout(sqs: Sqs, use: Use) -> None:
 def test_after_somebody_else_received_it(sqs: Sqs, use: Use) -> None:
     """The queue refuses the old handle and accepts the new one."""
     url = queue(sqs, "a")
-    old = sqs.one(url)["ReceiptHandle"]
+    old = sqs.receive_one(url)["ReceiptHandle"]
     sqs.clock.advance(31)
-    new = sqs.one(url)
+    new = sqs.receive_one(url)
     assert is_expired(use(sqs, url, old), old)
     assert sqs.counts(url) == (0, 1, 0)
     sqs.delete(url, new)
@@ -74,7 +74,7 @@ def test_after_somebody_else_received_it(sqs: Sqs, use: Use) -> None:
 def test_received_with_a_timeout_of_zero(sqs: Sqs, use: Use) -> None:
     """Such a handle is expired at once (awsdocs/aws-doc-sdk-examples, issue 165)."""
     url = queue(sqs, "a")
-    handle = sqs.one(url, VisibilityTimeout=0)["ReceiptHandle"]
+    handle = sqs.receive_one(url, VisibilityTimeout=0)["ReceiptHandle"]
     assert is_expired(use(sqs, url, handle), handle)
 
 
@@ -82,14 +82,14 @@ def test_received_with_a_timeout_of_zero(sqs: Sqs, use: Use) -> None:
 def test_after_the_timeout_was_ended(sqs: Sqs, use: Use) -> None:
     """After ChangeMessageVisibility with 0, the message is visible and the handle has expired."""
     url = queue(sqs, "a")
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     sqs.hide(url, message, 0)
     assert is_expired(use(sqs, url, message["ReceiptHandle"]), message["ReceiptHandle"])
 
 
 def test_a_prolonged_timeout_keeps_the_handle_good(sqs: Sqs) -> None:
     url = queue(sqs, "a")
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     for _ in range(3):
         sqs.clock.advance(25)
         sqs.hide(url, message, 30)
@@ -120,7 +120,7 @@ def test_entries_fail_one_by_one(sqs: Sqs) -> None:
 def test_deleting_twice(sqs: Sqs) -> None:
     """DeleteMessage is idempotent on FIFO queues too."""
     url = queue(sqs, "a")
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     sqs.delete(url, message)
     sqs.delete(url, message)
     assert sqs.counts(url) == (0, 0, 0)
@@ -129,7 +129,7 @@ def test_deleting_twice(sqs: Sqs) -> None:
 def test_changing_after_deletion(sqs: Sqs) -> None:
     """The answer is that of standard queues (recorded: mapbox/ecs-watchbot, issue 135)."""
     url = queue(sqs, "a")
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     sqs.delete(url, message)
     refusal = change(sqs, url, message["ReceiptHandle"])
     assert refusal.code == "InvalidParameterValue"
@@ -164,9 +164,9 @@ def test_the_message_stays_itself(sqs: Sqs) -> None:
     url, dead = pair(sqs)
     sent = send(sqs, url, "poison")
     send(sqs, url, "next")
-    sqs.hide(url, sqs.one(url), 0)
-    assert sqs.one(url)["Body"] == "next"
-    moved = sqs.one(dead, AttributeNames=["All"])
+    sqs.hide(url, sqs.receive_one(url), 0)
+    assert sqs.receive_one(url)["Body"] == "next"
+    moved = sqs.receive_one(dead, AttributeNames=["All"])
     assert (moved["MessageId"], moved["Body"]) == (sent["MessageId"], "poison")
     assert attributes(moved)["MessageGroupId"] == "g"
     assert attributes(moved)["DeadLetterQueueSourceArn"] == sqs.arn(url)
@@ -177,7 +177,7 @@ def test_the_message_id_becomes_the_deduplication_id(sqs: Sqs) -> None:
     url, dead = pair(sqs)
     sent = send(sqs, url, "poison", key="mine")
     bury(sqs, url, 1)
-    moved = sqs.one(dead, AttributeNames=["MessageDeduplicationId"])
+    moved = sqs.receive_one(dead, AttributeNames=["MessageDeduplicationId"])
     assert attributes(moved) == {"MessageDeduplicationId": sent["MessageId"]}
 
 
@@ -195,10 +195,10 @@ def test_the_time_starts_anew(sqs: Sqs) -> None:
     """ "For FIFO queues, the enqueue timestamp resets when the message is moved"."""
     url, dead = pair(sqs)
     send(sqs, url, "poison")
-    before = attributes(sqs.one(url, VisibilityTimeout=0, AttributeNames=["SentTimestamp"]))
+    before = attributes(sqs.receive_one(url, VisibilityTimeout=0, AttributeNames=["SentTimestamp"]))
     sqs.clock.advance(60)
     sqs.poll(url)
-    after = attributes(sqs.one(dead, AttributeNames=["SentTimestamp"]))
+    after = attributes(sqs.receive_one(dead, AttributeNames=["SentTimestamp"]))
     assert int(after["SentTimestamp"]) > int(before["SentTimestamp"])
 
 
@@ -223,7 +223,7 @@ def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
     assert len(sqs.poll(url, 1, VisibilityTimeout=0)) == 1
     assert len(sqs.poll(url, 2, VisibilityTimeout=0)) == 2
     assert [message["Body"] for message in sqs.poll(url)] == ["2", "3"]
-    assert sqs.one(dead)["Body"] == "1"
+    assert sqs.receive_one(dead)["Body"] == "1"
 
 
 def test_a_message_in_flight_holds_up_those_that_follow(sqs: Sqs) -> None:
@@ -247,7 +247,7 @@ def test_a_redriven_message_is_a_new_one_of_its_group(sqs: Sqs) -> None:
     bury(sqs, url, 1)
     sqs.client.start_message_move_task(SourceArn=sqs.arn(dead))
     assert sqs.clock.move(sqs.arn(dead)) == 1
-    again = sqs.one(url, AttributeNames=["All"])
+    again = sqs.receive_one(url, AttributeNames=["All"])
     found = attributes(again)
     assert again["MessageId"] != sent["MessageId"]
     assert (found["MessageGroupId"], found["MessageDeduplicationId"]) == ("g", sent["MessageId"])

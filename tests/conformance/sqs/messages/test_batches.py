@@ -159,7 +159,7 @@ def test_an_entry_that_is_longer_than_the_queue_allows(sqs: Sqs) -> None:
     text = "One or more parameters {}. Reason: Message must be shorter than 1024 bytes."
     entries = [{"Id": "long", "MessageBody": "x" * 1_025}, {"Id": "short", "MessageBody": "x" * 1_024}]
     answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
-    assert [one["Id"] for one in answer["Successful"]] == ["short"]
+    assert [entry["Id"] for entry in answer["Successful"]] == ["short"]
     (failed,) = answer["Failed"]
     assert (failed["Code"], failed["Message"]) == (
         "InvalidParameterValue",
@@ -229,7 +229,7 @@ def test_delete_some(sqs: Sqs) -> None:
     sqs.send_all(url, "a", "b", "c")
     sqs.send(other)
     first, second, _ = sqs.receive(url, 3)
-    foreign = sqs.one(other)
+    foreign = sqs.receive_one(other)
     handles = {
         "first": first["ReceiptHandle"],
         "second": second["ReceiptHandle"],
@@ -267,7 +267,7 @@ def test_change_some(sqs: Sqs) -> None:
     (deleted,) = (entry for entry in answer["Failed"] if entry["Id"] == "deleted")
     assert deleted["Message"] == "Message does not exist or is not available for visibility timeout change"
     assert deleted["SenderFault"] is True
-    assert sqs.one(url)["Body"] == "visible"
+    assert sqs.receive_one(url)["Body"] == "visible"
     sqs.clock.advance(31)
     assert {message["Body"] for message in sqs.receive(url, 2)} == {"visible", "too long"}
 

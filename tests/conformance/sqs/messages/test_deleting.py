@@ -31,7 +31,7 @@ def test_deleting_twice(sqs: Sqs) -> None:
     """DeleteMessage is idempotent, so the second call succeeds too."""
     url = sqs.create()
     sqs.send(url)
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     sqs.delete(url, message)
     sqs.delete(url, message)
     assert sqs.counts(url) == (0, 0, 0)
@@ -41,7 +41,7 @@ def test_deleting_after_the_timeout(sqs: Sqs) -> None:
     """Deleting with an expired handle still succeeds, and the message does not come again."""
     url = sqs.create()
     sqs.send(url)
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     sqs.clock.advance(31)
     sqs.delete(url, message)
     assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 0))
@@ -55,8 +55,8 @@ def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
     """
     url = sqs.create()
     sqs.send(url)
-    old = sqs.one(url, VisibilityTimeout=0)
-    new = sqs.one(url)
+    old = sqs.receive_one(url, VisibilityTimeout=0)
+    new = sqs.receive_one(url)
     sqs.delete(url, old)
     assert sqs.counts(url) == (0, 0, 0)
     sqs.delete(url, new)
@@ -69,7 +69,7 @@ def test_a_handle_of_another_queue(sqs: Sqs) -> None:
     url, other = sqs.create(), sqs.create()
     sqs.send(url)
     sqs.send(other)
-    handle = sqs.one(other)["ReceiptHandle"]
+    handle = sqs.receive_one(other)["ReceiptHandle"]
     assert sqs.code("delete_message", QueueUrl=url, ReceiptHandle=handle) == "ReceiptHandleIsInvalid"
     assert (sqs.counts(url), sqs.counts(other)) == ((1, 0, 0), (0, 1, 0))
 
@@ -79,7 +79,7 @@ def test_a_handle_in_another_region_or_account(sqs: Sqs) -> None:
     name = sqs.name()
     here = sqs.client.create_queue(QueueName=name)["QueueUrl"]
     sqs.send(here)
-    handle = sqs.one(here)["ReceiptHandle"]
+    handle = sqs.receive_one(here)["ReceiptHandle"]
     for other in (sqs.caller(region="eu-west-1"), sqs.caller(account="111122223333")):
         url = other.client.create_queue(QueueName=name)["QueueUrl"]
         assert other.code("delete_message", QueueUrl=url, ReceiptHandle=handle) == "ReceiptHandleIsInvalid"
@@ -113,7 +113,7 @@ def test_forged_handles(sqs: Sqs, kind: str) -> None:
     """The error is ReceiptHandleIsInvalid: "The specified receipt handle isn't valid". The message stays."""
     url = sqs.create()
     sqs.send(url)
-    handle = variants(sqs.one(url)["ReceiptHandle"])[kind]
+    handle = variants(sqs.receive_one(url)["ReceiptHandle"])[kind]
     assert sqs.code("delete_message", QueueUrl=url, ReceiptHandle=handle) == "ReceiptHandleIsInvalid"
     code = sqs.code("change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0)
     assert (code, sqs.counts(url)) == ("ReceiptHandleIsInvalid", (0, 1, 0))

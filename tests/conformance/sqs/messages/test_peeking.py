@@ -40,7 +40,10 @@ def look(peek: Raw, url: str, **flags: str) -> list[dict[str, Any]]:
     assert answer.headers["content-type"] == "application/json"
     result = answer.json()["ReceiveMessageResponse"]["ReceiveMessageResult"] or {"Message": []}
     messages = result["Message"] if isinstance(result["Message"], list) else [result["Message"]]
-    return [{**one, "Attribute": {a["Name"]: a["Value"] for a in one["Attribute"]}} for one in messages]
+    return [
+        {**message, "Attribute": {a["Name"]: a["Value"] for a in message["Attribute"]}}
+        for message in messages
+    ]
 
 
 def test_the_messages_are_seen_and_stay(peek: Raw) -> None:
@@ -60,7 +63,7 @@ def test_the_messages_are_seen_and_stay(peek: Raw) -> None:
                      "<Name>ApproximateReceiveCount</Name><Value>0</Value>"):  # fmt: skip
             assert text in answer.text
     assert peek.sqs.counts(url) == (2, 0, 0)
-    assert [one["Body"] for one in peek.sqs.receive(url, 2)] == ["hello", "world & <all>"]
+    assert [message["Body"] for message in peek.sqs.receive(url, 2)] == ["hello", "world & <all>"]
 
 
 def test_the_path_names_the_queue(peek: Raw) -> None:
@@ -93,18 +96,21 @@ def test_invisible_and_delayed_messages(peek: Raw) -> None:
     """Python's requests library writes `True`."""
     url = peek.sqs.create()
     peek.sqs.send(url, "in flight")
-    peek.sqs.one(url)
+    peek.sqs.receive_one(url)
     peek.sqs.send(url, "delayed", DelaySeconds=900)
     peek.sqs.send(url, "visible")
-    assert [one["Body"] for one in look(peek, url)] == ["visible"]
+    assert [message["Body"] for message in look(peek, url)] == ["visible"]
     seen = look(peek, url, ShowInvisible="True", ShowDelayed="true")
-    assert [(one["Body"], one["Attribute"]["IsVisible"], one["Attribute"]["IsDelayed"]) for one in seen] == [
+    assert [
+        (message["Body"], message["Attribute"]["IsVisible"], message["Attribute"]["IsDelayed"])
+        for message in seen
+    ] == [
         ("visible", "true", "false"),
         ("in flight", "false", "false"),
         ("delayed", "false", "true"),
     ]
-    assert [one["Attribute"]["ApproximateReceiveCount"] for one in seen] == ["0", "1", "0"]
-    assert [one["Body"] for one in look(peek, url, ShowDelayed="true")] == ["visible", "delayed"]
+    assert [message["Attribute"]["ApproximateReceiveCount"] for message in seen] == ["0", "1", "0"]
+    assert [message["Body"] for message in look(peek, url, ShowDelayed="true")] == ["visible", "delayed"]
     assert "IsVisible" not in look(peek, url)[0]["Attribute"]
 
 
@@ -112,13 +118,15 @@ def test_a_fifo_queue(peek: Raw) -> None:
     """The sequence number is that of the send. The endpoint also shows a message of a blocked group."""
     url = peek.sqs.create_fifo()
     sent = [peek.sqs.send(url, body, MessageGroupId="g", MessageDeduplicationId=body) for body in "ab"]
-    peek.sqs.one(url)
+    peek.sqs.receive_one(url)
     seen = look(peek, url, ShowInvisible="true")
-    told = {one["Body"]: one["Attribute"] for one in seen}
+    told = {message["Body"]: message["Attribute"] for message in seen}
     assert {body: told[body]["SequenceNumber"] for body in "ab"} == {
-        body: one["SequenceNumber"] for body, one in zip("ab", sent, strict=True)
+        body: message["SequenceNumber"] for body, message in zip("ab", sent, strict=True)
     }
-    assert {(one["MessageGroupId"], one["MessageDeduplicationId"]) for one in told.values()} == {
+    assert {
+        (attributes["MessageGroupId"], attributes["MessageDeduplicationId"]) for attributes in told.values()
+    } == {
         ("g", "a"),
         ("g", "b"),
     }
@@ -129,7 +137,7 @@ def test_more_than_a_page(peek: Raw) -> None:
     for start in range(0, 130, 10):
         entries = [{"Id": str(n), "MessageBody": str(start + n)} for n in range(10)]
         peek.sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
-    assert sorted(int(one["Body"]) for one in look(peek, url)) == list(range(130))
+    assert sorted(int(message["Body"]) for message in look(peek, url)) == list(range(130))
 
 
 @pytest.mark.parametrize("protocol", ["json", "query"])

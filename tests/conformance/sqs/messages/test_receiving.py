@@ -78,11 +78,11 @@ def test_the_timeout_of_the_queue(sqs: Sqs) -> None:
     """The queue's VisibilityTimeout applies if the request has none; after it, the message comes again."""
     url = sqs.create(VisibilityTimeout="60")
     sent = sqs.send(url)
-    first = sqs.one(url)
+    first = sqs.receive_one(url)
     sqs.clock.advance(55)
     assert sqs.poll(url) == []
     sqs.clock.advance(5)
-    second = sqs.one(url)
+    second = sqs.receive_one(url)
     assert (first["MessageId"], second["MessageId"]) == (sent["MessageId"], sent["MessageId"])
     assert first["ReceiptHandle"] != second["ReceiptHandle"]
 
@@ -91,7 +91,7 @@ def test_the_timeout_of_the_request(sqs: Sqs) -> None:
     """VisibilityTimeout of the request replaces the queue's."""
     url = sqs.create(VisibilityTimeout="10")
     sqs.send(url)
-    sqs.one(url, VisibilityTimeout=43_200)
+    sqs.receive_one(url, VisibilityTimeout=43_200)
     sqs.clock.advance(43_190)
     assert sqs.poll(url) == []
     sqs.clock.advance(10)
@@ -102,7 +102,7 @@ def test_a_timeout_of_zero(sqs: Sqs) -> None:
     """With VisibilityTimeout=0 the message stays visible, and the handle works."""
     url = sqs.create()
     sent = sqs.send(url)
-    first, message = (sqs.one(url, VisibilityTimeout=0) for _ in range(2))
+    first, message = (sqs.receive_one(url, VisibilityTimeout=0) for _ in range(2))
     assert first["MessageId"] == message["MessageId"] == sent["MessageId"]
     assert sqs.counts(url) == (1, 0, 0)
     sqs.delete(url, message)
@@ -115,8 +115,8 @@ def test_system_attributes(sqs: Sqs) -> None:
     url = sqs.create()
     before = int(sqs.clock.now().timestamp() * 1000)
     sqs.send(url)
-    first = sqs.one(url, AttributeNames=["All"], VisibilityTimeout=0)["Attributes"]
-    second = sqs.one(url, AttributeNames=["All"])["Attributes"]
+    first = sqs.receive_one(url, AttributeNames=["All"], VisibilityTimeout=0)["Attributes"]
+    second = sqs.receive_one(url, AttributeNames=["All"])["Attributes"]
     after = int(sqs.clock.now().timestamp() * 1000) + 1
     names = {"SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp"}
     assert first.keys() == names
@@ -130,7 +130,7 @@ def test_system_attributes(sqs: Sqs) -> None:
 def test_one_system_attribute(sqs: Sqs, name: str) -> None:
     url = sqs.create()
     sqs.send(url)
-    assert sqs.one(url, AttributeNames=[name])["Attributes"].keys() == {name}
+    assert sqs.receive_one(url, AttributeNames=[name])["Attributes"].keys() == {name}
 
 
 def test_the_new_name_of_the_old_list(sqs: Sqs) -> None:
@@ -141,7 +141,7 @@ def test_the_new_name_of_the_old_list(sqs: Sqs) -> None:
     url = sqs.create()
     sqs.send(url)
     more = {name if name in known else "AttributeNames": ["SenderId"]}
-    assert sqs.one(url, **more)["Attributes"].keys() == {"SenderId"}
+    assert sqs.receive_one(url, **more)["Attributes"].keys() == {"SenderId"}
 
 
 def test_a_system_attribute_that_does_not_exist(sqs: Sqs) -> None:
@@ -173,7 +173,7 @@ def test_message_attributes_by_name(sqs: Sqs, names: list[str], expected: set[st
     """
     url = sqs.create()
     sqs.send(url, MessageAttributes=ATTRIBUTES)
-    message = sqs.one(url, MessageAttributeNames=names)
+    message = sqs.receive_one(url, MessageAttributeNames=names)
     assert message.get("MessageAttributes", {}).keys() == expected
     digest = md5_of_attributes({name: ATTRIBUTES[name] for name in expected}) if expected else None
     assert message.get("MD5OfMessageAttributes") == digest
@@ -182,7 +182,7 @@ def test_message_attributes_by_name(sqs: Sqs, names: list[str], expected: set[st
 def test_no_message_attributes_unless_asked(sqs: Sqs) -> None:
     url = sqs.create()
     sqs.send(url, MessageAttributes=ATTRIBUTES)
-    assert sqs.one(url).keys() == {"MessageId", "ReceiptHandle", "MD5OfBody", "Body"}
+    assert sqs.receive_one(url).keys() == {"MessageId", "ReceiptHandle", "MD5OfBody", "Body"}
 
 
 # --- long polling ----------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def test_a_long_poll_by_the_queue(sqs: Sqs) -> None:
     """ReceiveMessageWaitTimeSeconds of the queue applies by default. A message made visible ends the poll."""
     url = sqs.create(ReceiveMessageWaitTimeSeconds="20")
     sqs.send(url)
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     messages = sqs.while_waiting(url, lambda: sqs.hide(url, message, 0))
     assert [found["MessageId"] for found in messages] == [message["MessageId"]]
 
@@ -244,7 +244,7 @@ def test_handles_are_new_on_every_receive(sqs: Sqs) -> None:
     """Developer Guide, message identifiers: "each time you receive it, you get a different receipt handle"."""
     url = sqs.create()
     sqs.send(url)
-    handles = [sqs.one(url, VisibilityTimeout=0)["ReceiptHandle"] for _ in range(4)]
+    handles = [sqs.receive_one(url, VisibilityTimeout=0)["ReceiptHandle"] for _ in range(4)]
     assert all(first != second for first, second in itertools.combinations(handles, 2))
 
 

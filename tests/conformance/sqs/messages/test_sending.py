@@ -34,7 +34,7 @@ def test_a_message_comes_back_as_it_was_sent(sqs: Sqs) -> None:
     assert str(uuid.UUID(sent["MessageId"])) == sent["MessageId"]
     assert sent["MD5OfMessageBody"] == md5_of_body("hello")
     assert sent.keys() - {"ResponseMetadata"} == {"MessageId", "MD5OfMessageBody"}
-    got = sqs.one(url)
+    got = sqs.receive_one(url)
     assert got.keys() == {"MessageId", "ReceiptHandle", "MD5OfBody", "Body"}
     assert (got["MessageId"], got["Body"], got["MD5OfBody"]) == (
         sent["MessageId"],
@@ -60,7 +60,7 @@ def test_every_allowed_character(sqs: Sqs, body: str) -> None:
     """SendMessage: #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF."""
     url = sqs.create()
     sent = sqs.send(url, body)
-    got = sqs.one(url)
+    got = sqs.receive_one(url)
     assert (got["Body"], sent["MD5OfMessageBody"], got["MD5OfBody"]) == (
         body,
         md5_of_body(body),
@@ -86,7 +86,7 @@ def test_one_mebibyte(sqs: Sqs) -> None:
     url = sqs.create()
     body = "ä" * (MIB // 2)
     assert sqs.send(url, body)["MD5OfMessageBody"] == md5_of_body(body)
-    assert sqs.one(url)["Body"] == body
+    assert sqs.receive_one(url)["Body"] == body
     assert sqs.code("send_message", QueueUrl=url, MessageBody=f"{body}x") == "InvalidParameterValue"
     note = {"n": {"DataType": "String", "StringValue": "x"}}
     fits = body[:-4]  # the attribute has 8 bytes: name 1, type 6, value 1
@@ -114,7 +114,7 @@ def test_attributes_of_every_type(sqs: Sqs) -> None:
     """MD5OfMessageAttributes is the digest that SDKs compute. Values come back byte by byte."""
     url = sqs.create()
     sent = sqs.send(url, MessageAttributes=ATTRIBUTES)
-    got = sqs.one(url, MessageAttributeNames=["All"])
+    got = sqs.receive_one(url, MessageAttributeNames=["All"])
     digest = md5_of_attributes(ATTRIBUTES)
     assert (sent["MD5OfMessageAttributes"], got["MD5OfMessageAttributes"]) == (digest, digest)
     assert got["MessageAttributes"] == ATTRIBUTES
@@ -164,7 +164,7 @@ def test_the_trace_header(sqs: Sqs) -> None:
     url = sqs.create(MaximumMessageSize="1024")
     sent = sqs.send(url, "x" * 1024, MessageSystemAttributes=TRACE)
     assert sent["MD5OfMessageSystemAttributes"] == md5_of_attributes(TRACE)
-    got = sqs.one(url, AttributeNames=["AWSTraceHeader"])
+    got = sqs.receive_one(url, AttributeNames=["AWSTraceHeader"])
     assert got["Attributes"] == {"AWSTraceHeader": TRACE["AWSTraceHeader"]["StringValue"]}
 
 
@@ -187,7 +187,7 @@ def test_a_delayed_message(sqs: Sqs) -> None:
     sqs.clock.advance(890)
     assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 1))
     sqs.clock.advance(10)
-    assert sqs.one(url)["Body"] == "later"
+    assert sqs.receive_one(url)["Body"] == "later"
 
 
 def test_a_delayed_queue_and_a_message_with_its_own_delay(sqs: Sqs) -> None:
@@ -195,7 +195,7 @@ def test_a_delayed_queue_and_a_message_with_its_own_delay(sqs: Sqs) -> None:
     url = sqs.create(DelaySeconds="60")
     sqs.send(url, "later")
     sqs.send(url, "now", DelaySeconds=0)
-    assert sqs.one(url)["Body"] == "now"
+    assert sqs.receive_one(url)["Body"] == "now"
     assert sqs.counts(url) == (0, 1, 1)
     sqs.clock.advance(60)
     bodies = {message["Body"] for message in sqs.receive(url, 2)}
@@ -207,7 +207,7 @@ def test_names_of_attributes_in_any_script(sqs: Sqs) -> None:
     url = sqs.create()
     given = {"größe.名": {"DataType": "String", "StringValue": "v"}}
     sent = sqs.send(url, MessageAttributes=given)
-    got = sqs.one(url, MessageAttributeNames=["größe.*"])
+    got = sqs.receive_one(url, MessageAttributeNames=["größe.*"])
     assert got["MessageAttributes"] == given
     assert sent["MD5OfMessageAttributes"] == got["MD5OfMessageAttributes"] == md5_of_attributes(given)
 
@@ -229,14 +229,16 @@ def test_a_group_on_a_standard_queue_is_a_tenant(sqs: Sqs) -> None:
     """Developer Guide, "Fair queues": MessageGroupId on a standard queue names the tenant. It reads back."""
     url = sqs.create()
     sqs.send(url, MessageGroupId="tenant-1")
-    assert sqs.one(url, AttributeNames=["MessageGroupId"])["Attributes"] == {"MessageGroupId": "tenant-1"}
+    assert sqs.receive_one(url, AttributeNames=["MessageGroupId"])["Attributes"] == {
+        "MessageGroupId": "tenant-1"
+    }
 
 
 def test_messages_end_with_their_retention(sqs: Sqs) -> None:
     """MessageRetentionPeriod (SetQueueAttributes) is 60 seconds at least and counts from the original send."""
     url = sqs.create(MessageRetentionPeriod="60")
     sqs.send_all(url, "received", "waiting")
-    sqs.one(url, VisibilityTimeout=600)
+    sqs.receive_one(url, VisibilityTimeout=600)
     sqs.clock.advance(61)
     sqs.until_cleaned(url)
     assert sqs.poll(url) == []

@@ -18,9 +18,9 @@ HALF_A_DAY = 43_200
 def test_zero_makes_it_visible_at_once(sqs: Sqs) -> None:
     url = sqs.create()
     sent = sqs.send(url)
-    sqs.hide(url, sqs.one(url), 0)
+    sqs.hide(url, sqs.receive_one(url), 0)
     assert sqs.counts(url) == (1, 0, 0)
-    again = sqs.one(url, AttributeNames=["ApproximateReceiveCount"])
+    again = sqs.receive_one(url, AttributeNames=["ApproximateReceiveCount"])
     assert (again["MessageId"], again["Attributes"]["ApproximateReceiveCount"]) == (sent["MessageId"], "2")
 
 
@@ -28,7 +28,7 @@ def test_longer(sqs: Sqs) -> None:
     """The new timeout starts with the call and replaces the old one."""
     url = sqs.create(VisibilityTimeout="30")
     sqs.send(url)
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     sqs.clock.advance(20)
     sqs.hide(url, message, 100)
     sqs.clock.advance(90)
@@ -40,7 +40,7 @@ def test_longer(sqs: Sqs) -> None:
 def test_shorter(sqs: Sqs) -> None:
     url = sqs.create(VisibilityTimeout="600")
     sqs.send(url)
-    sqs.hide(url, sqs.one(url), 10)
+    sqs.hide(url, sqs.receive_one(url), 10)
     sqs.clock.advance(10)
     assert len(sqs.receive(url, 1)) == 1
 
@@ -49,7 +49,7 @@ def test_the_handle_stays_good(sqs: Sqs) -> None:
     """The handle of the last receive deletes the message, however often its timeout was changed."""
     url = sqs.create()
     sqs.send(url)
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     for seconds in (600, 10, 0, 300):
         sqs.hide(url, message, seconds)
     sqs.delete(url, message)
@@ -64,14 +64,14 @@ def test_only_this_message(sqs: Sqs) -> None:
     first, _, _ = sqs.receive(url, 3)
     sqs.hide(url, first, 0)
     assert sqs.counts(url) == (1, 2, 0)
-    assert sqs.one(url)["Body"] == first["Body"]
+    assert sqs.receive_one(url)["Body"] == first["Body"]
 
 
 def test_after_the_timeout(sqs: Sqs) -> None:
     """On a standard queue, ChangeMessageVisibility after expiry returns 200 and takes effect."""
     url = sqs.create()
     sqs.send(url)
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     sqs.clock.advance(31)
     sqs.hide(url, message, 60)
     assert sqs.poll(url) == []
@@ -81,10 +81,10 @@ def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
     """The old handle changes the timeout of the newer receive (recorded at AWS)."""
     url = sqs.create()
     sqs.send(url)
-    old = sqs.one(url, VisibilityTimeout=0)
-    new = sqs.one(url)
+    old = sqs.receive_one(url, VisibilityTimeout=0)
+    new = sqs.receive_one(url)
     sqs.hide(url, old, 0)
-    assert sqs.one(url)["MessageId"] == new["MessageId"]
+    assert sqs.receive_one(url)["MessageId"] == new["MessageId"]
 
 
 def test_after_deletion(sqs: Sqs) -> None:
@@ -93,7 +93,7 @@ def test_after_deletion(sqs: Sqs) -> None:
     """
     url = sqs.create()
     sqs.send(url)
-    message = sqs.one(url)
+    message = sqs.receive_one(url)
     sqs.delete(url, message)
     refusal = sqs.refusal(
         "change_message_visibility",
@@ -112,7 +112,7 @@ def test_out_of_range(sqs: Sqs, seconds: int) -> None:
     """VisibilityTimeout is 0 to 43,200."""
     url = sqs.create()
     sqs.send(url)
-    handle = sqs.one(url)["ReceiptHandle"]
+    handle = sqs.receive_one(url)["ReceiptHandle"]
     code = sqs.code(
         "change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=seconds
     )
@@ -127,7 +127,7 @@ def test_not_beyond_twelve_hours_in_total(sqs: Sqs, fifo: bool) -> None:
     group = {"MessageGroupId": "g", "MessageDeduplicationId": "d"} if fifo else {}
     url = sqs.create_fifo() if fifo else sqs.create()
     sqs.send(url, **group)
-    message = sqs.one(url, VisibilityTimeout=HALF_A_DAY)
+    message = sqs.receive_one(url, VisibilityTimeout=HALF_A_DAY)
     sqs.clock.advance(HALF_A_DAY - 1000)
     sqs.hide(url, message, 900)
     refusal = sqs.refusal(
@@ -140,7 +140,7 @@ def test_not_beyond_twelve_hours_in_total(sqs: Sqs, fifo: bool) -> None:
     sqs.clock.advance(890)
     assert sqs.poll(url) == []
     sqs.clock.advance(10)
-    assert sqs.one(url)["MessageId"] == message["MessageId"]
+    assert sqs.receive_one(url)["MessageId"] == message["MessageId"]
 
 
 LIMITED = {"QUEUE_IN_FLIGHT_LIMIT": "3"}

@@ -37,7 +37,7 @@ def test_forms_of_one_address(sqs: Sqs, form: str) -> None:
     url = sqs.create()
     address = form.format(endpoint=sqs.endpoint_url, name=url.rpartition("/")[2])
     sqs.send(address, "hello")
-    message = sqs.one(address)
+    message = sqs.receive_one(address)
     sqs.delete(address, message)
     assert (message["Body"], sqs.counts(url)) == ("hello", (0, 0, 0))
 
@@ -107,7 +107,7 @@ def test_regions_keep_queues_apart(sqs: Sqs) -> None:
     assert other.arn(there) == f"arn:aws:sqs:{REGION}:000000000000:{name}"
     assert (sqs.counts(url), other.counts(there)) == ((1, 0, 0), (0, 0, 0))
     other.client.delete_queue(QueueUrl=there)
-    assert sqs.one(url)["Body"] == "here"
+    assert sqs.receive_one(url)["Body"] == "here"
 
 
 def test_accounts_keep_queues_apart(sqs: Sqs) -> None:
@@ -129,7 +129,7 @@ def test_keys_of_one_account_share_its_queues(sqs: Sqs) -> None:
     url = sqs.create()
     another = sqs.caller(account="AKIAIOSFODNN7EXAMPLE")
     another.send(url, "from another key")
-    assert sqs.one(url)["Body"] == "from another key"
+    assert sqs.receive_one(url)["Body"] == "from another key"
 
 
 def test_the_url_names_the_account(sqs: Sqs) -> None:
@@ -138,7 +138,7 @@ def test_the_url_names_the_account(sqs: Sqs) -> None:
     name = sqs.name()
     url = owner.client.create_queue(QueueName=name)["QueueUrl"]
     sqs.send(url, "from a stranger")
-    assert owner.one(url)["Body"] == "from a stranger"
+    assert owner.receive_one(url)["Body"] == "from a stranger"
     assert sqs.client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=ACCOUNT)["QueueUrl"] == url
     code = sqs.code("get_queue_url", QueueName=name, QueueOwnerAWSAccountId="999999999999")
     assert code == "AWS.SimpleQueueService.NonExistentQueue"
@@ -148,4 +148,4 @@ def test_the_sender_is_the_account(sqs: Sqs) -> None:
     """SenderId of ReceiveMessage is the account if access control is off (our choice)."""
     url = sqs.create()
     sqs.send(url)
-    assert sqs.one(url, AttributeNames=["SenderId"])["Attributes"] == {"SenderId": "000000000000"}
+    assert sqs.receive_one(url, AttributeNames=["SenderId"])["Attributes"] == {"SenderId": "000000000000"}

@@ -412,9 +412,9 @@ def test_labels_are_added_beside_the_users_own_statements_and_removed_alone(sqs:
     url = sqs.create(Policy=json.dumps({"Version": "2012-10-17", "Statement": own}))
     permit(sqs, url, "one")
     permit(sqs, url, "two", Actions=["*"])
-    assert [one["Sid"] for one in policy(sqs, url)["Statement"]] == ["own", "one", "two"]
+    assert [statement["Sid"] for statement in policy(sqs, url)["Statement"]] == ["own", "one", "two"]
     sqs.client.remove_permission(QueueUrl=url, Label="one")
-    assert [one["Sid"] for one in policy(sqs, url)["Statement"]] == ["own", "two"]
+    assert [statement["Sid"] for statement in policy(sqs, url)["Statement"]] == ["own", "two"]
 
 
 def test_the_policy_goes_with_its_last_statement(sqs: Sqs) -> None:

@@ -85,8 +85,8 @@ def test_fifo_and_standard_of_one_name_are_two_queues(sqs: Sqs) -> None:
     attributes: tuple[dict[str, str], ...] = ({}, {"FifoQueue": "true"}, {})
     names = (name, f"{name}.fifo", name.upper())
     urls = [
-        sqs.client.create_queue(QueueName=one, Attributes=given)["QueueUrl"]
-        for one, given in zip(names, attributes, strict=True)
+        sqs.client.create_queue(QueueName=name, Attributes=given)["QueueUrl"]
+        for name, given in zip(names, attributes, strict=True)
     ]
     sqs.send(urls[0], "standard")
     assert len(set(urls)) == 3
@@ -187,7 +187,7 @@ def test_purge_takes_every_message(sqs: Sqs) -> None:
     assert sqs.counts(url) == (0, 0, 0)
     assert sqs.poll(url) == []
     sqs.send(url, "new")
-    assert sqs.one(url)["Body"] == "new"
+    assert sqs.receive_one(url)["Body"] == "new"
 
 
 def test_purge_of_a_fifo_queue(sqs: Sqs) -> None:
@@ -198,7 +198,7 @@ def test_purge_of_a_fifo_queue(sqs: Sqs) -> None:
     sqs.client.purge_queue(QueueUrl=url)
     assert sqs.counts(url) == (0, 0, 0)
     sqs.send(url, "new", MessageGroupId="g")
-    assert sqs.one(url)["Body"] == "new"
+    assert sqs.receive_one(url)["Body"] == "new"
 
 
 def test_purge_once_in_60_seconds(sqs: Sqs) -> None:
@@ -241,7 +241,7 @@ def test_a_deleted_name_at_once_again_by_setting(sqs: Sqs) -> None:
     hurried = sqs.with_settings(NO_WAITING_PERIODS)
     url = hurried.create()
     hurried.send_all(url, "old", "older")
-    received = hurried.one(url)
+    received = hurried.receive_one(url)
     hurried.client.delete_queue(QueueUrl=url)
     assert hurried.client.create_queue(QueueName=url.rpartition("/")[2])["QueueUrl"] == url
     assert (hurried.counts(url), hurried.poll(url)) == ((0, 0, 0), [])

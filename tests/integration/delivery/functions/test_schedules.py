@@ -96,9 +96,9 @@ def test_each_attempt_has_its_number_and_its_id(harness: Harness) -> None:
         return len(harness.invocations(name)) == 3
 
     wait_until(is_taken)
-    events = [one.event for one in harness.invocations(name)]
-    assert [one["attempt"] for one in events] == ["1", "2", "3"]
-    assert len({one["id"] for one in events}) == 3
+    events = [invocation.event for invocation in harness.invocations(name)]
+    assert [event["attempt"] for event in events] == ["1", "2", "3"]
+    assert len({event["id"] for event in events}) == 3
 
 
 def test_used_up_retries_end_in_the_dead_letter_queue(harness: Harness) -> None:
@@ -181,4 +181,4 @@ def test_lists_of_the_rest_api(harness: Harness) -> None:
     made = schedule(harness, name)
     with harness.service.http() as http:
         found = http.get("/v1/schedules", params={"target_kind": "function"}).json()["schedules"]
-    assert made in [one["name"] for one in found]
+    assert made in [schedule["name"] for schedule in found]

@@ -122,7 +122,9 @@ def test_filters_and_texts_of_its_own(harness: Harness) -> None:
             MessageAttributes={"kind": {"DataType": "String", "StringValue": kind}},
         )  # fmt: skip
     harness.functions.wait(lambda: bool(harness.invocations(name)))
-    assert [one.event["Records"][0]["Sns"]["Message"] for one in harness.invocations(name)] == ["order"]
+    assert [invocation.event["Records"][0]["Sns"]["Message"] for invocation in harness.invocations(name)] == [
+        "order"
+    ]
 
 
 def test_a_throttled_function_is_tried_again(harness: Harness) -> None:

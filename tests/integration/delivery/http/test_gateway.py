@@ -284,7 +284,7 @@ def test_two_workers_hand_over_each_message_once(
         send(db, f"m{number}")
     hand_over = "select handed from queue.hand_over_outgoing('{sms}', 15, 0)"
     with others[0].transaction(), others[1].transaction():
-        found = [one.execute(hand_over).fetchone() for one in others]
+        found = [other.execute(hand_over).fetchone() for other in others]
     assert found == [(15,), (5,)]
     assert through(deliver, receiver)["delivered"] == 20
     assert sorted(json.loads(request.body)["text"] for request in receiver.requests) == sorted(

@@ -133,7 +133,9 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(host: Any, port: Any, *more: Any, **given: Any) -> Any:
         found = ANSWERS.get(host)
         return (
-            ask(host, port, *more, **given) if found is None else [(0, 0, 0, "", (one, 0)) for one in found]
+            ask(host, port, *more, **given)
+            if found is None
+            else [(0, 0, 0, "", (address, 0)) for address in found]
         )
 
     monkeypatch.setattr(socket, "getaddrinfo", answer)

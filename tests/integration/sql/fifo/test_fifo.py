@@ -29,7 +29,7 @@ from tests.support.sql.calls import (
 )
 
 
-def one(db: Connection, arn: str, body: str, group: str = "g", deduplication: str | None = None) -> Sent:
+def send_one(db: Connection, arn: str, body: str, group: str = "g", deduplication: str | None = None) -> Sent:
     (row,) = send_entries(db, arn, [Entry(body, group=group, deduplication=deduplication)])
     return row
 
@@ -82,15 +82,15 @@ def test_sequence_numbers_rise_and_are_delivered(db: Connection) -> None:
 def test_a_duplicate_is_accepted_and_not_stored(db: Connection) -> None:
     """The answer has the id and the sequence number of the original, even after the original was deleted."""
     arn = create(db, "q.fifo")
-    original = one(db, arn, "m", deduplication="1")
+    original = send_one(db, arn, "m", deduplication="1")
     stored = receive(db, arn)
-    duplicate = one(db, arn, "other", group="another", deduplication="1")
+    duplicate = send_one(db, arn, "other", group="another", deduplication="1")
     assert (duplicate.sequence_number, duplicate.message_id) == (
         original.sequence_number,
         stored[0].message_id,
     )
     delete(db, stored)
-    assert one(db, arn, "m", deduplication="1").sequence_number == original.sequence_number
+    assert send_one(db, arn, "m", deduplication="1").sequence_number == original.sequence_number
     assert counts(db, arn) == Counts(0, 0, 0)
 
 
@@ -107,20 +107,20 @@ def test_duplicates_in_one_batch(db: Connection) -> None:
 
 def test_a_deduplication_id_is_good_for_five_minutes(db: Connection) -> None:
     arn = create(db, "q.fifo")
-    one(db, arn, "1", deduplication="x")
+    send_one(db, arn, "1", deduplication="x")
     db.execute("update queue.deduplication set expires_at = expires_at - interval '299 seconds'")
-    one(db, arn, "2", deduplication="x")
+    send_one(db, arn, "2", deduplication="x")
     db.execute("update queue.deduplication set expires_at = expires_at - interval '2 seconds'")
-    one(db, arn, "3", deduplication="x")
+    send_one(db, arn, "3", deduplication="x")
     assert bodies(receive(db, arn)) == ["1", "3"]
 
 
 @pytest.mark.parametrize(("scope", "stored"), [("queue", ["a"]), ("messageGroup", ["a", "b"])])
 def test_the_scope_of_deduplication(db: Connection, scope: str, stored: list[str]) -> None:
     arn = create(db, "q.fifo", DeduplicationScope=scope)
-    one(db, arn, "a", "a", "1")
-    one(db, arn, "b", "b", "1")
-    one(db, arn, "again", "a", "1")
+    send_one(db, arn, "a", "a", "1")
+    send_one(db, arn, "b", "b", "1")
+    send_one(db, arn, "again", "a", "1")
     assert bodies(receive(db, arn)) == stored
 
 
@@ -141,17 +141,17 @@ def test_a_duplicate_of_a_send_that_is_rolled_back_is_stored(db: Connection, con
     arn = create(db, "q.fifo")
     with connect() as application:
         application.execute("begin")
-        one(application, arn, "never", deduplication="1")
+        send_one(application, arn, "never", deduplication="1")
         application.execute("rollback")
-    one(db, arn, "m", deduplication="1")
+    send_one(db, arn, "m", deduplication="1")
     assert bodies(receive(db, arn)) == ["m"]
 
 
 def test_an_open_sender_holds_up_its_group_only(db: Connection, connect: Connect) -> None:
     arn = create(db, "q.fifo")
     with connect() as application, application.transaction():
-        one(application, arn, "open", "a", "1")
-        one(db, arn, "b", "b", "2")
+        send_one(application, arn, "open", "a", "1")
+        send_one(db, arn, "b", "b", "2")
         assert bodies(receive(db, arn)) == ["b"]
     assert bodies(receive(db, arn)) == ["open"]
 
@@ -176,8 +176,8 @@ def test_empty_groups_are_forgotten_and_come_back(db: Connection) -> None:
 
 def test_a_group_of_which_everything_was_a_duplicate_is_no_obstacle(db: Connection) -> None:
     arn = create(db, "q.fifo")
-    one(db, arn, "m", "a", "1")
-    one(db, arn, "m", "b", "1")
+    send_one(db, arn, "m", "a", "1")
+    send_one(db, arn, "m", "b", "1")
     assert bodies(receive(db, arn)) == ["m"]
     assert call(db, READY_QUEUES, [arn]) == []
 
@@ -204,13 +204,13 @@ def test_many_groups_of_one_message_fill_one_receive(db: Connection) -> None:
 def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) -> None:
     """Message and deduplication id of a transaction that is still open stay. Committed ones are forgotten."""
     arn = create(db, "q.fifo")
-    one(db, arn, "committed", "a", deduplication="1")
+    send_one(db, arn, "committed", "a", deduplication="1")
     with connect() as sender:
         with sender.transaction():
-            assert one(sender, arn, "open", "b", deduplication="2").is_new
+            assert send_one(sender, arn, "open", "b", deduplication="2").is_new
             assert purge(db, arn) == 1
-        assert not one(sender, arn, "again", "b", deduplication="2").is_new
-    assert one(db, arn, "new", "a", deduplication="1").is_new
+        assert not send_one(sender, arn, "again", "b", deduplication="2").is_new
+    assert send_one(db, arn, "new", "a", deduplication="1").is_new
     assert sorted(bodies(receive(db, arn))) == ["new", "open"]
 
 

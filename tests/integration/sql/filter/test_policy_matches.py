@@ -85,7 +85,7 @@ def test_every_operator_with_every_value(db: Connection) -> None:
     policies = [json.dumps({"k": [operator]}) for operator in strategies.operators()]
     values = strategies.VALUES
     messages: list[Message] = [body(k=value) for value in values]
-    messages += [body(k=[one, other]) for one, other in pairwise(values)]
+    messages += [body(k=[first, other]) for first, other in pairwise(values)]
     messages += [body(k=[]), body(k={"k": 1}), body(other=1)]
     found = matches(db, [compile_policy(policy, "MessageBody") for policy in policies], messages)
     wrong = [
@@ -213,7 +213,7 @@ EMPLOYEES = [
 
 @pytest.mark.parametrize(
     "employees",
-    [EMPLOYEES, [EMPLOYEES[:2], EMPLOYEES[2:]], [{"staff": [one]} for one in EMPLOYEES]],
+    [EMPLOYEES, [EMPLOYEES[:2], EMPLOYEES[2:]], [{"staff": [employee]} for employee in EMPLOYEES]],
     ids=["an array", "arrays in an array", "arrays in objects"],
 )
 def test_keys_match_in_one_element_of_an_array(db: Connection, employees: list[Any]) -> None:
@@ -273,7 +273,7 @@ def test_numbers_out_of_range(db: Connection, text: str) -> None:
     """Account ids and similar numbers equal themselves. Numeric matching does not know them."""
     policies = [f'{{"a":[{text}]}}', '{"a":[{"numeric":[">",0]}]}', '{"a":[{"numeric":["<",0]}]}']
     found = matches(
-        db, [compile_policy(one, "MessageBody") for one in policies], [f'{{"a":{text}}}', '{"a":1}']
+        db, [compile_policy(policy, "MessageBody") for policy in policies], [f'{{"a":{text}}}', '{"a":1}']
     )
     assert found == [[True, False], [False, True], [False, False]]
 

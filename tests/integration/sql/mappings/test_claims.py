@@ -33,7 +33,7 @@ def test_processes_that_begin_together_share_no_mapping(database: Database) -> N
         for _ in range(ROUNDS):
             first.execute("delete from queue.poller")
             first.execute("update queue.event_source_mapping set poller_id = null")
-            claimed = [one for found in threads.map(claim, connections) for one in found]
+            claimed = [mapping_id for found in threads.map(claim, connections) for mapping_id in found]
             assert len(claimed) == len(set(claimed)) == MAPPINGS
     for connection in connections:
         connection.close()

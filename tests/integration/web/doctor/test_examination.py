@@ -173,7 +173,11 @@ def test_transactions_that_hold_back_vacuum(database: Database) -> None:
         examination.direct().rollback()  # a transaction sees the same statistics until it ends
         other.execute("select 1")
         pid = other.info.backend_pid
-        (found,) = (one for one in find_old_snapshots(examination, 0) if f"session {pid} of" in one.problem)
+        (found,) = (
+            finding
+            for finding in find_old_snapshots(examination, 0)
+            if f"session {pid} of" in finding.problem
+        )
         assert f"`select pg_terminate_backend({pid})`" in found.remedy
 
 

@@ -71,7 +71,7 @@ class Ledger:
             self._changed.notify_all()
             assert self._changed.wait_for(lambda: self._goes_on, LONGEST_SECONDS)
             self.waiting.remove(bodies)
-        return {"batchItemFailures": [{"itemIdentifier": one} for one in failures]}
+        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failures]}
 
     def until_came(self, messages: int) -> None:
         """Waits for this number of deliveries, first or repeated."""

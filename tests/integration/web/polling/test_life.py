@@ -57,7 +57,8 @@ def test_a_killed_worker_loses_nothing(database: Database) -> None:
                 wait_until(lambda: connection.execute(left).fetchone() == (0,))
         assert functions.seen() == ["m", "m"]
         counts = [
-            one.event["Records"][0]["attributes"]["ApproximateReceiveCount"] for one in functions.invocations
+            invocation.event["Records"][0]["attributes"]["ApproximateReceiveCount"]
+            for invocation in functions.invocations
         ]
         assert counts == ["1", "2"]
 
@@ -324,7 +325,9 @@ def test_a_function_that_cannot_be_reached_is_in_the_verdict(harness: Harness) -
     def verdict() -> dict[str, Any]:
         scrape(harness.service.url)  # which measures the queues
         lag = httpx.get(f"{harness.service.url}/v1/metrics/lag").json()["queues"]
-        found: dict[str, Any] = next(one["verdict"] for one in lag if one["name"] == arn.rpartition(":")[2])
+        found: dict[str, Any] = next(
+            queue["verdict"] for queue in lag if queue["name"] == arn.rpartition(":")[2]
+        )
         return found
 
     wait_until(lambda: verdict()["cause"] == "function_fails")

@@ -106,7 +106,7 @@ def test_lists_by_queue_by_function_and_page_by_page(harness: Harness) -> None:
     )
     assert [len(page["EventSourceMappings"]) for page in pages] == [2, 1]
     found = harness.client.list_event_source_mappings(FunctionName=names[1])["EventSourceMappings"]
-    assert [one["UUID"] for one in found] == [made[1]]
+    assert [mapping["UUID"] for mapping in found] == [made[1]]
 
 
 def test_tags(harness: Harness) -> None:

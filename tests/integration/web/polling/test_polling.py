@@ -122,18 +122,18 @@ def test_powertools_reads_the_event(harness: Harness) -> None:
 def test_powertools_reports_items_and_only_those_come_again(harness: Harness, kind: str) -> None:
     url, arn = harness.queue()
 
-    def one(record: Any) -> None:
+    def process(record: Any) -> None:
         if record.body == "bad" and record.attributes.approximate_receive_count == "1":
             harness.show_again(record.raw_event)
             raise ValueError(record.body)
 
-    async def one_async(record: Any) -> None:
-        one(record)
+    async def process_async(record: Any) -> None:
+        process(record)
 
     def code(event: Any) -> Any:
         if kind == "BatchProcessor":
-            return process_partial_response(event, one, BatchProcessor(EventType.SQS), None)
-        return async_process_partial_response(event, one_async, AsyncBatchProcessor(EventType.SQS), None)
+            return process_partial_response(event, process, BatchProcessor(EventType.SQS), None)
+        return async_process_partial_response(event, process_async, AsyncBatchProcessor(EventType.SQS), None)
 
     send(harness, url, "good", "bad", "fine")
     name = harness.function(code)
@@ -224,7 +224,7 @@ def test_an_event_has_6_mb_at_most(harness: Harness) -> None:
     send(harness, url, *["x" * 1_000_000] * 8)
     harness.map(arn, name, BatchSize=11, MaximumBatchingWindowInSeconds=1)
     harness.until_empty(url)
-    sizes = [len(one.bodies) for one in harness.invocations(name)]
+    sizes = [len(invocation.bodies) for invocation in harness.invocations(name)]
     assert sum(sizes) == 8
     assert max(sizes) <= 6
 

@@ -139,7 +139,7 @@ def send(http: httpx.Client, text: str, **more: str) -> None:
 
 
 def states(http: httpx.Client) -> list[str]:
-    return [one["state"] for one in http.get("/v1/outbox", params={"destination": PHONE}).json()]
+    return [message["state"] for message in http.get("/v1/outbox", params={"destination": PHONE}).json()]
 
 
 def are_sent(http: httpx.Client, number: int) -> bool:
@@ -192,4 +192,4 @@ def test_a_page_has_512_kib_at_most_with_attributes(database: Database) -> None:
             send(http, f"m{number}", **long)
         first = http.get("/v1/outbox").json()
         last = http.get("/v1/outbox", params={"after": first[-1]["id"]}).json()
-    assert [[one["text"] for one in page] for page in (first, last)] == [["m0", "m1"], ["m2"]]
+    assert [[message["text"] for message in page] for page in (first, last)] == [["m0", "m1"], ["m2"]]

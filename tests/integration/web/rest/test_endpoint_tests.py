@@ -49,7 +49,9 @@ def arrived(receiver: Receiver, kind: str) -> Request:
     """Returns the first request whose body has this type."""
 
     def found() -> Request | None:
-        return next((one for one in receiver.requests if json.loads(one.body).get("type") == kind), None)
+        return next(
+            (request for request in receiver.requests if json.loads(request.body).get("type") == kind), None
+        )
 
     wait_until(lambda: found() is not None)
     request = found()
@@ -111,7 +113,7 @@ def test_an_answer_that_fails_is_tried_again_as_any_other(http: httpx.Client, re
     bind(http, url)
     send_test(http, url)
     wait_until(lambda: len(attempts(http, url)) == 1)
-    assert [(one["outcome"], one["status"]) for one in attempts(http, url)] == [("retried", 500)]
+    assert [(attempt["outcome"], attempt["status"]) for attempt in attempts(http, url)] == [("retried", 500)]
 
 
 def test_the_guard_of_webhooks_is_asked(database: Database, receiver: Receiver) -> None:

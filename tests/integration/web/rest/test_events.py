@@ -19,8 +19,8 @@ MANY = [f"q{number}" for number in range(3)]
 def http(http: httpx.Client) -> httpx.Client:
     """Creates three empty queues and no binding."""
     for queue in http.get("/v1/queues").json()["queues"]:
-        for one in http.get(f"/v1/queues/{queue['name']}/subscriptions").json()["subscriptions"]:
-            unbind(http, one)
+        for binding in http.get(f"/v1/queues/{queue['name']}/subscriptions").json()["subscriptions"]:
+            unbind(http, binding)
         http.delete(f"/v1/queues/{queue['name']}").raise_for_status()
     for name in MANY:
         http.post("/v1/queues", json={"name": name}).raise_for_status()
@@ -51,7 +51,7 @@ def test_an_event_reaches_the_queues_that_are_bound(http: httpx.Client) -> None:
     bind(http, "bills.#", queue_name="q2")
     answer = publish(http, "orders.created", {"id": 1}, headers={"trace": "t"})
     assert (answer["queues_matched"], answer["webhooks_matched"]) == (2, 0)
-    assert [one["queue_name"] for one in answer["messages"]] == ["q0", "q1"]
+    assert [message["queue_name"] for message in answer["messages"]] == ["q0", "q1"]
     for name, told in zip(("q0", "q1"), answer["messages"], strict=True):
         (message,) = receive(http, name)
         assert (message["id"], message["message"], message["headers"]) == (
@@ -77,7 +77,7 @@ def test_patterns(http: httpx.Client, pattern: str, key: str, matches: bool) -> 
     """
     made = bind(http, pattern, queue_name="q0")
     dry = http.get(f"/v1/events/{key}/matches").json()["subscriptions"]
-    assert [one["id"] for one in dry] == ([made["id"]] if matches else [])
+    assert [binding["id"] for binding in dry] == ([made["id"]] if matches else [])
     assert publish(http, key, 1)["queues_matched"] == int(matches)
 
 
@@ -176,8 +176,8 @@ def test_a_transaction_does_everything(http: httpx.Client) -> None:
     assert answer.status_code == 200, answer.text
     told = answer.json()
     assert told["acked"] == 1
-    assert [one["queue"] for one in told["sent"]] == ["q1", "q1"]
-    assert [one["queues_matched"] for one in told["published"]] == [1, 0]
+    assert [message["queue"] for message in told["sent"]] == ["q1", "q1"]
+    assert [event["queues_matched"] for event in told["published"]] == [1, 0]
     (received,) = receive(http, "q1")
     assert (received["id"], received["message"]) == (told["sent"][0]["id"], {"next": 1})
     assert receive(http, "q2")[0]["message"] == "event"

@@ -98,7 +98,7 @@ def test_a_list_may_have_all_kinds(http: httpx.Client) -> None:
     assert (later, first > 0, third > 0) == (None, True, True)
     assert [name is not None for name in sent["schedules"]] == [False, True, False]
     assert counts(http) == EMPTY | {"visible": 1, "delayed": 1}
-    assert [one["target"]["message"] for one in schedules(http)] == [2]
+    assert [schedule["target"]["message"] for schedule in schedules(http)] == [2]
 
 
 def test_with_its_schedule_it_is_gone(http: httpx.Client) -> None:
@@ -114,7 +114,10 @@ def test_pruning_schedules_spares_messages(http: httpx.Client) -> None:
     for wanted in ([every], []):
         synced = http.put("/v1/schedules", params={"prune": "true"}, json=wanted)
         assert synced.status_code == 200, synced.text
-        assert [one["name"] for one in schedules(http)] == [name, *(one["name"] for one in wanted)]
+        assert [schedule["name"] for schedule in schedules(http)] == [
+            name,
+            *(schedule["name"] for schedule in wanted),
+        ]
 
 
 def test_in_a_transaction(http: httpx.Client) -> None:
@@ -124,12 +127,13 @@ def test_in_a_transaction(http: httpx.Client) -> None:
     body = {"ack": [{"queue": "orders", "receipt": work["receipt"]}], "send": [later, {**later, "delay": 0}]}
     done = http.post("/v1/transactions", json=body).json()
     assert (done["acked"], done["sent"][0]["id"], done["sent"][1]["id"] > 0) == (1, None, True)
-    assert [one["name"] for one in schedules(http)] == [done["sent"][0]["schedule"]]
+    assert [schedule["name"] for schedule in schedules(http)] == [done["sent"][0]["schedule"]]
     in_order = [{"queue": "o.fifo", "message": n, "group_id": f"g{n}", "dedup_id": f"{n}"} for n in (1, 2)]
     mixed = http.post("/v1/transactions", json={"send": [in_order[0], later, in_order[1]]}).json()["sent"]
-    assert [one["id"] is None for one in mixed] == [False, True, False]
+    assert [sent["id"] is None for sent in mixed] == [False, True, False]
     assert [
-        one["group_id"] for one in http.get("/v1/queues/o.fifo/messages", params={"max": 10, "vt": 0}).json()
+        message["group_id"]
+        for message in http.get("/v1/queues/o.fifo/messages", params={"max": 10, "vt": 0}).json()
     ] == ["g1", "g2"]
     http.delete(f"/v1/schedules/{mixed[1]['schedule']}")
     refused = http.post("/v1/transactions", json={**body, "send": [later]})
@@ -164,12 +168,12 @@ def test_in_sql(http: httpx.Client, db: psycopg.Connection[Any]) -> None:
     assert schedules(http) == []
     batch = "select * from queue.send_batch('orders', array['1', '2']::jsonb[], delay => 901, group_id => 'tenant')"
     assert db.execute(batch.encode()).fetchall() == [(None,), (None,)]
-    assert {one["target"]["message"] for one in schedules(http)} == {1, 2}
+    assert {schedule["target"]["message"] for schedule in schedules(http)} == {1, 2}
     db.execute(MAKE_DUE)
     found: list[Any] = []
     while len(found) < 2:
         found += receive(http)
-    assert sorted((one["message"], one["group_id"], *one["headers"]) for one in found) == [
+    assert sorted((message["message"], message["group_id"], *message["headers"]) for message in found) == [
         (1, "tenant"),
         (2, "tenant"),
     ]

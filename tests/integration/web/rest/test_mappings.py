@@ -50,7 +50,9 @@ def test_it_is_the_mapping_of_the_other_api(service: Service, http: httpx.Client
     assert (there["BatchSize"], there["MaximumBatchingWindowInSeconds"], there["ScalingConfig"], there["State"]) == (
         20, 1, {"MaximumConcurrency": 3}, "Disabled",
     )  # fmt: skip
-    assert [json.loads(one["Pattern"]) for one in there["FilterCriteria"]["Filters"]] == body["filters"]
+    assert [json.loads(pattern["Pattern"]) for pattern in there["FilterCriteria"]["Filters"]] == body[
+        "filters"
+    ]
     assert there["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
     changes = {
@@ -84,9 +86,9 @@ def test_lists(http: httpx.Client) -> None:
     first = http.get("/v1/mappings", params={"queue": "listed"}).json()
     last = http.get("/v1/mappings", params={"queue": "listed", "next": first["next"]}).json()
     assert (len(first["mappings"]), "next" in last) == (100, False)
-    assert {one["id"] for one in first["mappings"] + last["mappings"]} == made
+    assert {mapping["id"] for mapping in first["mappings"] + last["mappings"]} == made
     found = http.get("/v1/mappings", params={"function": "f7"}).json()["mappings"]
-    assert [one["function"] for one in found] == [f"{FUNCTION}7"]
+    assert [mapping["function"] for mapping in found] == [f"{FUNCTION}7"]
 
 
 @pytest.mark.parametrize(

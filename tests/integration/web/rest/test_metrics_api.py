@@ -271,7 +271,7 @@ def test_bad_requests_of_lag(http: httpx.Client, query: dict[str, str]) -> None:
 def test_both_are_in_the_document(http: httpx.Client) -> None:
     paths = http.get("/v1/openapi.json").json()["paths"]
     described = paths["/v1/queues/{name}/metrics"]["get"]
-    assert {one["name"] for one in described["parameters"]} == {
+    assert {parameter["name"] for parameter in described["parameters"]} == {
         "name",
         "window",
         "from",

@@ -61,7 +61,7 @@ def test_one_first_then_the_rest_at_a_rate(http: httpx.Client, shared_database: 
     wait_until(lambda: move_of(http, move)["state"] == "completed")
     done = move_of(http, move)
     assert (done["moved"], done["skipped"], done["looked_at"], done["problem"]) == (4, 0, 8, None)
-    assert [one["id"] for one in http.get(MOVES).json()["moves"]] == [move["id"]]
+    assert [move["id"] for move in http.get(MOVES).json()["moves"]] == [move["id"]]
     assert (depth(http, "orders"), depth(http, "dead")) == (4, 4)
     for again in ("continue", "cancel"):
         assert http.post(f"{MOVES}/{move['id']}/{again}").status_code == 409

@@ -105,7 +105,9 @@ def setup(accounts: tuple[Account, Account]) -> Setup:
     owner.do("POST", f"/events/{key}", {"message": "to the URL"})
     binding = owner.do("POST", f"/events/{key}/subscriptions", {"queue_name": queue})
     (delivery,) = [
-        one for one in owner.do("GET", "/deliveries?limit=1000") if one["endpoint"] == url["endpoint"]
+        delivery
+        for delivery in owner.do("GET", "/deliveries?limit=1000")
+        if delivery["endpoint"] == url["endpoint"]
     ]
     schedule: dict[str, Any] = {
         "name": f"nightly-{number}",
@@ -225,7 +227,7 @@ def test_an_id_of_another_account_is_not_found(setup: Setup, way: str) -> None:
 def test_a_receipt_of_another_account_is_none(setup: Setup, receipts: list[str]) -> None:
     """It is an HMAC over the queue's ARN, which contains the account."""
     before = setup.state()
-    given = {"receipts": [one.format(setup.receipt) for one in receipts]}
+    given = {"receipts": [receipt.format(setup.receipt) for receipt in receipts]}
     assert setup.partner.ask("DELETE", f"/queues/{setup.other}/messages", given).status_code in NOTHING
     assert setup.partner.ask("DELETE", f"/queues/{setup.queue}/messages", given).status_code == 404
     assert setup.state() == before
@@ -304,11 +306,13 @@ def test_dead_letters_stay_in_their_account(setup: Setup) -> None:
 
 
 def test_lists_have_what_the_account_has(setup: Setup) -> None:
-    names = {one["name"] for one in setup.partner.do("GET", "/queues?limit=1000")["queues"]}
+    names = {queue["name"] for queue in setup.partner.do("GET", "/queues?limit=1000")["queues"]}
     assert setup.other in names
     assert setup.queue not in names
     assert setup.partner.do("GET", "/deliveries?limit=1000") == []
-    assert setup.schedule not in {one["name"] for one in setup.partner.do("GET", "/schedules")["schedules"]}
-    assert setup.queue not in {one["name"] for one in setup.partner.do("GET", "/metrics/lag")["queues"]}
-    assert setup.queue in {one["name"] for one in setup.owner.do("GET", "/queues?limit=1000")["queues"]}
+    assert setup.schedule not in {
+        schedule["name"] for schedule in setup.partner.do("GET", "/schedules")["schedules"]
+    }
+    assert setup.queue not in {queue["name"] for queue in setup.partner.do("GET", "/metrics/lag")["queues"]}
+    assert setup.queue in {queue["name"] for queue in setup.owner.do("GET", "/queues?limit=1000")["queues"]}
     assert len(setup.owner.do("GET", "/deliveries?limit=1000")) >= 1

@@ -236,7 +236,9 @@ def test_both_are_in_the_document(http: httpx.Client) -> None:
     paths = http.get("/v1/openapi.json").json()["paths"]
     forms = paths["/v1/queues/{name}/minutes"]["get"]["responses"]["200"]["content"]
     assert set(forms) == {"application/json", "text/csv"}
-    assert "target_lag_seconds" in {one["name"] for one in paths["/v1/metrics/lag"]["get"]["parameters"]}
+    assert "target_lag_seconds" in {
+        parameter["name"] for parameter in paths["/v1/metrics/lag"]["get"]["parameters"]
+    }
 
 
 # --- /metrics and the command line -----------------------------------------------------------------------------------

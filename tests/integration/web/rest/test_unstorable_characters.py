@@ -103,8 +103,8 @@ REQUESTS: list[tuple[str, str, Any]] = [
     *ACCESS,
     ("GET", "/schedules?queue={q}&topic={bound}&status={active}&next={x}", None),
     *(
-        ("POST", "/schedules", {**SCHEDULE, "name": "new", "cron": None, one: "x"})
-        for one in ("every", "when", "fire_at")
+        ("POST", "/schedules", {**SCHEDULE, "name": "new", "cron": None, kind: "x"})
+        for kind in ("every", "when", "fire_at")
     ),
     ("POST", "/schedules", {**SCHEDULE, "name": "new", "target": {"topic": "bound", **MESSAGE}}),
     ("PUT", "/schedules?prune={false}", [{**SCHEDULE, "name": "new"}]),
@@ -129,13 +129,13 @@ def changed(value: Any, text: str) -> Iterator[Any]:
     if isinstance(value, str):
         yield text
     elif isinstance(value, list):
-        for index, one in enumerate(value):
-            for other in changed(one, text):
+        for index, element in enumerate(value):
+            for other in changed(element, text):
                 yield [*value[:index], other, *value[index + 1 :]]
     elif isinstance(value, dict):
-        for name, one in value.items():
+        for name, element in value.items():
             yield {text if key == name else key: member for key, member in value.items()}
-            for other in changed(one, text):
+            for other in changed(element, text):
                 yield {**value, name: other}
 
 
@@ -190,12 +190,12 @@ def sent(body: Any) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body"), REQUESTS, ids=[f"{one} {path}" for one, path, _ in REQUESTS]
+    ("method", "path", "body"), REQUESTS, ids=[f"{method} {path}" for method, path, _ in REQUESTS]
 )
 def test_no_text_is_our_mistake(http: httpx.Client, method: str, path: str, body: Any) -> None:
     plain = path.replace("{", "").replace("}", "")
     tried = [(where, body) for where in paths(path)]
-    tried += [(plain, one) for text in UNSTORABLE for one in changed(body, text)]
+    tried += [(plain, change) for text in UNSTORABLE for change in changed(body, text)]
     answers = [
         (where, content, http.request(method, f"/v1{where}", content=content, headers=JSON))
         for where, document in tried

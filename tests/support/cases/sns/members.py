@@ -210,7 +210,7 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
         )
     if member.kind == "integer":
         yield case("no number", {member.path: "x"}, INVALID_NUMBER, OURS, "query")
-    yield from (case(*one) for one in _values(action, member, normally))
+    yield from (case(*arguments) for arguments in _values(action, member, normally))
     if member.kind == "string" and member.required and member.path in usual:
         found = _empty(action, member, normally)
         form = ((member.path, ""),)

@@ -80,7 +80,7 @@ def waiting(sqs: Sqs) -> Members:
 def received(sqs: Sqs) -> Members:
     url = sqs.create()
     sqs.send(url)
-    return {"QueueUrl": url, "ReceiptHandle": sqs.one(url)["ReceiptHandle"]}
+    return {"QueueUrl": url, "ReceiptHandle": sqs.receive_one(url)["ReceiptHandle"]}
 
 
 def hidden(sqs: Sqs) -> Members:

@@ -23,7 +23,9 @@ TOPIC = "arn:aws:sns:us-east-1:111122223333:news"
 def holds(condition: Any, **keys: str) -> bool:
     conditions = read_conditions(condition)
     assert conditions is not None
-    return all(one.holds({f"aws:{name}": value for name, value in keys.items()}) for one in conditions)
+    return all(
+        condition.holds({f"aws:{name}": value for name, value in keys.items()}) for condition in conditions
+    )
 
 
 # Each row has an operator, a wanted value, a value that satisfies the condition, and one that does not.

@@ -213,18 +213,18 @@ PAGE = Path(__file__).parents[4] / "docs" / "console.md"
 
 def test_the_page_has_what_each_route_asks_for() -> None:
     rows = [
-        f"| `{one.method} {one.path}` | {', '.join(f'`{action}`' for action in one.right.actions)} |"
-        for one in list_screens()
-        if one.right not in (PUBLIC, SIGNED_IN)
+        f"| `{shown.method} {shown.path}` | {', '.join(f'`{action}`' for action in shown.right.actions)} |"
+        for shown in list_screens()
+        if shown.right not in (PUBLIC, SIGNED_IN)
     ]
     table = PAGE.read_text().partition("| route | asks for |\n| --- | --- |\n")[2].partition("\n\n")[0]
     assert table.splitlines() == sorted(rows, key=lambda row: row.split()[2])
 
 
 def test_a_right_is_about_the_queue_or_topic_of_the_path() -> None:
-    for one in list_screens():
-        assert (one.right.scope == "queue") == ("/queues/{name}" in one.path), one
-        assert (one.right.scope == "topic") == ("/topics/{topic}" in one.path), one
+    for shown in list_screens():
+        assert (shown.right.scope == "queue") == ("/queues/{name}" in shown.path), shown
+        assert (shown.right.scope == "topic") == ("/topics/{topic}" in shown.path), shown
 
 
 def test_the_navigation() -> None:
@@ -240,7 +240,7 @@ def test_the_navigation() -> None:
         "Keys",
         "Audit",
     ]
-    assert [one.title for one in list_navigation()] == titles
+    assert [screen.title for screen in list_navigation()] == titles
 
 
 async def forgotten() -> Response:

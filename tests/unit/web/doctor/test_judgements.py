@@ -69,9 +69,9 @@ def test_good_values_and_those_that_this_version_has_not() -> None:
 )
 def test_connections(available: int, used: int, of_process: int, words: list[str]) -> None:
     found = list(judge_connections(available, used, of_process))
-    assert [one.problem.startswith(text) for one, text in zip(found, words, strict=True)] == [True] * len(
-        words
-    )
+    assert [finding.problem.startswith(text) for finding, text in zip(found, words, strict=True)] == [
+        True
+    ] * len(words)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_connections(available: int, used: int, of_process: int, words: list[str
     ],
 )
 def test_clocks(ahead: float, uncertain: float, words: str) -> None:
-    found = [one.problem for one in judge_clock(ahead, uncertain)]
+    found = [finding.problem for finding in judge_clock(ahead, uncertain)]
     assert (words in found[0]) if words else found == []
 
 
@@ -128,8 +128,8 @@ def test_clocks(ahead: float, uncertain: float, words: str) -> None:
 )
 def test_own_settings(variables: dict[str, str], problems: list[str]) -> None:
     found = list(check_settings(variables))
-    assert sorted(one.problem for one in found) == problems
-    assert all(one.why and one.remedy for one in found)
+    assert sorted(finding.problem for finding in found) == problems
+    assert all(finding.why and finding.remedy for finding in found)
 
 
 def test_valid_settings_are_kept_beside_invalid_ones(tmp_path: Path) -> None:

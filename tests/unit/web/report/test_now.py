@@ -51,7 +51,7 @@ def queue(name: str, kind: Kind, minutes: Sequence[Minute] = (), **known: Any) -
 
 def page(*queues: QueueState, **known: Any) -> str:
     """Returns the first screen with these queues in trouble."""
-    counts = Counter(one.verdict.kind for one in queues)
+    counts = Counter(queue.verdict.kind for queue in queues)
     return "".join(now_section(ReportState(NOW, NOW, counts, list(queues), **known)))
 
 

@@ -39,7 +39,11 @@ def operations(path: dict[str, Any]) -> Iterator[tuple[str, Operation]]:
 @pytest.fixture(scope="module")
 def routes() -> dict[str, Operation]:
     """Returns the operations below /v1 with QUEUE_ACCESS=off, without the certificate's."""
-    return {name: one for name, one in operations(document()["paths"]) if "certificates" not in one["tags"]}
+    return {
+        name: operation
+        for name, operation in operations(document()["paths"])
+        if "certificates" not in operation["tags"]
+    }
 
 
 def test_every_error_of_the_rest_api_is_in_the_document() -> None:
@@ -49,13 +53,13 @@ def test_every_error_of_the_rest_api_is_in_the_document() -> None:
 
 def test_no_response_is_left_to_a_default(routes: dict[str, Operation]) -> None:
     """`default` would document every status. 422 is FastAPI's, and the service answers 400 instead."""
-    assert {name for name, one in routes.items() if {"default", "422"} & one["responses"].keys()} == set()
+    assert {name for name, route in routes.items() if {"default", "422"} & route["responses"].keys()} == set()
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 408, 413, 415, 421, 429, 500, 503])
 def test_every_route_documents_these_errors(routes: dict[str, Operation], status: int) -> None:
     """docs/access.md lists 401, 403, 415 and 421; 429 is for unknown keys."""
-    assert {name for name, one in routes.items() if str(status) not in one["responses"]} == set()
+    assert {name for name, route in routes.items() if str(status) not in route["responses"]} == set()
 
 
 @pytest.mark.parametrize(
@@ -78,8 +82,8 @@ def test_a_body_of_success_has_a_schema(routes: dict[str, Operation]) -> None:
     """This includes bodies that msgspec writes, which FastAPI does not see."""
     bodies = {
         f"{name} {status}": form.get("schema")
-        for name, one in routes.items()
-        for status, response in one["responses"].items()
+        for name, route in routes.items()
+        for status, response in route["responses"].items()
         if status in ("200", "201", "202")
         for form in response.get("content", {"none": {}}).values()
     }
@@ -90,15 +94,15 @@ def test_every_parameter_of_a_path_is_described() -> None:
     """OpenAPI 3.1, Path Item: each template expression corresponds to a path parameter."""
     missing = {
         name
-        for name, one in operations(document()["paths"])
+        for name, operation in operations(document()["paths"])
         for parameter in name.split("{")[1:]
-        if parameter.partition("}")[0] not in {known["name"] for known in one.get("parameters", ())}
+        if parameter.partition("}")[0] not in {known["name"] for known in operation.get("parameters", ())}
     }
     assert missing == set()
 
 
 def test_a_key_is_wanted_where_access_is_controlled(routes: dict[str, Operation]) -> None:
-    assert {name for name, one in routes.items() if "security" in one} == set()
+    assert {name for name, route in routes.items() if "security" in route} == set()
     controlled = dict(operations(document(access=object())["paths"]))
     assert {name for name in routes if controlled[name].get("security") != [{"HTTPBearer": []}]} == set()
 

@@ -285,7 +285,7 @@ async def test_otherwise_it_looks_seldom() -> None:
 async def hold(
     slots: InvocationSlots, account_id: str, mapping: int, held: list[str], seconds: float
 ) -> None:
-    async with slots.one(account_id, UUID(int=mapping)):
+    async with slots.take(account_id, UUID(int=mapping)):
         held.append(account_id)
         await asyncio.sleep(seconds)
     held.remove(account_id)

@@ -84,9 +84,9 @@ def find_policy_problem(text: str, rules: PolicyRules) -> PolicyProblem | None:
 
 
 def _find_problems(statements: list[object], rules: PolicyRules) -> Iterator[PolicyProblem]:
-    for one in statements:
-        if isinstance(one, dict):
-            yield from _check_statement(one, rules)
+    for statement in statements:
+        if isinstance(statement, dict):
+            yield from _check_statement(statement, rules)
 
 
 def _check_statement(statement: dict[str, object], rules: PolicyRules) -> Iterator[PolicyProblem]:
@@ -132,12 +132,14 @@ def has_known_operators(condition: object) -> bool:
         _OPERATOR(operator.lower())
         and isinstance(keys, dict)
         and keys
-        and all(isinstance(one, str | int | float) for value in keys.values() for one in as_list(value))
+        and all(
+            isinstance(element, str | int | float) for value in keys.values() for element in as_list(value)
+        )
         for operator, keys in condition.items()
     )
 
 
 def _list_texts(value: object) -> list[str]:
     """Returns a text, or a list of texts; an empty list if the value is neither."""
-    texts = [one for one in as_list(value) if isinstance(one, str) and one]
+    texts = [element for element in as_list(value) if isinstance(element, str) and element]
     return texts if len(texts) == len(as_list(value)) else []

@@ -30,7 +30,10 @@ def evaluate(policy: str | None, request: AccessRequest) -> Decision:
 def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Decision:
     """Evaluates a user's policies. They have no element Principal."""
     decisions = [_evaluate_stored(policy, request, of_user=True) for policy in policies]
-    return next((one for one in (Decision.DENIED, Decision.ALLOWED) if one in decisions), Decision.NO_MATCH)
+    return next(
+        (decision for decision in (Decision.DENIED, Decision.ALLOWED) if decision in decisions),
+        Decision.NO_MATCH,
+    )
 
 
 def is_ever_allowed(policies: tuple[str, ...], action: str) -> bool:

@@ -80,7 +80,9 @@ class PolicyStatement(NamedTuple):
             (self.denies or self.is_complete)
             and self.names(request.action)
             and (self.resources is None or self.resources.match(request.arn))
-            and (self.conditions is None or all(one.holds(request.keys) for one in self.conditions))
+            and (
+                self.conditions is None or all(condition.holds(request.keys) for condition in self.conditions)
+            )
         )
 
     def names(self, action: str) -> bool:
@@ -98,8 +100,8 @@ class Policy(NamedTuple):
 @lru_cache(maxsize=MOST_POLICIES)
 def read_policy(text: str, *, of_user: bool = False) -> Policy:
     """Parses a policy; a text that is not JSON has no statements. The text is the cache key, so changes take effect."""
-    statements = tuple(_parse_statement(one, of_user) for one in list_statements(text))
-    keys = {condition.key for one in statements for condition in one.conditions or ()}
+    statements = tuple(_parse_statement(statement, of_user) for statement in list_statements(text))
+    keys = {condition.key for statement in statements for condition in statement.conditions or ()}
     return Policy(statements, tuple(sorted(keys)))
 
 
@@ -110,7 +112,7 @@ def list_statements(text: str) -> list[dict[str, object]]:
     except (ValueError, RecursionError):
         return []
     elements = document.get("Statement") if isinstance(document, dict) else None
-    return [one for one in as_list(elements) if isinstance(one, dict)]
+    return [element for element in as_list(elements) if isinstance(element, dict)]
 
 
 def find_misspelling(text: str) -> str | None:

@@ -94,8 +94,8 @@ def _find_in_value(shape: Shape, value: object, path: str) -> Iterator[str]:
     if isinstance(shape, Scalar) and isinstance(value, str | int):
         yield from find_scalar_problems(shape.limits, value, path)
     elif isinstance(shape, List) and isinstance(value, list):
-        for number, one in enumerate(value, 1):
-            yield from _find_in_value(shape.item, one, f"{path}.{number}.member")
+        for number, element in enumerate(value, 1):
+            yield from _find_in_value(shape.item, element, f"{path}.{number}.member")
     elif isinstance(shape, Structure) and value is not None:
         yield from _find_in_structure(shape, value, f"{path}.")
 

@@ -186,7 +186,7 @@ def check_pruned(kept: Sequence[str], context: Context) -> Operation[None]:
         LIST_SCHEDULES, (*group_key(context), None, None, None, None, None, None, MOST_SCHEDULES)
     )
     found = (read_row(row.schedule) for row in rows)
-    others = {one.name for one in found if one.api == "rest"} - set(kept)
+    others = {schedule.name for schedule in found if schedule.api == "rest"} - set(kept)
     check_schedules(sorted(others), context, "DeleteSchedule")
 
 
@@ -294,7 +294,7 @@ def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
         raise ScheduleNotFound.named(name)
     if fired.error is not None:
         raise ScheduleConflict(f"Schedule '{name}' cannot be run: {fired.detail}")
-    queues = [one["queue_name"] for one in fired.message_ids if one["queue_name"] is not None]
+    queues = [sent["queue_name"] for sent in fired.message_ids if sent["queue_name"] is not None]
     yield from events.wake_receives(build_queue_arn(queue, context) for queue in queues)
     return ShownRun(
         schedule_name=name,

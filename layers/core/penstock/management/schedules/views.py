@@ -74,4 +74,4 @@ def to_past_run(name: str, run_id: int, row: ScheduleRunRow) -> PastRun:
 
 def list_queue_message_ids(messages: Iterable[FiredMessage]) -> list[int]:
     """Returns the ids of messages in queues. Messages to an SNS topic have no id here."""
-    return [one["msg_id"] for one in messages if one["msg_id"] is not None]
+    return [message["msg_id"] for message in messages if message["msg_id"] is not None]

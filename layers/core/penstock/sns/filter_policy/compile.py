@@ -102,13 +102,13 @@ def excludes_suffixes(part: object) -> bool:
     if isinstance(part, dict):
         return any(map(excludes_suffixes, part.values()))
     return isinstance(part, list) and any(
-        isinstance(one, dict)
+        isinstance(element, dict)
         and (
-            excludes_suffixes(one)
-            if isinstance(one.get("anything-but", []), list)
-            else "suffix" in one["anything-but"]
+            excludes_suffixes(element)
+            if isinstance(element.get("anything-but", []), list)
+            else "suffix" in element["anything-but"]
         )
-        for one in part
+        for element in part
     )
 
 
@@ -142,7 +142,7 @@ def list_parts(
         plain = build_path(convert_value(name)) if nested else convert_value(name)
         below = f"{path}{SEPARATOR}{plain}" if depth > 1 else plain
         if name == "$or" and is_or(value):
-            yield tuple(Object(tuple(list_parts(one, path, depth, nested=nested))) for one in value)
+            yield tuple(Object(tuple(list_parts(element, path, depth, nested=nested))) for element in value)
         elif isinstance(value, list):
             yield compile_key(below, depth, value)
         elif isinstance(value, dict):
@@ -163,7 +163,7 @@ def is_or(value: object) -> TypeGuard[list[dict[str, object]]]:
     return (
         isinstance(value, list)
         and len(value) > 1
-        and all(isinstance(one, dict) and not has_reserved(one) for one in value)
+        and all(isinstance(element, dict) and not has_reserved(element) for element in value)
     )
 
 
@@ -179,11 +179,11 @@ def has_reserved(members: dict[str, object]) -> bool:
 def check_limits(policy: Object) -> None:
     """Raises InvalidParameter for a policy with too many keys, combinations or points of wildcards."""
     keys = list(list_keys(policy))
-    if len({one.path for one in keys}) > MOST_KEYS:
+    if len({key.path for key in keys}) > MOST_KEYS:
         raise make_operator_error(f"Filter policy can not have more than {MOST_KEYS} keys")
     if (
         count_combinations(policy) > MOST_COMBINATIONS
-        or sum(one.points() for one in keys) > MOST_WILDCARD_POINTS
+        or sum(key.points() for key in keys) > MOST_WILDCARD_POINTS
     ):
         raise make_complexity_error()
 

@@ -118,7 +118,7 @@ def remove_surrogates(value: object) -> object:
     if isinstance(value, dict):
         return list_members(value)
     if isinstance(value, list):
-        return [remove_surrogates(one) for one in value]
+        return [remove_surrogates(element) for element in value]
     return convert_value(value) if isinstance(value, str) else value
 
 

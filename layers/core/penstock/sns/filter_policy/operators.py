@@ -226,8 +226,8 @@ def _compile_anything_but_like(name: str, argument: object) -> Operator:
     if name != "wildcard" and "" in values:
         raise make_operator_error("Null prefix/suffix not allowed")
     read = [_OPERATOR_READERS[name](value) for value in values]
-    patterns = [one.test[1] for one in read if one.test]
-    return Operator(["unlike", patterns], points=1, wildcard=any(one.wildcard for one in read))
+    patterns = [operand.test[1] for operand in read if operand.test]
+    return Operator(["unlike", patterns], points=1, wildcard=any(operand.wildcard for operand in read))
 
 
 _NOT_STRINGS = {

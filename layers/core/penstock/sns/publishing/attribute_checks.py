@@ -54,7 +54,7 @@ def find_name_problem(name: str) -> str | None:
     """Returns SNS's text about the name of an attribute, or None. Letters of every script are allowed, as in SQS."""
     if len(name.encode("utf-8", "replace")) > MOST_NAME_BYTES:
         return f"Length of message attribute name must be less than {MOST_NAME_BYTES} bytes."
-    foreign = next((one for one in name if not (one.isalnum() or one in "-_.")), None)
+    foreign = next((character for character in name if not (character.isalnum() or character in "-_.")), None)
     if foreign is not None:
         return (
             f"Invalid non-alphanumeric character '#x{ord(foreign):X}' was found in the message attribute name. "

@@ -34,7 +34,7 @@ class InvocationSlots:
         self._waiting: deque[SlotWaiter] = deque()
 
     @asynccontextmanager
-    async def one(self, account_id: str, mapping_id: UUID) -> AsyncIterator[None]:
+    async def take(self, account_id: str, mapping_id: UUID) -> AsyncIterator[None]:
         """Waits for a slot and keeps it until the end of the block."""
         waiting = SlotWaiter(account_id, mapping_id, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)

@@ -205,7 +205,7 @@ class MappingPoller:
             await self._delete(done)
 
     def _slot(self) -> AbstractAsyncContextManager[None]:
-        return self._slots.one(self.mapping.account_id, self.mapping.mapping_id)
+        return self._slots.take(self.mapping.account_id, self.mapping.mapping_id)
 
     async def _call(self, records: Sequence[Record], hold: Hold | None) -> list[ReceivedRow]:
         """Returns the messages that the target has handled."""

@@ -129,10 +129,10 @@ class RestClient:
         if body is not None:
             data, headers["content-type"] = msgspec.json.encode(body), "application/json"
         fields = [
-            (name, str(one))
+            (name, str(element))
             for name, value in parameters.items()
             if value is not None
-            for one in (value if isinstance(value, list) else [value])
+            for element in (value if isinstance(value, list) else [value])
         ]
         query = "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in fields)
         answer = self._send(method, f"{self.endpoint}/v1{path}{query if fields else ''}", data, headers)

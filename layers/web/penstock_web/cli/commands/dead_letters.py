@@ -87,7 +87,7 @@ def failures(
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
     rows = ({**group, **group["by"], "sample": _sample(group)} for group in groups)
     shown = by or ["source", "shape"]
-    columns = [{"source": "source_queue"}.get(one, one) for one in shown if one != "shape"]
+    columns = [{"source": "source_queue"}.get(column, column) for column in shown if column != "shape"]
     print_table(groups if json else rows, json, ("count", *columns, "oldest_at", "newest_at", "sample"))
     if not json:
         print(f"looked at {answer['looked_at']} of {answer['of'] or 'an unknown number of'} messages")

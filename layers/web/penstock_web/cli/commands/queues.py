@@ -180,7 +180,7 @@ def peek(
     """Changes neither the count of receives nor the visibility."""
     client, path = RestClient(endpoint), queue_path(name, "/messages/peek")
     states = _STATES if state == "all" else (state,)
-    found = [message for one in states for message in client.messages(path, state=one, limit=limit)]
+    found = [message for state in states for message in client.messages(path, state=state, limit=limit)]
     found.sort(key=lambda message: (message.entered_at or "", message.id))
     print_messages(found[:limit], json)
 

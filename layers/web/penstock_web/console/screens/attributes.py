@@ -61,9 +61,12 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
         raise InvalidParameterValue("Nothing was done: the values are the present ones.")
     if page.form.get("confirmed") != "yes":
         return show(page, name, given, differences)
-    if any(page.form.get(f"before.{one.name}").replace("\r\n", "\n") != one.before for one in differences):
+    if any(
+        page.form.get(f"before.{difference.name}").replace("\r\n", "\n") != difference.before
+        for difference in differences
+    ):
         raise InvalidParameterValue("Nothing was done: another user has changed the attributes in between.")
-    changed: Attributes = {one.name: one.after for one in differences}
+    changed: Attributes = {difference.name: difference.after for difference in differences}
     operation = change_queue(name, changed, page.context)
     audited = Act("sqs:SetQueueAttributes", name, {"attributes": changed})
     await page.act(audited, operation, lambda _: len(differences))

@@ -82,10 +82,10 @@ async def failures(name: str, page: CurrentPage) -> Response:
 def show_group(name: str, group: FailureGroup) -> ShownFailures:
     """Shows a group in the form of the page."""
     seen = [Seen(row, row.state) for row in group.samples]
-    texts = [one.pretty or one.row.body for one in seen]
+    texts = [failure.pretty or failure.row.body for failure in seen]
     samples = [
-        ShownSample(one, lines, len(one.row.body) >= LONGEST_SAMPLE)
-        for one, lines in zip(seen, mark_lines(texts), strict=True)
+        ShownSample(sample, lines, len(sample.row.body) >= LONGEST_SAMPLE)
+        for sample, lines in zip(seen, mark_lines(texts), strict=True)
     ]
     first = seen[0]
     source = group.samples[0].source_arn
@@ -112,7 +112,9 @@ def mark_lines(texts: Sequence[str]) -> list[list[ComparedLine]]:
     split = [text.split("\n") for text in texts]
     if len(split) < 2:
         return [[ComparedLine(line, differs=False) for line in lines] for lines in split]
-    everywhere = Counter(line.rstrip(",") for lines in split for line in {one.rstrip(",") for one in lines})
+    everywhere = Counter(
+        line.rstrip(",") for lines in split for line in {line_of_text.rstrip(",") for line_of_text in lines}
+    )
     return [
         [ComparedLine(line, everywhere[line.rstrip(",")] < len(split)) for line in lines] for lines in split
     ]

@@ -47,7 +47,9 @@ async def mapping(mapping: str, page: CurrentPage) -> Response:
     """Shows a mapping with its settings and the results of its batches."""
     shown = await page.run(management.describe_mapping(mapping, page.context))
     arn = build_mapping_arn(mapping, page.context)
-    patterns = [msgspec.json.format(msgspec.json.encode(one), indent=2).decode() for one in shown.filters]
+    patterns = [
+        msgspec.json.format(msgspec.json.encode(pattern), indent=2).decode() for pattern in shown.filters
+    ]
     return show_page(
         page, "mapping.html", title=f"Mapping of {shown.queue}", mapping=shown, patterns=patterns,
         moment=parse_timestamp, done=page.query.get("done", ""),

@@ -126,7 +126,7 @@ def test_eventbridge_scheduler_sees_schedules_made_here(http: httpx.Client, serv
     assert found["Target"]["Arn"] == "arn:aws:sqs:us-east-1:000000000000:orders"
     listed = of_aws.list_schedules()["Schedules"]
     arns = ["arn:aws:sqs:us-east-1:000000000000:orders", "arn:aws:sns:us-east-1:000000000000:a.b"]
-    assert [one["Target"]["Arn"] for one in listed] == arns
+    assert [schedule["Target"]["Arn"] for schedule in listed] == arns
     assert of_aws.get_schedule(Name="once")["ScheduleExpression"] == "at(2036-01-02T03:04:05)"
     of_aws.delete_schedule(Name="nightly")
     assert names(http) == ["once"]
