@@ -95,9 +95,10 @@ begin
     returning v_step.moved, t.status;
 end $$;
 
--- queue.move_groups(queue, limit, destination, before): moves messages of a FIFO queue, group by group, starting
--- with the group that has been ready longest. It moves the first messages of a group that are visible and go to the same queue into the
--- group of the same name there. It stops at a message that cannot move, so that no message of the group overtakes it.
+-- queue.move_groups(queue, limit, destination, before): moves messages of a FIFO queue, group by group, starting with
+-- the group that has been ready longest. It moves the first messages of a group that are visible and go to the same
+-- queue into the group of the same name there. It stops at a message that cannot move, so that no message of the group
+-- overtakes it.
 -- It deletes messages that were sent before p_before instead: their retention is over.
 -- Returns one row: messages moved, and why the next one could not move (move_target).
 -- Locks: the groups' rows in both queues, skipped if locked. Index: fifo_ready_visible_at.
@@ -208,7 +209,8 @@ begin
 end $$;
 
 -- queue.move_log(queue, shards, limit, destination, before): moves messages that were sent to a dead-letter queue
--- directly. It receives them and ends their leases at once. They came from no other queue, so without a destination none can move.
+-- directly. It receives them and ends their leases at once. They came from no other queue, so without a destination
+-- none can move.
 -- Returns one row: messages moved, and why the messages could not move (as move_target).
 -- Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this transaction reads one).
 create or replace function queue.move_log(
