@@ -11,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from penstock.postgres.call_deadline import build_connection_parameters
 from penstock.postgres.network import CONNECT_SECONDS
 from penstock.postgres.psycopg_connection import LimitedConnection
+from penstock.postgres.session_settings import PINNED_SETTINGS
 
 # The planner settings of the service's role are for short statements and do not suit the job. A pooler drops
 # `options=`, so each transaction sets the settings of the job. A transaction ends after 30 s because a longer one holds
@@ -27,15 +28,24 @@ TRANSACTION_SETTINGS: Final = (
     "set local enable_hashjoin = on",
     "set local enable_mergejoin = on",
     "set local jit = off",
-    "set local timezone = 'UTC'",
+    *(
+        f"set local {name} = '{value}'"
+        for name, value in PINNED_SETTINGS.items()
+        if name != "client_encoding"
+    ),
 )
 
 
 def open_connection(address: str) -> psycopg.Connection[Any]:
-    """Returns a connection in autocommit mode, whose calls end after CALL_SECONDS."""
+    """Returns a connection in autocommit mode, whose calls end after CALL_SECONDS.
+
+    Raises WrongSettingsError, which names the setting, for a session behind a pooler with which the job does not work.
+    """
     parameters = {**build_connection_parameters(address), "application_name": "penstock metrics"}
     connection = LimitedConnection.connect(**parameters, autocommit=True, prepare_threshold=None)
     connection.call_seconds = CALL_SECONDS
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    connection.pin_settings()
     return connection
 
 

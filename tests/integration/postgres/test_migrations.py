@@ -10,8 +10,11 @@ import psycopg
 import pytest
 
 from penstock.postgres.migrations import RELEASE, MigrationError, find_missing, find_sql_directory, migrate
+from penstock.postgres.schema_dump import dump_schema
 from penstock.postgres.session_settings import SESSION_SETTINGS
+from penstock_web.local.postgres import ROLE
 from tests.support.database import Database, TestServer
+from tests.support.sql.hostile_settings import HOSTILE, give
 from tests.support.wait import wait_until
 
 MIGRATIONS = {
@@ -242,3 +245,52 @@ def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None
             migrate(postgres.server.superuser_dsn("ascii"))
     finally:
         postgres.administration.execute("drop database ascii with (force)")
+
+
+def test_hostile_settings_of_the_database_change_nothing(
+    empty_database: Database, database: Database
+) -> None:
+    """All of them hold at once, such as standard_conforming_strings = off, with which strings have escapes."""
+    with psycopg.connect(empty_database.dsn, autocommit=True) as administration:
+        for setting in HOSTILE:
+            if setting[0] != "default_transaction_read_only":
+                give(administration, "database", setting, empty_database.name, ROLE)
+    assert migrate(empty_database.api_dsn).functions
+    assert dump_schema(empty_database.api_dsn) == dump_schema(database.api_dsn)
+    bodies = "select proname, prosrc from pg_proc where pronamespace = 'queue'::regnamespace order by 1, 2"
+    assert rows(empty_database.api_dsn, bodies) == rows(database.api_dsn, bodies)
+
+
+@pytest.mark.parametrize(
+    ("statements", "name"),
+    [
+        ("create schema queue; create table queue.queues (id int)", "the table queues"),
+        ("create schema queue; create view queue.jobs as select 1", "the object jobs"),
+        ("create schema queue; create function queue.f() returns int return 1", "the object f"),
+        (
+            "create schema queue; create table queue.migration (id int); create table queue.t ()",
+            "the table t",
+        ),
+    ],
+)
+def test_a_schema_of_somebody_else_is_refused_and_stays_as_it_is(
+    empty_database: Database, directory: Path, statements: str, name: str
+) -> None:
+    objects = (
+        "select relname, relkind from pg_class where relnamespace = 'queue'::regnamespace union all"
+        " select proname, 'f' from pg_proc where pronamespace = 'queue'::regnamespace order by 1"
+    )
+    with psycopg.connect(empty_database.dsn, autocommit=True) as administration:
+        administration.execute(statements.encode())
+    before = rows(empty_database.dsn, objects)
+    with pytest.raises(
+        MigrationError, match=f"^the schema queue of this database is not Penstock's, since it has {name}: "
+    ):
+        migrate(empty_database.dsn, directory)
+    assert rows(empty_database.dsn, objects) == before
+
+
+def test_an_empty_schema_of_an_administrator_is_used(empty_database: Database, directory: Path) -> None:
+    with psycopg.connect(empty_database.dsn, autocommit=True) as administration:
+        administration.execute(f"create schema queue authorization {ROLE}".encode())
+    assert migrate(empty_database.api_dsn, directory).functions

@@ -6,7 +6,8 @@ The sources are the issue, and the PostgreSQL documentation, "pg_settings" (sour
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 from uuid import uuid4
@@ -15,30 +16,33 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from penstock.errors import ServiceUnavailable
 from penstock.postgres import database as function_database
 from penstock.postgres import psycopg_connection
 from penstock.postgres.function_settings import list_called_functions
-from penstock.postgres.migrations import find_sql_directory
-from penstock.postgres.session_settings import PLANNER_SETTINGS, SESSION_SETTINGS
+from penstock.postgres.migrations import find_sql_directory, migrate
+from penstock.postgres.session_settings import PINNED_SETTINGS, PLANNER_SETTINGS, SESSION_SETTINGS
 from penstock.postgres.statement import Statement
 from penstock.postgres.statements.messages import SEND_MESSAGES
 from penstock.settings import DRIVERS
+from penstock_metrics.database.address import open_connection
 from penstock_web.database.pipeline_pool import open_pipeline_connection
 from penstock_web.database.pool import Pool
 from penstock_web.local.postgres import ROLE
-from tests.support.database import Database, TestServer
+from tests.support.database import Database, TestServer, end_sessions
 from tests.support.sql.calls import create, delete, receive, send
+from tests.support.sql.hostile_settings import HARMLESS, HOSTILE, TRACKED, Place, Setting, give
 
 
 # The session uses TCP, because the server shows keepalives as 0 on a Unix socket.
-class Setting(NamedTuple):
+class Shown(NamedTuple):
     value: str
 
 
-SHOW = Statement("show_setting", ("text",), Setting)
+SHOW = Statement("public.show_setting", ("text",), Shown)
 FUNCTION = """
-create function show_setting(p_name text) returns text language sql as $$ select current_setting(p_name) $$;
-grant execute on function show_setting to public"""
+create function public.show_setting(p_name text) returns text language sql as $$ select current_setting(p_name) $$;
+grant execute on function public.show_setting to public"""
 DEFAULTS = {
     "jit": "on",
     "plan_cache_mode": "auto",
@@ -206,3 +210,127 @@ def test_the_callers_session_keeps_its_own(plain: str) -> None:
 def test_the_address_may_choose_too(plain: str) -> None:
     with psycopg_connection.connect(make_conninfo(plain, options="-c jit=on")) as connection:
         assert connection.session.missing == "jit"
+
+
+# --- pinned settings -------------------------------------------------------------------------------------------------
+READ_ONLY = ("default_transaction_read_only", "on")
+NAMES = list(PINNED_SETTINGS)
+
+
+def give_all(database: Database, place: Place, settings: Iterable[Setting]) -> dict[str, str]:
+    """Gives sessions of the service's role these settings. Returns the variables of the environment."""
+    variables: dict[str, str] = {}
+    with psycopg.connect(database.dsn, autocommit=True) as administration:
+        administration.execute(FUNCTION.encode())
+        for setting in settings:
+            for name, value in give(administration, place, setting, database.name, ROLE).items():
+                variables[name] = f"{variables.get(name, '')} {value}" if name == "PGOPTIONS" else value
+    return variables
+
+
+def set_variables(monkeypatch: pytest.MonkeyPatch, variables: Mapping[str, str]) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.parametrize("place", ["database", "role", "environment"])
+async def test_every_direct_connection_has_the_pinned_settings(
+    database: Database, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All hostile settings hold at the same time."""
+    settings = [setting for setting in HOSTILE if setting != READ_ONLY]
+    set_variables(monkeypatch, give_all(database, place, settings))
+    shown = {}
+    for driver in DRIVERS:
+        connection = function_database.find_connection_factory(driver)(database.api_dsn, 8)
+        shown[driver] = {name: connection.call(SHOW, [name])[0][0] for name in NAMES}
+        connection.close()
+    pool = Pool(database.api_dsn, 2, 5)
+    await pool.open()
+    pipeline = await open_pipeline_connection(database.api_dsn, 8, uuid4())
+    for kind, call in (("pool", pool.call), ("pipeline", pipeline.call)):
+        shown[kind] = {name: (await call(SHOW, [name]))[0][0] for name in NAMES}
+    pipeline.close()
+    await pool.close()
+    with open_connection(database.api_dsn) as job:
+        shown["metrics"] = {
+            name: job.execute("select current_setting(%s)", (name,)).fetchall()[0][0] for name in NAMES
+        }
+    assert shown == dict.fromkeys(shown, PINNED_SETTINGS)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_connection_through_the_pooler_has_those_that_the_pooler_keeps(
+    database: Database, driver: str
+) -> None:
+    """PgBouncer keeps four of the settings for each client, whatever server connection a call gets."""
+    give_all(database, "database", [each for each in HOSTILE if each[0] in (*TRACKED, *HARMLESS)])
+    connection = function_database.find_connection_factory(driver)(database.pooled_dsn, 8)
+    with psycopg.connect(database.dsn, autocommit=True) as administration:
+        end_sessions(administration)
+        with suppress(function_database.DriverError):
+            connection.call(SHOW, ["jit"])
+        connection.close()
+        connection = function_database.find_connection_factory(driver)(database.pooled_dsn, 8)
+        shown = {name: connection.call(SHOW, [name])[0][0] for name in TRACKED}
+    connection.close()
+    assert shown == {name: PINNED_SETTINGS[name] for name in TRACKED}
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_connection_through_the_pooler_with_others_is_refused_and_migrate_gives_them_to_the_role(
+    database: Database, driver: str
+) -> None:
+    wrong = [each for each in HOSTILE if each[0] not in (*TRACKED, *HARMLESS) and each != READ_ONLY]
+    give_all(database, "database", wrong)
+    open_function = function_database.find_connection_factory(driver)
+    with pytest.raises(function_database.DriverError) as refused:
+        open_function(database.pooled_dsn, 8)
+    assert f"sessions of the database role {ROLE} through the pooler have" in str(refused.value)
+    assert [name for name, _ in wrong if f"{name} = " not in str(refused.value)] == []
+    assert set(migrate(database.api_dsn).role_settings) == {name for name, _ in wrong}
+    with psycopg.connect(database.dsn, autocommit=True) as administration:
+        end_sessions(administration)  # The pooler opens connections to the server with the new settings.
+    open_function(database.pooled_dsn, 8).close()
+    assert migrate(database.api_dsn).role_settings == []
+
+
+async def test_a_server_connection_that_gets_wrong_settings_later_is_found(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clients of the pooler stay connected while it opens new connections to the server."""
+    monkeypatch.setattr("penstock_web.database.connect.CHECK_SECONDS", 0)
+    monkeypatch.setattr("penstock.postgres.psycopg_connection.CHECK_SECONDS", 0)
+    monkeypatch.setattr("penstock.postgres.database.CHECK_SECONDS", 0)
+    pool = Pool(database.pooled_dsn, 1, 0.5)
+    await pool.open()
+    worker = psycopg_connection.connect(database.pooled_dsn)
+    functions = [function_database.Database(database.pooled_dsn, driver) for driver in DRIVERS]
+    for function in functions:
+        function.call(SEND_MESSAGES, [[] if kind.endswith("[]") else None for kind in SEND_MESSAGES.types])
+    assert await pool.fetch("select 1") == [(1,)]
+    give_all(database, "role", [("default_transaction_isolation", "serializable")])
+    with psycopg.connect(database.dsn, autocommit=True) as administration:
+        end_sessions(administration)
+    said = "Sessions of the database have wrong settings: default_transaction_isolation = serializable"
+    for _ in range(2):
+        with pytest.raises(ServiceUnavailable, match=said):
+            await pool.fetch("select 1")
+    with pytest.raises(
+        psycopg_connection.WrongSettingsError, match="default_transaction_isolation = serializable"
+    ):
+        worker.check_again()
+    for function in functions:
+        with pytest.raises(ServiceUnavailable, match=said):
+            function.connection()
+    assert migrate(database.api_dsn, role=ROLE).role_settings == []
+    with psycopg.connect(database.dsn, autocommit=True) as administration:
+        end_sessions(administration)
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(ServiceUnavailable):
+                assert await pool.fetch("select 1") == [(1,)]
+                break
+    for function in functions:
+        function.connection().close()
+    await pool.close()

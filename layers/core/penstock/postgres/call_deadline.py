@@ -1,4 +1,4 @@
-"""Deadlines of psycopg's calls, on blocking and on asynchronous connections. `network` says why."""
+"""Parameters and deadlines of psycopg's connections, blocking and asynchronous. `network` explains the deadlines."""
 
 from collections.abc import Generator
 from time import monotonic
@@ -19,8 +19,12 @@ class CallOverdue(psycopg.OperationalError):
 
 
 def build_connection_parameters(url: str) -> dict[str, Any]:
-    """Returns the parameters of an address, with default limits for those that it does not set."""
-    return {**LIBPQ_LIMITS, **conninfo_to_dict(url)}
+    """Returns the parameters of an address, with default limits for those that it does not set.
+
+    The client's encoding is UTF8, whatever the address, PGCLIENTENCODING, the role and the database say: libpq sends it
+    when it connects, and PgBouncer keeps it for the client.
+    """
+    return {**LIBPQ_LIMITS, **conninfo_to_dict(url), "client_encoding": "UTF8"}
 
 
 def limit_call(steps: Generator[Any, Any, Any], seconds: float, pgconn: PGconn) -> Generator[Any, Any, Any]:

@@ -3,6 +3,8 @@
     found closed before a call              the call is made on a new connection
     idle for over a minute, and a question  the same: a network or a pooler drops connections silently
     gets no answer in two seconds
+    wrong settings of a session, which the  the same; a new connection with them is refused: ServiceUnavailable
+    question finds (`session_settings`)
     rolled back, server is read only        the database undid the call: it is made once more, after a failover (the
                                             server was the primary) on a new connection
     lost before COMMIT was sent             the call took no effect: it is made once more on a new connection (pg8000
@@ -25,7 +27,7 @@ from penstock.postgres.statement import Row, Statement
 from penstock.settings import DRIVERS
 
 from .network import CALL_SECONDS, IDLE_SECONDS, PING_SECONDS
-from .session_settings import SessionState
+from .session_settings import CHECK_SECONDS, SessionState, describe_wrong_settings
 from .sqlstates import LONG_MESSAGE, find_meaning
 
 RowT = TypeVar("RowT", bound=Row)
@@ -39,11 +41,15 @@ class DriverError(Exception):
     """A call failed. The text is the driver's.
 
     `sqlstate` is None if the server closed the connection or was not reached. `took_no_effect` says whether the call
-    certainly took no effect, for example because the database undid it.
+    certainly took no effect, for example because the database undid it. `wrong_settings` names those of a session that
+    cannot be used.
     """
 
-    def __init__(self, text: str, sqlstate: str | None, *, took_no_effect: bool = False) -> None:
+    def __init__(
+        self, text: str, sqlstate: str | None, *, took_no_effect: bool = False, wrong_settings: str = ""
+    ) -> None:
         super().__init__(" ".join(text.split()))
+        self.wrong_settings = wrong_settings
         self.sqlstate = sqlstate
         self.meaning = find_meaning(sqlstate)
         self.took_no_effect = took_no_effect or self.meaning.took_no_effect
@@ -62,6 +68,8 @@ class DriverError(Exception):
         """Returns the error for the client, or for the driver of an operation."""
         if self.sqlstate == LONG_MESSAGE:
             return LongMessageFound()
+        if self.wrong_settings:
+            return ServiceUnavailable(describe_wrong_settings(self.wrong_settings))
         return ServiceUnavailable() if self.is_transient else InternalFailure()
 
 
@@ -75,7 +83,9 @@ class DriverConnection(Protocol):
 
     def is_lost(self) -> bool: ...
 
-    def answers(self, seconds: float, /) -> bool: ...
+    def answers(self, seconds: float, /) -> bool:
+        """Returns whether the server answers in time, and the session has the settings that calls need."""
+        ...
 
     def close(self) -> None: ...
 
@@ -117,13 +127,14 @@ class Database:
         self._driver = driver
         self._connection: DriverConnection | None = None
         self._used_at = 0.0  # wall clock: other clocks stop while Lambda freezes the process
+        self._checked_at = 0.0
 
     def connection(self) -> DriverConnection:
         """Returns the connection, or a new one if the old one is gone. Raises ServiceUnavailable."""
         try:
             connection = self._live_connection()
         except DriverError as error:
-            raise ServiceUnavailable from error
+            raise error.client_error() from error
         self._used_at = time()  # the caller counts it, since workers use the connection directly
         return connection
 
@@ -165,7 +176,7 @@ class Database:
         if self._connection is not None and self._has_gone(self._connection):
             self.close()
         if self._connection is None:
-            self._connection = self._open()
+            self._connection, self._checked_at = self._open(), time()
         return self._connection
 
     def _open(self) -> DriverConnection:
@@ -182,5 +193,9 @@ class Database:
     def _has_gone(self, connection: DriverConnection) -> bool:
         if connection.is_lost():
             return True
-        idle = abs(time() - self._used_at)
-        return idle > IDLE_SECONDS and not connection.answers(PING_SECONDS)
+        now = time()
+        idle, unchecked = abs(now - self._used_at), abs(now - self._checked_at)
+        if idle <= IDLE_SECONDS and (unchecked <= CHECK_SECONDS or connection.session.is_direct):
+            return False
+        self._checked_at = now
+        return not connection.answers(PING_SECONDS)

@@ -64,6 +64,8 @@ def describe_applied(applied: Applied) -> Iterator[str]:
         yield "functions unchanged, grants applied"
     else:
         yield "functions and grants " + ("applied" if applied.functions else "unchanged")
+    if applied.role_settings:
+        yield f"the migrating role now has other values in this database of: {', '.join(applied.role_settings)}"
     if applied.missing_roles:
         yield "applications cannot have separate roles yet: have an administrator run this, then migrate again"
         yield from (f"    {command};" for command in applied.missing_roles)

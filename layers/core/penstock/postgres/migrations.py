@@ -22,7 +22,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -39,7 +39,7 @@ from penstock.postgres.statement import Row
 from . import function_settings, roles
 from .iam_token import add_token
 from .server_check import find_server_problem
-from .session_settings import SESSION_SETTINGS
+from .session_settings import FIND_WRONG_SETTINGS, PINNED_SETTINGS, POOLED_SETTINGS, SESSION_SETTINGS
 
 Connection = psycopg.Connection[Row]
 
@@ -68,6 +68,20 @@ create table if not exists queue.migration (
 );
 comment on table queue.migration is 'Migrations applied, and as number 0 the functions and grants.';
 """
+
+# An object of the schema that the bootstrap below does not make.
+_FOREIGN_OBJECT: Final = """
+select case when c.kind = 'r' then 'the table ' else 'the object ' end || c.name from (
+    select relname, relkind::text from pg_class where relnamespace = to_regnamespace('queue')
+        and relkind <> 'i' and relname <> 'migration'
+    union all
+    select proname, 'f' from pg_proc where pronamespace = to_regnamespace('queue')
+    union all
+    select typname, 't' from pg_type where typnamespace = to_regnamespace('queue') and typtype in ('d', 'e', 'r')
+) c (name, kind)
+order by 1 desc limit 1
+"""
+_USUAL_PATH: Final = sql.SQL('"$user", public')
 
 # The service's role prefers index scans at any price (see tune_role). A migration needs the planner's normal choice.
 _SESSION: Final = """
@@ -107,6 +121,9 @@ class Script:
 class Applied:
     """The result of a run: names of the applied migrations, and whether functions and grants were applied.
 
+    `role_settings` are the names of settings that the migrating role got in this database, since its sessions had other
+    values, with which the service does not work behind a pooler.
+
     `grants` means that the functions were up to date, but grants were missing, for example after a restore. `warning`
     is the reason if the run did not apply the functions of this release, though they differ. `missing_roles` are
     commands that the migrating role may not run. Until an administrator runs them, applications have no role for the
@@ -118,6 +135,7 @@ class Applied:
     grants: bool = False
     warning: str = ""
     missing_roles: list[str] = field(default_factory=list)
+    role_settings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +161,15 @@ def find_sql_directory() -> Path:
 def migrate(dsn: str, directory: Path | None = None, role: str | None = None) -> Applied:
     """Applies the missing scripts and gives `role` its settings. Raises MigrationError, TokenError."""
     directory = directory or find_sql_directory()
-    with psycopg.connect(
-        make_conninfo("", **add_token(conninfo_to_dict(dsn))), autocommit=True
-    ) as connection:
+    with _connect(dsn) as connection:
+        wrong_settings = _pin_settings(connection)
         _check_encoding(connection)
         if problem := find_server_problem(connection):
             raise MigrationError(problem)
         # This comes first, because the role's lock_timeout would end the wait for another runner.
         connection.execute(_SESSION.encode())
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
+        _check_schema(connection)
         connection.execute(_BOOTSTRAP.encode())
         missing_roles = roles.make_roles(connection)
         if problem := roles.find_owner_problem(connection, missing_roles):
@@ -160,7 +178,24 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
         applied.missing_roles = missing_roles
         if role:
             tune_role(connection, role)
+        else:
+            applied.role_settings = wrong_settings
+            _set_in_database(connection, connection.info.user, wrong_settings)
     return applied
+
+
+def _connect(dsn: str) -> Connection:
+    parameters = {**add_token(conninfo_to_dict(dsn)), "client_encoding": "UTF8"}
+    return psycopg.connect(make_conninfo("", **parameters), autocommit=True)
+
+
+def _pin_settings(connection: Connection) -> list[str]:
+    """Gives the session PINNED_SETTINGS. Returns the names that a session behind a pooler would have otherwise."""
+    wrong = [name for (name,) in connection.execute(FIND_WRONG_SETTINGS.encode()).fetchall()]
+    for name, value in PINNED_SETTINGS.items():
+        connection.execute("select set_config(%s, %s, false)", (name, value))
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    return wrong
 
 
 def find_missing(connection: Connection) -> Missing:
@@ -190,8 +225,33 @@ def _check_encoding(connection: Connection) -> None:
         )
 
 
+def _check_schema(connection: Connection) -> None:
+    """Raises MigrationError if the schema `queue` has objects of somebody else. An empty schema may be used."""
+    row = connection.execute(_FOREIGN_OBJECT.encode()).fetchone()
+    if row is None:
+        return
+    if not _is_ours(connection):
+        raise MigrationError(
+            f"the schema queue of this database is not Penstock's, since it has {row[0]}: choose another database, or "
+            "have the owner rename that schema"
+        )
+
+
+def _is_ours(connection: Connection) -> bool:
+    """Returns whether queue.migration is Penstock's and names a migration that was applied."""
+    columns = connection.execute(
+        "select count(*) from pg_attribute where attrelid = to_regclass('queue.migration') and not attisdropped"
+        " and attname in ('number', 'name', 'checksum', 'applied_at')"
+    ).fetchone()
+    if columns != (4,):
+        return False
+    return connection.execute("select from queue.migration limit 1").fetchone() is not None
+
+
 def tune_role(connection: Connection, role: str) -> None:
     """Gives a login role the settings that the service's sessions need; they also hold through a pooler.
+
+    Those that the role needs behind a pooler, POOLED_SETTINGS, hold in this database only.
 
     A role may do this for itself; for another role it needs CREATEROLE. Do not use it for a role that other
     applications use. Raises MigrationError if the role does not exist or may not be changed.
@@ -214,6 +274,18 @@ def _set_for_role(connection: Connection, role: str) -> None:
         statement = "alter role {} set {} = {}"
         connection.execute(
             sql.SQL(statement).format(sql.Identifier(role), sql.Identifier(name), sql.Literal(value))
+        )
+    _set_in_database(connection, role, POOLED_SETTINGS)
+
+
+def _set_in_database(connection: Connection, role: str, names: Iterable[str]) -> None:
+    """Gives a role these PINNED_SETTINGS in this database."""
+    for name in names:
+        value = _USUAL_PATH if name == "search_path" else sql.Literal(PINNED_SETTINGS[name])
+        connection.execute(
+            sql.SQL("alter role {} in database {} set {} = {}").format(
+                sql.Identifier(role), sql.Identifier(connection.info.dbname), sql.Identifier(name), value
+            )
         )
 
 

@@ -28,7 +28,7 @@ from .network import (
     KEEPALIVE_INTERVAL_SECONDS,
     USER_TIMEOUT_SECONDS,
 )
-from .session_settings import SessionState, apply_settings_query
+from .session_settings import PINNED_SETTINGS, SessionState, apply_settings_query, pin_settings_query
 
 _FAILURES = (DatabaseError, InterfaceError, OSError)
 _TCP_LIMITS = {
@@ -37,7 +37,10 @@ _TCP_LIMITS = {
     "TCP_KEEPCNT": KEEPALIVE_COUNT,
     "TCP_USER_TIMEOUT": USER_TIMEOUT_SECONDS * 1000,
 }
-
+# A session behind a pooler has the default of its role, and an address of a read-only database is refused.
+_BEGIN = "begin isolation level read committed"
+# PgBouncer keeps both for each client.
+_STARTUP = {"client_encoding": "UTF8", "DateStyle": PINNED_SETTINGS["DateStyle"]}
 
 RowT = TypeVar("RowT", bound=Row)
 
@@ -52,19 +55,34 @@ class Pg8000Connection:
         self._close_unused = False
 
     def apply_settings(self) -> None:
-        """Gives the new session its settings. Raises DriverError."""
-        query = apply_settings_query(find_process_id(self._connection))
+        """Gives the new session its settings. Raises DriverError, and closes the connection then."""
+        self.session = SessionState(*self._read(apply_settings_query(find_process_id(self._connection))))
+        self._refuse_wrong_settings()
+
+    def _pin_settings(self) -> None:
+        _, _, wrong = self._read(pin_settings_query(find_process_id(self._connection)))
+        self.session = self.session._replace(wrong=wrong)
+        self._refuse_wrong_settings()
+
+    def _read(self, query: str) -> list[Any]:
         try:
-            ((*state,),) = self._connection.execute_simple(query).rows
+            (row,) = self._connection.execute_simple(query).rows
         except _FAILURES as error:
             self.close()
             raise make_driver_error(error, took_no_effect=True) from error
-        self.session = SessionState(*state)
+        return list(row)
+
+    def _refuse_wrong_settings(self) -> None:
+        if self.session.problem:
+            self.close()
+            raise DriverError(
+                self.session.problem, None, took_no_effect=True, wrong_settings=self.session.wrong
+            )
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """Returns the rows of one call, which is a transaction. Raises DriverError."""
         try:
-            self._connection.execute_simple("begin")
+            self._connection.execute_simple(_BEGIN)
             values = text_array.encode_arguments(statement.types, arguments)
             result = self._connection.execute_unnamed(statement.text, vals=values)
         except _FAILURES as error:
@@ -91,8 +109,8 @@ class Pg8000Connection:
         call_seconds = connected.gettimeout()
         connected.settimeout(seconds)
         try:
-            self._connection.execute_simple("select 1")
-        except _FAILURES:
+            self._pin_settings()
+        except DriverError:
             return False
         connected.settimeout(call_seconds)
         return True
@@ -176,6 +194,7 @@ def build_other_parameters(address: dict[str, str]) -> dict[str, Any]:
         "database": address.get("dbname") or None,
         "application_name": address.get("application_name"),
         "ssl_context": make_tls_context(address.get("sslmode", ""), address.get("sslrootcert")),
+        "startup_params": _STARTUP,
     }
 
 

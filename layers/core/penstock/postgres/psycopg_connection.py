@@ -5,6 +5,7 @@ They use autocommit but no prepared statements, which PgBouncer before 1.21 cann
 
 import select
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any, TypeVar
 
 import psycopg
@@ -16,38 +17,74 @@ from .call_deadline import build_connection_parameters, limit_call
 from .database import DriverError
 from .iam_token import TokenError, add_token
 from .network import CALL_SECONDS
-from .session_settings import SessionState, apply_settings_query
+from .session_settings import CHECK_SECONDS, SessionState, apply_settings_query, pin_settings_query
 from .sqlstates import INTERNAL_ERROR
 
 RowT = TypeVar("RowT", bound=Row)
+
+
+class WrongSettingsError(psycopg.OperationalError):
+    """A session has other values of PINNED_SETTINGS and cannot set them. The text names them."""
+
+    def __init__(self, session: SessionState) -> None:
+        super().__init__(session.problem)
+        self.wrong = session.wrong
 
 
 class LimitedConnection(psycopg.Connection[Row]):
     """A connection whose calls have a deadline of `call_seconds`. A call that misses it closes the connection."""
 
     call_seconds = CALL_SECONDS
-    session: SessionState
+    session = SessionState()
+    _checked_at = 0.0
 
     def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
         """Runs one call. Raises OperationalError after the deadline."""
         return super().wait(limit_call(gen, self.call_seconds, self.pgconn), *arguments, **options)
 
+    def apply_settings(self) -> None:
+        """Gives a new session its settings. Raises WrongSettingsError, after which the connection is closed."""
+        query = apply_settings_query(self.info.backend_pid)
+        ((*state,),) = self.execute(query.encode()).fetchall()
+        self.session = SessionState(*state)
+        self._use_checked()
+
+    def pin_settings(self) -> None:
+        """Gives a session PINNED_SETTINGS, and checks them. Raises WrongSettingsError on a closed connection."""
+        query = pin_settings_query(self.info.backend_pid)
+        ((is_direct, role, wrong),) = self.execute(query.encode()).fetchall()
+        self.session = self.session._replace(is_direct=is_direct, role=role, wrong=wrong)
+        self._use_checked()
+
+    def check_again(self) -> None:
+        """Repeats the check of a session behind a pooler, if the last check is old. Raises as `pin_settings`."""
+        if not self.session.is_direct and monotonic() - self._checked_at > CHECK_SECONDS:
+            self.pin_settings()
+
+    def _use_checked(self) -> None:
+        self._checked_at = monotonic()
+        if self.session.problem:
+            self.close()
+            raise WrongSettingsError(self.session)
+
 
 def connect(url: str, call_seconds: float = CALL_SECONDS) -> LimitedConnection:
-    """Opens a connection for the service. Raises psycopg.OperationalError, SettingError."""
+    """Opens a connection for the service. Raises psycopg.OperationalError, SettingError.
+
+    Its sessions have PINNED_SETTINGS, and its transactions are READ COMMITTED.
+    """
     try:
         parameters = add_token(build_connection_parameters(url))
     except TokenError as error:
         raise psycopg.OperationalError(str(error)) from error
     connection = LimitedConnection.connect(**parameters, autocommit=True, prepare_threshold=None)
     connection.call_seconds = call_seconds
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     try:
-        query = apply_settings_query(connection.info.backend_pid)
-        ((*state,),) = connection.execute(query.encode()).fetchall()
+        connection.apply_settings()
     except BaseException:
         connection.close()
         raise
-    connection.session = SessionState(*state)
     return connection
 
 
@@ -94,7 +131,7 @@ class PsycopgConnection(TransactionExecutor):
         """Returns whether the server answers within `seconds`. If not, the connection is unusable."""
         call_seconds, self.connection.call_seconds = self.connection.call_seconds, seconds
         try:
-            self.connection.execute("select 1")
+            self.connection.pin_settings()
         except psycopg.Error:
             return False
         finally:
@@ -110,5 +147,7 @@ def open_connection(url: str, call_seconds: float) -> PsycopgConnection:
     """Returns a new connection. Raises DriverError, SettingError."""
     try:
         return PsycopgConnection(connect(url, call_seconds))
+    except WrongSettingsError as error:
+        raise DriverError(str(error), None, took_no_effect=True, wrong_settings=error.wrong) from error
     except psycopg.OperationalError as error:
         raise DriverError(str(error), None, took_no_effect=True) from error

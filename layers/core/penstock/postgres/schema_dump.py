@@ -13,6 +13,8 @@ import psycopg
 
 from penstock.postgres.statement import Row
 
+from .psycopg_connection import connect
+
 _HEAD: Final = """\
 -- The schema that sql/migrations and sql/functions lead to. For reading and comparing, not for loading."""
 
@@ -111,18 +113,15 @@ order by o.kind desc, o.name, 1
 
 
 def dump_schema(dsn: str) -> str:
-    """Returns types, tables, indexes, constraints, function signatures and grants of the schema `queue`."""
-    with psycopg.connect(dsn) as connection:
-        _qualify_names(connection)
+    """Returns types, tables, indexes, constraints, function signatures and grants of the schema `queue`.
+
+    The connection's search_path makes names appear with their schema.
+    """
+    with connect(dsn) as connection:
         parts = [_HEAD, *_read_texts(connection, _TYPES)]
         parts += ["\n".join(_dump_table(connection, row)) for row in _read_tables(connection)]
         parts += [*_read_texts(connection, _FUNCTIONS), "\n".join(_read_texts(connection, _GRANTS))]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _qualify_names(connection: psycopg.Connection[Row]) -> None:
-    """Makes names appear with their schema, whatever the role's search_path is."""
-    connection.execute("set local search_path = pg_catalog")
 
 
 def _read_tables(connection: psycopg.Connection[Row]) -> list[tuple[Any, ...]]:

@@ -1,15 +1,53 @@
 """The settings that the service's sessions need, whatever the server's defaults are, and how a session gets them.
 
+PINNED_SETTINGS decide what a text or a time means, and whether calls see each other's rows. Every connection of
+Penstock has these values, whatever the role, the database, the server or libpq's environment says:
+
     without a pooler     the connection sets them when it is opened, in one call (`apply_settings_query`)
+    through PgBouncer    the connection sets those that PgBouncer keeps for each client (TRACKED); the role has the
+                         others in this database, by `penstock migrate`. A connection that finds another value is
+                         refused (`SessionState.problem`)
+
+SESSION_SETTINGS make calls fast and release locks. Values that an operator set for the role, the database or the
+connection stay unchanged:
+
+    without a pooler     the connection sets them in the same call
     through a pooler     the role has them (`penstock migrate --tune-role`): PgBouncer refuses start-up options, and
                          what a session sets would reach whoever gets its server connection next
     in our functions     client functions have the planner's settings (`function_settings`), also in the sessions
                          of applications
 
-Values that an operator set for the role, the database or the connection stay unchanged.
+A client behind a pooler does not learn when the pooler opens a connection to the server. The check therefore runs for
+each new connection to the pooler, and again after CHECK_SECONDS, before the next call on it. It sees the one server
+connection that it gets: a wrong value that only some server connections have is found when a check meets one of them.
+
+default_transaction_read_only is not pinned: an operator, or a provider during a switch to another server, sets it to
+protect a database from writes. `server_check` refuses such a database at the start; later calls get 503.
 """
 
 from typing import Final, NamedTuple
+
+CHECK_SECONDS: Final = 30.0
+"""The age of the last check from which a connection to a pooler is checked again."""
+
+PINNED_SETTINGS: Final = {
+    "client_encoding": "UTF8",
+    "DateStyle": "ISO, MDY",
+    "TimeZone": "UTC",
+    "standard_conforming_strings": "on",
+    "IntervalStyle": "postgres",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "array_nulls": "on",
+    "transform_null_equals": "off",
+    "quote_all_identifiers": "off",
+    "default_transaction_isolation": "read committed",
+    "search_path": "pg_catalog",
+}
+"""Names and values, in the form that PostgreSQL shows. No text of Penstock depends on lc_monetary, lc_numeric or
+lc_time."""
+TRACKED: Final = ("client_encoding", "DateStyle", "TimeZone", "standard_conforming_strings")
+"""The settings that PgBouncer keeps for each client. Source: "track_extra_parameters" of its documentation."""
 
 # Measured on PostgreSQL 15 and 18 with their defaults, beside 250,000 waiting messages: a receive took 1.1 ms, most of
 # it for planning its queries, and takes 0.4 ms with generic plans. The worker `maintain` read 16,000 pages every two
@@ -37,6 +75,16 @@ SESSION_SETTINGS: Final = {
 }
 """Names and values, in the form that PostgreSQL shows."""
 
+# Behind a pooler a role keeps its search_path, which its applications may need: every name in Penstock's SQL has its
+# schema, and PostgreSQL looks into pg_catalog first, unless the path names it after another schema.
+_IS_WRONG: Final = """
+    case when p.name = 'quote_all_identifiers' and not own.direct then false  -- only the text of the schema has it
+        when p.name = 'search_path' and not own.direct
+        then position('pg_catalog' in ltrim(current_setting(p.name), ' "')) > 1
+        else current_setting(p.name) <> p.value end"""
+_PINS: Final = ", ".join(
+    f"('{name}', '{value}', {str(name in TRACKED).lower()})" for name, value in PINNED_SETTINGS.items()
+)
 # Sources in pg_settings of values that an operator set.
 _CHOSEN: Final = "'global', 'database', 'user', 'database user', 'client', 'session'"
 _WANTED: Final = ", ".join(f"('{name}', '{value}')" for name, value in SESSION_SETTINGS.items())
@@ -53,26 +101,45 @@ _LOGS_PARAMETERS: Final = """
         or current_setting('log_min_duration_sample') <> '-1' or current_setting('log_transaction_sample_rate') <> '0')
     or coalesce(current_setting('auto_explain.log_min_duration', true), '-1') <> '-1'
         and coalesce(current_setting('auto_explain.log_parameter_max_length', true), '0') <> '0'"""
+_PIN: Final = f"""
+    array_to_string(array(
+        select p.name || ' = ' || current_setting(p.name) from (values {_PINS}) p (name, value, tracked)
+        where case when not ({_IS_WRONG}) then false
+            when own.direct or p.tracked then set_config(p.name, p.value, false) <> p.value else true end), '; ')
+from (select pg_backend_pid() = %d as direct) own"""  # noqa: S608 - constants only
 # The query reads pg_settings, which takes 1 ms, only if a value differs; with a tuned role none does.
 _APPLY: Final = f"""
 select own.direct, session_user::text, array_to_string(array(
     select w.name from (values {_WANTED}) w (name, value)
     where {_AVAILABLE} and current_setting(w.name) <> w.value and case
         when own.direct and w.name <> all (array(select s.name from pg_settings s where s.source in ({_CHOSEN})))
-        then set_config(w.name, w.value, false) <> w.value else true end), ', '), {_LOGS_PARAMETERS}
-from (select pg_backend_pid() = %d as direct) own"""  # noqa: S608 - constants only
+        then set_config(w.name, w.value, false) <> w.value else true end), ', '), {_LOGS_PARAMETERS}, {_PIN}"""  # noqa: S608
 
 
 class SessionState(NamedTuple):
     """The result of `apply_settings_query`. `missing` are names of settings with other values, separated by commas."""
 
-    is_direct: bool
+    is_direct: bool = False
     """Whether the connection bypasses poolers. A pooler reports an invented process id."""
-    role: str
-    missing: str
+    role: str = ""
+    missing: str = ""
 
-    logs_parameters: bool
+    logs_parameters: bool = False
     """Whether the server may write parameters of calls, and so bodies of messages, into its log."""
+
+    wrong: str = ""
+    """Names and values of PINNED_SETTINGS that the session has otherwise and cannot set."""
+
+    @property
+    def problem(self) -> str:
+        """Returns why the session cannot be used, with the remedy, or ""."""
+        if not self.wrong:
+            return ""
+        return (
+            f"sessions of the database role {self.role} through the pooler have {self.wrong}, with which Penstock "
+            f"does not work: `penstock migrate --tune-role {self.role}` gives the role other values in this database, "
+            "then RECONNECT on the pooler's console"
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -94,3 +161,27 @@ class SessionState(NamedTuple):
 def apply_settings_query(process_id: int) -> str:
     """Returns the query that gives the new session of this process id its settings; its row: SessionState."""
     return _APPLY % process_id
+
+
+def pin_settings_query(process_id: int) -> str:
+    """Returns the query that gives the session of this process id PINNED_SETTINGS; its row: SessionState without
+    `missing` and `logs_parameters`."""
+    return f"select own.direct, session_user::text, {_PIN}" % process_id
+
+
+FIND_WRONG_SETTINGS: Final = f"""
+select p.name from (values {_PINS}) p (name, value, tracked) cross join (select false as direct) own
+where not p.tracked and ({_IS_WRONG})"""  # noqa: S608 - constants only
+"""The query for the names of PINNED_SETTINGS that a session behind a pooler could not set and has otherwise."""
+
+POOLED_SETTINGS: Final = {
+    name: value
+    for name, value in PINNED_SETTINGS.items()
+    if name not in (*TRACKED, "search_path", "quote_all_identifiers")
+}
+"""What a role needs behind a pooler. Its search_path may stay, unless it is wrong."""
+
+
+def describe_wrong_settings(wrong: str) -> str:
+    """Returns the message of the answer 503 for SessionState.wrong."""
+    return f"Sessions of the database have wrong settings: {wrong}."

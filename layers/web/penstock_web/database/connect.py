@@ -2,6 +2,7 @@
 
 import asyncio
 import select
+from time import monotonic
 from typing import Any, Self
 
 import psycopg
@@ -9,7 +10,13 @@ import psycopg
 from penstock.postgres.call_deadline import build_connection_parameters, limit_call
 from penstock.postgres.iam_token import TokenError, add_token, needs_token
 from penstock.postgres.network import CALL_SECONDS
-from penstock.postgres.session_settings import SessionState, apply_settings_query
+from penstock.postgres.psycopg_connection import WrongSettingsError
+from penstock.postgres.session_settings import (
+    CHECK_SECONDS,
+    SessionState,
+    apply_settings_query,
+    pin_settings_query,
+)
 from penstock.postgres.statement import Row
 
 
@@ -17,8 +24,8 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
     """Gives calls a deadline of `call_seconds`. A call that misses it closes the connection."""
 
     call_seconds = CALL_SECONDS
-    opened_at = 0.0  # The unit is that of time.monotonic.
-    session: SessionState
+    opened_at = checked_at = 0.0  # The unit is that of time.monotonic.
+    session = SessionState()
 
     @classmethod
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
@@ -35,10 +42,28 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
         return await super().wait(limit_call(gen, self.call_seconds, self.pgconn), *arguments, **options)
 
     async def apply_settings(self) -> None:
-        """Gives a new session its settings. Raises psycopg's errors."""
+        """Gives a new session its settings. Raises psycopg's errors, such as WrongSettingsError."""
         cursor = await self.execute(apply_settings_query(self.info.backend_pid).encode())
         ((*state,),) = await cursor.fetchall()
         self.session = SessionState(*state)
+        await self._use_checked()
+
+    async def pin_settings(self) -> None:
+        """Gives a session PINNED_SETTINGS, and checks them. Raises WrongSettingsError on a closed connection."""
+        cursor = await self.execute(pin_settings_query(self.info.backend_pid).encode())
+        ((is_direct, role, wrong),) = await cursor.fetchall()
+        self.session = self.session._replace(is_direct=is_direct, role=role, wrong=wrong)
+        await self._use_checked()
+
+    async def _use_checked(self) -> None:
+        self.checked_at = monotonic()
+        if self.session.problem:
+            await self.close()
+            raise WrongSettingsError(self.session)
+
+    def needs_check(self, now: float) -> bool:
+        """Returns whether the last check of a session behind a pooler is old."""
+        return now - self.checked_at > CHECK_SECONDS and not self.session.is_direct
 
 
 async def connect(url: str, call_seconds: float, name: str = "") -> LimitedAsyncConnection:

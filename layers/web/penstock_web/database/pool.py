@@ -13,7 +13,7 @@ carry out a cancelled call (of 200 inserts that we cancelled, 41 raised an error
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from time import monotonic
 from typing import NamedTuple, cast
@@ -26,6 +26,8 @@ from penstock.errors import ServiceUnavailable
 from penstock.postgres.binary_array import encode_arguments
 from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.network import CALL_SECONDS, CONNECT_SECONDS
+from penstock.postgres.psycopg_connection import WrongSettingsError
+from penstock.postgres.session_settings import describe_wrong_settings
 from penstock.postgres.sqlstates import Meaning, find_meaning
 from penstock.postgres.statement import Row, Statement
 
@@ -111,6 +113,7 @@ class Pool:
         # These calls are under way on pooled connections, with the times when they began.
         self._calls: dict[LimitedAsyncConnection, float] = {}
         self._renewed_at = 0.0  # Older connections are not used.
+        self._wrong_settings = ""  # of the session that was checked last
         self._timeout_seconds = timeout_seconds
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
         self.timeouts = 0
@@ -130,7 +133,17 @@ class Pool:
     async def _configure(self, connection: LimitedAsyncConnection) -> None:
         connection.call_seconds = self._call_seconds
         connection.opened_at = monotonic()
-        await connection.apply_settings()
+        await self._check(connection.apply_settings)
+
+    async def _check(self, apply: Callable[[], Awaitable[None]]) -> None:
+        """Gives a connection its settings. If they are wrong, the other connections are not used any more."""
+        try:
+            await apply()
+        except WrongSettingsError as error:
+            self._wrong_settings = error.wrong
+            self._renewed_at = monotonic()
+            raise
+        self._wrong_settings = ""
 
     def _renew(self) -> None:
         """From now on, calls use only connections that are opened from now on."""
@@ -240,8 +253,19 @@ class Pool:
                 await self._pool.putconn(connection)
         except (PoolTimeout, PoolClosed) as error:
             self.timeouts += isinstance(error, PoolTimeout)
-            raise ServiceUnavailable from error
+            raise self._unavailable() from error
+        if connection.needs_check(now):
+            try:
+                await self._check(connection.pin_settings)
+            except psycopg.Error as error:
+                await self._pool.putconn(connection)
+                raise self._unavailable() from error
         return connection
+
+    def _unavailable(self) -> ServiceUnavailable:
+        if not self._wrong_settings:
+            return ServiceUnavailable()
+        return ServiceUnavailable(describe_wrong_settings(self._wrong_settings))
 
     def _was_silent(self, connection: LimitedAsyncConnection) -> bool:
         return connection.closed and monotonic() - self._calls[connection] > SILENCE_SECONDS

@@ -8,7 +8,7 @@ from time import perf_counter
 import psycopg
 
 from penstock.postgres.network import WORKER_CALL_FACTOR
-from penstock.postgres.psycopg_connection import connect
+from penstock.postgres.psycopg_connection import LimitedConnection, connect
 from penstock.postgres.statement import Row
 from penstock.settings import Settings
 from penstock.workers import Counts
@@ -43,7 +43,7 @@ class Worker:
         self._run_once = run_once
         self._settings = settings
         self._pause_seconds = pause_seconds
-        self._connection: psycopg.Connection[Row] | None = None
+        self._connection: LimitedConnection | None = None
         self._stopping = asyncio.Event()
         self._wake_event = asyncio.Event()
         self._resting = False
@@ -106,15 +106,20 @@ class Worker:
             self._connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def _run(self) -> None:
+        counts = self._run_once(self._settings, self._open_connection())
+        if not self.reports_progress:
+            self._meter.count_work(self._name, counts)
+
+    def _open_connection(self) -> LimitedConnection:
+        """Returns the connection, or a new one if it is closed. Raises psycopg's errors."""
         if self._connection is not None and is_stale(self._connection):
             self._connection.close()  # The server or the pooler has closed the connection during the pause.
         if self._connection is None or self._connection.closed:
             self._connection = connect(
                 self._settings.database_url, self._settings.call_seconds * self.call_factor
             )
-        counts = self._run_once(self._settings, self._connection)
-        if not self.reports_progress:
-            self._meter.count_work(self._name, counts)
+        self._connection.check_again()
+        return self._connection
 
     def _next_pause(self) -> float:
         """Returns the seconds until the next run."""
