@@ -45,20 +45,20 @@ class KindsRow(NamedTuple):
     h: str | None
 
 
-RECORD = Statement("test_record", ("text",), NumberRow)
-ENDING = Statement("test_ending", ("text",), NumberRow)
+RECORD = Statement("public.test_record", ("text",), NumberRow)
+ENDING = Statement("public.test_ending", ("text",), NumberRow)
 KINDS = Statement(
-    "test_kinds",
+    "public.test_kinds",
     ("text[]", "uuid[]", "jsonb[]", "timestamptz[]", "int8[]", "bytea", "bool", "jsonb"),
     KindsRow,
 )
 FUNCTIONS = """
 create table test_log (number int generated always as identity, note text);
 create function test_record(p_note text) returns bigint language sql as
-    'insert into test_log (note) values (p_note) returning number::bigint';
+    'insert into public.test_log (note) values (p_note) returning number::bigint';
 create function test_ending(p_note text) returns void language plpgsql as $$
 begin
-    insert into test_log (note) values (p_note);
+    insert into public.test_log (note) values (p_note);
     perform pg_terminate_backend(pg_backend_pid());
 end $$;
 create function test_kinds(p_text text[], p_uuid uuid[], p_jsonb jsonb[], p_at timestamptz[], p_int bigint[],
@@ -166,10 +166,10 @@ def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -
     owner.execute(
         "create sequence test_tries; grant all on test_tries to public;"
         "create function test_deadlock(p_fails int) returns bigint language plpgsql as $$ begin"
-        " if nextval('test_tries') <= p_fails then raise exception 'x' using errcode = '40P01'; end if;"
-        " return test_record('done'); end $$"
+        " if nextval('public.test_tries') <= p_fails then raise exception 'x' using errcode = '40P01'; end if;"
+        " return public.test_record('done'); end $$"
     )
-    statement = Statement("test_deadlock", ("int4",), NumberRow)
+    statement = Statement("public.test_deadlock", ("int4",), NumberRow)
     connection = kept.connection()
     kept.call(statement, [1])
     assert kept.connection() is connection
@@ -193,7 +193,7 @@ def test_a_session_that_ends_during_a_call(kept: Kept, owner: psycopg.Connection
 def test_a_wrong_call_is_our_fault(kept: Kept) -> None:
     connection = kept.connection()
     with pytest.raises(InternalFailure):
-        kept.call(Statement("test_nothing", (), NumberRow), [])
+        kept.call(Statement("public.test_nothing", (), NumberRow), [])
     assert kept.connection() is connection
     assert kept.call(RECORD, ["still"])
 

@@ -21,7 +21,7 @@ from psycopg.conninfo import make_conninfo
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock.lambda_runtime.migration import migrate
 from penstock.postgres.migrations import RELEASE, read_migrations
-from penstock.postgres.session_settings import SESSION_SETTINGS
+from penstock.postgres.session_settings import POOLED_SETTINGS, SESSION_SETTINGS
 from penstock.settings import DRIVERS
 from penstock_web.local.postgres import Postgres
 from tests.support.database import new_cluster
@@ -155,7 +155,8 @@ def test_the_settings_of_a_role(cluster: Postgres) -> None:
     environment = ExecutionEnvironment({"DATABASE_URL": address(cluster, "migrating", "more")})
     migrate({"tune_role": "tuned"}, ROOT / "sql", environment)
     with psycopg.connect(cluster.superuser_dsn()) as administrator:
-        ((settings,),) = administrator.execute(
-            "select setconfig from pg_db_role_setting where setrole = 'tuned'::regrole"
+        rows = administrator.execute(
+            "select setconfig from pg_db_role_setting where setrole = 'tuned'::regrole order by setdatabase"
         ).fetchall()
-    assert dict(each.split("=", 1) for each in settings) == SESSION_SETTINGS
+    found = [dict(each.split("=", 1) for each in settings) for (settings,) in rows]
+    assert found == [SESSION_SETTINGS, POOLED_SETTINGS]
