@@ -127,6 +127,7 @@ SIX = json.dumps({str(n): ["v"] for n in range(6)})
 TOO_MANY = json.dumps({"a": [str(n) for n in range(151)]})
 LIMITED = {"SNS_TOPIC_FILTER_POLICIES": "2", "SNS_ACCOUNT_FILTER_POLICIES": "3"}
 LIMIT = ("FilterPolicyLimitExceeded", 403)
+AT_B = '\n at [Source: (String)"{"a": "b"}"; line: 1, column: 8]'
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ LIMIT = ("FilterPolicyLimitExceeded", 403)
         ("FilterPolicy", "{", "FilterPolicy: failed to parse JSON."),
         ("FilterPolicy", SIX, "FilterPolicy: Filter policy can not have more than 5 keys"),
         ("FilterPolicy", TOO_MANY, "FilterPolicy: Filter policy is too complex"),
-        ("FilterPolicy", '{"a": "b"}', 'FilterPolicy: "a" must be an object or an array'),
+        ("FilterPolicy", '{"a": "b"}', f'FilterPolicy: "a" must be an object or an array{AT_B}'),
         ("FilterPolicy", '{"a": {"b": ["c"]}}',
          "FilterPolicy: Filter policy scope MessageAttributes does not support nested filter policy"),
         ("RedrivePolicy", "x", "RedrivePolicy: failed to parse JSON."),

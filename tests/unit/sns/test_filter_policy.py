@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from penstock.sns.errors import InvalidParameter
-from penstock.sns.filter_policy.compile import compile_policy
+from penstock.sns.filter_policy.compile import compile_policy, compile_topic_policy
 from penstock.sns.filter_policy.facts import UNJUDGED, attribute_facts, encode_body_facts, find_body_facts
 from penstock.sqs.types import MessageAttributeValue
 from tests.support.filter_policies.aws_examples import NESTED_OR_POLICY, OR_POLICY
@@ -80,6 +80,60 @@ def reason(policy: Any, scope: str = "MessageBody") -> str:
 )  # fmt: skip
 def test_bad_policies(policy: Any, expected: str) -> None:
     assert reason(policy) == expected
+
+
+@pytest.mark.parametrize(
+    ("policy", "place"),
+    [
+        ("{", ""),
+        ("invalid", "line: 1, column: 8"),
+        ('{"a": nul}', "line: 1, column: 10"),
+        ("[]", "line: 1, column: 2"),
+        ('{"a":"b"}', "line: 1, column: 7"),
+        ('{"a":true}', "line: 1, column: 10"),
+        ('{"a":[]}', "line: 1, column: 8"),
+        ('{"a":{}}', "line: 1, column: 8"),
+        ('{"a":[["b"]]}', "line: 1, column: 8"),
+        ('{"a":[{}]}', "line: 1, column: 9"),
+        ('{"a":[{"x":["c"]}]}', "line: 1, column: 13"),
+        ('{"a":["]",1,{"prefix":"x","suffix":"y"}]}', "line: 1, column: 37"),
+        ('{"a":[{"prefix":1}]}', "line: 1, column: 18"),
+        ('{"a":[{"exists":"true"}]}', "line: 1, column: 18"),
+        ('{"a":[{"wildcard":"a**b"}]}', "line: 1, column: 25"),
+        ('{"a":[{"numeric":1}]}', "line: 1, column: 19"),
+        ('{"a":[{"numeric":[]}]}', "line: 1, column: 20"),
+        ('{"a":[{"numeric":["!",1]}]}', "line: 1, column: 22"),
+        ('{"a":[{"numeric":["=","1"]}]}', "line: 1, column: 24"),
+        ('{"a":[{"numeric":["=",1,">",2]}]}', "line: 1, column: 26"),
+        ('{"a":[{"numeric":[">",1,">",2]}]}', "line: 1, column: 28"),
+        ('{"a":[{"numeric":[">",1,"<",1]}]}', "line: 1, column: 30"),
+        ('{"a":[{"numeric":[">",1,"<",5,"<"]}]}', "line: 1, column: 32"),
+        ('{"a":[{"anything-but":["x",1]}]}', "line: 1, column: 30"),
+        ('{"a":[{"anything-but":["x",null]}]}', "line: 1, column: 32"),
+        ('{"a":[{"anything-but":{"suffix":"x"}}]}', "line: 1, column: 34"),
+        ('{"a":[{"anything-but":{"prefix":""}}]}', "line: 1, column: 35"),
+        ('{"a":["b"],\n "c": [{"b": 3}]}', "line: 2, column: 15"),
+        ('{"$or":[{"a":["b"]},{"a":[{"prefix":1}]}]}', "line: 1, column: 38"),
+        ('{"😀":[]}', "line: 1, column: 9"),
+        ('{"a\\ud83d":[1e400,{"prefix":1}]}', "line: 1, column: 30"),
+        ('{"a":[' + "9" * 5_000 + ",{}]}", "line: 1, column: 5010"),
+        ('{"a":[{"cidr":"x/1"}]}', ""),
+        ('{"a":["b"],"b":["1"],"c":["1"],"d":["1"],"e":["1"],"f":["1"]}', ""),
+    ],
+)
+def test_the_place_of_a_fault(policy: str, place: str) -> None:
+    """The columns follow Jackson's rules (locations.py), by which AWS's recorded answers count."""
+    with pytest.raises(InvalidParameter) as caught:
+        compile_topic_policy(policy, "MessageBody")
+    _, _, found = caught.value.message.partition("\n at [Source: ")
+    assert found.rpartition("; ")[2].removesuffix("]") == place
+
+
+def test_a_long_policy_is_quoted_in_part() -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        compile_topic_policy(f'{{"{"a" * 600}":1}}', "MessageBody")
+    quoted = '{"' + "a" * 498
+    assert f'[Source: (String)"{quoted}"[truncated 106 chars]; line: 1, column: 606]' in caught.value.message
 
 
 @pytest.mark.parametrize("depth", [10, 300, 900])

@@ -360,25 +360,35 @@ def _subscription_attributes() -> Iterator[Row]:
     yield from _dead_letters()
 
 
+REDACTED = "REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
+
+
 def _refused_filters() -> Iterator[Row]:
     """Yields policies that AWS refuses, with its texts. The text within Subscribe names the map that holds them."""
-    nested = "FilterPolicy: Filter policy scope MessageAttributes does not support nested filter policy"
-    for policy, text in (
-        (
-            '{"key":[{"anything-but":{"suffix":"x"}}]}',
-            "FilterPolicy: Unsupported anything-but pattern: suffix",
-        ),
-        ('{"key":{"suffix":"v"}}', 'FilterPolicy: "suffix" must be an object or an array'),
-        ('{"key":{"suffix":"v","prefix":"w"}}', 'FilterPolicy: "suffix" must be an object or an array'),
-        ('{"key":{"not-an-operator":"v"}}', 'FilterPolicy: "not-an-operator" must be an object or an array'),
-        ('{"key":{"nested":["v"]}}', nested),
-        ('{"key":[{"cidr":"bad-filter/64"}]}', "FilterPolicy: Nonstandard IP address: bad-filter"),
-        ('{"key":[{"cidr":"xx.11.xx/8"}]}', "FilterPolicy: Nonstandard IP address: xx.11.xx"),
+    nested = "Filter policy scope MessageAttributes does not support nested filter policy"
+    kind = '"{}" must be an object or an array'
+    unknown = (
+        "failed to parse JSON. Unrecognized token 'invalid': was expecting "
+        "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
+    )
+    for policy, reason, column in (
+        ('{"key":[{"anything-but":{"suffix":"x"}}]}', "Unsupported anything-but pattern: suffix", 36),
+        ('{"key":{"suffix":"v"}}', kind.format("suffix"), 19),
+        ('{"key":{"suffix":"v","prefix":"w"}}', kind.format("suffix"), 19),
+        ('{"key":{"not-an-operator":"v"}}', kind.format("not-an-operator"), 28),
+        ("invalid", unknown, 8),
+        ('{"key":{"nested":["v"]}}', nested, 0),
+        ('{"key":[{"cidr":"bad-filter/64"}]}', "Nonstandard IP address: bad-filter", 0),
+        ('{"key":[{"cidr":"xx.11.xx/8"}]}', "Nonstandard IP address: xx.11.xx", 0),
         (
             '{"key":[{"cidr":"xxxx:db8:1234:1a00::/64"}]}',
-            "FilterPolicy: Nonstandard IP address: xxxx:db8:1234:1a00::",
+            "Nonstandard IP address: xxxx:db8:1234:1a00::",
+            0,
         ),
     ):
+        source = f'(String)"{policy}"' if policy.startswith("{") else REDACTED
+        place = f"\n at [Source: {source}; line: 1, column: {column}]" if column else ""
+        text = f"FilterPolicy: {reason}{place}"
         within = {"Attributes": {"FilterPolicy": policy}}
         answer = refused(f"Attributes Reason: {text}")
         yield "Subscribe", "Attributes.FilterPolicy", f"{policy}: the text", within, answer, RECORDED
@@ -388,7 +398,7 @@ def _refused_filters() -> Iterator[Row]:
             "FilterPolicy",
             f"{policy}: the text",
             given,
-            refused(text.removeprefix("FilterPolicy: ") if text == nested else text),
+            refused(text.removeprefix("FilterPolicy: ") if reason == nested else text),
             RECORDED,
         )
 

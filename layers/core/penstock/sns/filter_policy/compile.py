@@ -19,14 +19,14 @@ limits; github.com/aws/event-ruler, the engine that AWS publishes, for the synta
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import TypeGuard
 
 import msgspec
 
 from penstock.aws.json_text import decode_json
 from penstock.sns.errors import InvalidParameter
 
-from .operators import RESERVED, Operator, make_operator_error, read_operator
+from .locations import describe_location, describe_parse_error
+from .operators import Operator, is_or, make_operator_error, read_operator
 from .values import SEPARATOR, build_path, convert_value
 
 NESTED = "Filter policy scope MessageAttributes does not support nested filter policy"
@@ -34,6 +34,11 @@ MAXIMUM_BYTES = 262_144
 MOST_KEYS = 5
 MOST_COMBINATIONS = 150
 MOST_WILDCARD_POINTS = 100
+
+NOT_PARSED = "failed to parse JSON."
+TOO_LONG = f"Filter policy is longer than {MAXIMUM_BYTES} bytes"
+TOO_COMPLEX = "Filter policy is too complex"
+TOO_MANY_KEYS = f"Filter policy can not have more than {MOST_KEYS} keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +82,11 @@ def compile_policy(text: str, scope: str) -> str | None:
     combinations of values (each times the depth of its key), and 100 points of wildcards. Raises InvalidParameter.
     """
     if len(text) > MAXIMUM_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
-        raise make_operator_error(f"Filter policy is longer than {MAXIMUM_BYTES} bytes")
+        raise make_operator_error(TOO_LONG)
     try:
         policy = decode_json(text)
     except (RecursionError, ValueError):
-        raise make_operator_error("failed to parse JSON.") from None
+        raise make_operator_error(NOT_PARSED) from None
     if not isinstance(policy, dict):
         raise make_operator_error("Filter is not an object")
     return compile_policy_rules(policy, nested=scope == "MessageBody") if policy else None
@@ -91,10 +96,22 @@ def compile_topic_policy(text: str, scope: str) -> str | None:
     """Compiles a policy of a topic's subscription as `compile_policy` does. SNS refuses `anything-but` with `suffix`
     (recorded at AWS), which other patterns may have. Raises InvalidParameter.
     """
-    compiled = compile_policy(text, scope)
-    if compiled is not None and excludes_suffixes(decode_json(text)):
-        raise make_operator_error("Unsupported anything-but pattern: suffix")
+    try:
+        compiled = compile_policy(text, scope)
+        if compiled is not None and excludes_suffixes(decode_json(text)):
+            raise make_operator_error("Unsupported anything-but pattern: suffix")
+    except InvalidParameter as error:
+        raise InvalidParameter(error.message + describe_place(text, error.message)) from None
     return compiled
+
+
+def describe_place(text: str, message: str) -> str:
+    """Returns what AWS appends to the text of an error about a policy: where its parser stopped."""
+    if message.endswith(NOT_PARSED):
+        return describe_parse_error(text)
+    if any(message.endswith(whole) for whole in (NESTED, TOO_COMPLEX, TOO_MANY_KEYS, TOO_LONG)):
+        return ""
+    return describe_location(text)
 
 
 def excludes_suffixes(part: object) -> bool:
@@ -128,7 +145,7 @@ def compile_policy_rules(policy: dict[str, object], *, nested: bool) -> str:
 
 def make_complexity_error() -> InvalidParameter:
     """Returns the error for more combinations, or wildcards, than AWS allows."""
-    return make_operator_error("Filter policy is too complex")
+    return make_operator_error(TOO_COMPLEX)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -158,29 +175,12 @@ def compile_key(path: str, depth: int, values: list[object]) -> PolicyKey:
     return PolicyKey(path, depth, tuple(read_operator(value) for value in values))
 
 
-def is_or(value: object) -> TypeGuard[list[dict[str, object]]]:
-    """Returns whether `$or` is an operator, not a name: its value lists two or more objects without reserved names."""
-    return (
-        isinstance(value, list)
-        and len(value) > 1
-        and all(isinstance(element, dict) and not has_reserved(element) for element in value)
-    )
-
-
-def has_reserved(members: dict[str, object]) -> bool:
-    """Returns whether a member has the name of an operator, at any depth of objects."""
-    return any(
-        name in RESERVED or (isinstance(member, dict) and has_reserved(member))
-        for name, member in members.items()
-    )
-
-
 # --- limits ----------------------------------------------------------------------------------------------------------
 def check_limits(policy: Object) -> None:
     """Raises InvalidParameter for a policy with too many keys, combinations or points of wildcards."""
     keys = list(list_keys(policy))
     if len({key.path for key in keys}) > MOST_KEYS:
-        raise make_operator_error(f"Filter policy can not have more than {MOST_KEYS} keys")
+        raise make_operator_error(TOO_MANY_KEYS)
     if (
         count_combinations(policy) > MOST_COMBINATIONS
         or sum(key.points() for key in keys) > MOST_WILDCARD_POINTS

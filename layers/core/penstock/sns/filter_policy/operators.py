@@ -14,7 +14,7 @@ constraints"; texts of errors: github.com/aws/event-ruler, the engine that AWS p
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -76,6 +76,23 @@ def _check_text(argument: object, called: str) -> str:
     if not isinstance(argument, str):
         raise make_operator_error(f"{called} match pattern must be a string")
     return convert_value(argument)
+
+
+def is_or(value: object) -> TypeGuard[list[dict[str, object]]]:
+    """Returns whether `$or` is an operator, not a name: its value lists two or more objects without reserved names."""
+    return (
+        isinstance(value, list)
+        and len(value) > 1
+        and all(isinstance(element, dict) and not has_reserved(element) for element in value)
+    )
+
+
+def has_reserved(members: dict[str, object]) -> bool:
+    """Returns whether a member has the name of an operator, at any depth of objects."""
+    return any(
+        name in RESERVED or (isinstance(member, dict) and has_reserved(member))
+        for name, member in members.items()
+    )
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------
@@ -247,3 +264,4 @@ _OPERATOR_READERS: dict[str, Callable[[object], Operator]] = {
     "numeric": _compile_numeric,
     "anything-but": _compile_anything_but,
 }
+OPERATOR_NAMES = frozenset(_OPERATOR_READERS)

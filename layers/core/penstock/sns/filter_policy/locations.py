@@ -1,0 +1,206 @@
+"""Where AWS's parser stops at a fault of a filter policy: the end of its texts of errors.
+
+    "suffix" must be an object or an array
+     at [Source: (String)"{"key":{"suffix":"v"}}"; line: 1, column: 19]
+
+AWS reads the text with Jackson, a streaming parser, and names the position after the current token: after the opening
+quote of a string whose characters it has not read, otherwise after the token. Source of the order of its checks:
+github.com/aws/event-ruler, RuleCompiler.java; of positions and of the form: github.com/FasterXML/jackson-core,
+ReaderBasedJsonParser.java and ContentReference.java, and recorded answers.
+"""
+
+import json
+import re
+from typing import NamedTuple
+
+from penstock.aws.json_text import decode_json
+from penstock.sns.errors import InvalidParameter
+
+from .operators import OPERATOR_NAMES, is_or, read_operator
+from .values import is_number
+
+MOST_QUOTED = 500  # characters of the policy
+_WORD = re.compile(r"[\w$]+", re.ASCII).match
+_TOKEN = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+)', re.DOTALL).match
+_REDACTED = "REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
+
+
+class Node(NamedTuple):
+    """A value of the policy. `at`: the position once its token is current. `end`: once it has been read, or closed.
+
+    `items` are those of a list, `members` those of an object. Positions are indexes of the next character.
+    """
+
+    value: object
+    at: int
+    end: int
+    items: "tuple[Node, ...]" = ()
+    members: "tuple[tuple[str, Node], ...]" = ()
+
+
+def describe_parse_error(text: str) -> str:
+    """Returns AWS's text about a word that is no token of JSON; an empty text for another fault."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        word = _WORD(text, error.pos)
+        if word is None:
+            return ""
+        expected = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
+        place = _format_place(text, word.end())
+        return (
+            f" Unrecognized token '{word[0]}': was expecting {expected}\n at [Source: {_REDACTED}; {place}]"
+        )
+    except (RecursionError, ValueError):
+        pass
+    return ""
+
+
+def describe_location(text: str) -> str:
+    """Returns the location of the first fault of a policy in JSON; an empty text if it lies in no single value."""
+    try:
+        at = _find_fault(_read(text, 0))
+    except (RecursionError, ValueError):
+        at = None
+    if at is None:
+        return ""
+    quoted = re.sub(
+        r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]",
+        lambda control: f"\\u{ord(control[0]):04X}",
+        text[:MOST_QUOTED],
+    )
+    cut = f"[truncated {len(text) - MOST_QUOTED} chars]" if len(text) > MOST_QUOTED else ""
+    return f'\n at [Source: (String)"{quoted}"{cut}; {_format_place(text, at)}]'
+
+
+def _format_place(text: str, at: int) -> str:
+    lines = text[:at].split("\n")
+    return f"line: {len(lines)}, column: {len(lines[-1].encode('utf-16-le', 'surrogatepass')) // 2 + 1}"
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+def _read(text: str, start: int) -> Node:
+    """Reads the value that begins at an index of a text in JSON."""
+    symbol, end = _read_token(text, start)
+    if symbol == "{":
+        return _read_object(text, end)
+    if symbol == "[":
+        return _read_list(text, end)
+    at = end - len(symbol) + 1 if symbol.startswith('"') else end
+    return Node(decode_json(symbol), at, end)
+
+
+def _read_token(text: str, start: int) -> tuple[str, int]:
+    found = _TOKEN(text, start)
+    return (found[0].lstrip(), found.end()) if found is not None else ("", len(text))
+
+
+def _read_object(text: str, start: int) -> Node:
+    members: list[tuple[str, Node]] = []
+    symbol, at = _read_token(text, start)
+    while symbol != "}":
+        if symbol == ",":
+            symbol, at = _read_token(text, at)
+        _, colon = _read_token(text, at)
+        member = _read(text, colon)
+        members.append((str(decode_json(symbol)), member))
+        symbol, at = _read_token(text, member.end)
+    return Node({name: member.value for name, member in members}, start, at, members=tuple(members))
+
+
+def _read_list(text: str, start: int) -> Node:
+    items: list[Node] = []
+    symbol, end = _read_token(text, start)
+    at = start
+    while symbol != "]":
+        items.append(_read(text, end if symbol == "," else at))
+        symbol, end = _read_token(text, items[-1].end)
+        at = items[-1].end
+    return Node([item.value for item in items], start, end, tuple(items))
+
+
+# --- faults, in the order of AWS's checks ----------------------------------------------------------------------------
+def _find_fault(node: Node) -> int | None:
+    """Returns the position of the first fault of an object of rules, or None."""
+    if not isinstance(node.value, dict):
+        return node.at
+    if not node.members:
+        return node.end
+    return next((at for member in node.members if (at := _find_fault_of_member(*member)) is not None), None)
+
+
+def _find_fault_of_member(name: str, member: Node) -> int | None:
+    if name == "$or" and is_or(member.value):
+        return next((at for item in member.items if (at := _find_fault(item)) is not None), None)
+    if isinstance(member.value, dict):
+        return _find_fault(member)
+    if not isinstance(member.value, list):
+        return member.at
+    if not member.items:
+        return member.end
+    return next(
+        (at for item in member.items if _is_refused(item) and (at := _find_in_value(item)) is not None), None
+    )
+
+
+def _is_refused(node: Node) -> bool:
+    try:
+        read_operator(node.value)
+    except InvalidParameter:
+        return True
+    return "suffix" in _get_exclusion(node)
+
+
+def _get_exclusion(node: Node) -> dict[str, object]:
+    excluded = node.value.get("anything-but") if isinstance(node.value, dict) else None
+    return excluded if isinstance(excluded, dict) else {}
+
+
+def _find_in_value(node: Node) -> int | None:
+    """Returns the position of the fault in a value of a key's list."""
+    if not isinstance(node.value, dict):
+        return node.at
+    if not node.members:
+        return node.end
+    name, argument = node.members[0]
+    if name not in OPERATOR_NAMES:
+        return argument.at
+    if not _is_refused(Node({name: argument.value}, node.at, node.end)):
+        return node.members[1][1].at  # only one key is allowed
+    if name == "numeric":
+        return _find_in_numeric(argument)
+    if name == "anything-but":
+        return _find_in_exclusion(argument)
+    if name == "cidr" and isinstance(argument.value, str):
+        return None  # AWS's class for addresses does not know the parser
+    return argument.end if name == "wildcard" and isinstance(argument.value, str) else argument.at
+
+
+def _find_in_numeric(node: Node) -> int | None:
+    if not isinstance(node.value, list):
+        return node.at
+    starts = ("=", "<", "<=", ">", ">=")
+    for index, (item, operators) in enumerate(zip(node.items, (starts, (), ("<", "<="), ()), strict=False)):
+        if not operators and not is_number(item.value):
+            return item.at
+        if operators and item.value not in operators:
+            return item.end if isinstance(item.value, str) else item.at
+        if index == 1 and node.items[0].value in starts[:3] and len(node.items) > 2:
+            return node.items[2].at
+    if len(node.items) == 3 or len(node.items) < 2:
+        return node.end
+    return node.items[4].at if len(node.items) > 4 else node.items[-1].at
+
+
+def _find_in_exclusion(node: Node) -> int | None:
+    if isinstance(node.value, list):
+        values = (item for item in node.items if not (isinstance(item.value, str) or is_number(item.value)))
+        return next((item.at for item in values), node.end)
+    if not isinstance(node.value, dict):
+        return node.at
+    if not node.members:
+        return node.end
+    name, argument = node.members[0]
+    if name == "suffix" or len(node.members) > 1:
+        return node.members[-1][1].at
+    return argument.end if argument.value == "" else argument.at
