@@ -818,6 +818,7 @@ create table queue.delivery_endpoint (
     failures int not null default 0, -- Number of failed attempts in a row.
     pauses int not null default 0,  -- Number of pauses in a row, without an answer in between.
     paused_until timestamptz,       -- Null: not paused. From this time on, one delivery at a time may try.
+    paused_at timestamptz,          -- Start of the present row of pauses. Null: not paused.
     probe bigint,                   -- The delivery that tries.
     paced_at timestamptz not null default '-infinity', -- A throttled endpoint has used up its rate until this time.
     stopped boolean not null default false

@@ -17,11 +17,11 @@ begin
                 where a.account_id = p_account_id order by a.attempt_id desc limit 10000) n
             where n.endpoint = p_endpoint);
     if known then
-        insert into queue.delivery_endpoint as l (endpoint_key, next_at, paused_until, stopped, account_id, host)
-        values (p_account_id || ' ' || p_endpoint, 'infinity', 'infinity', true, p_account_id,
+        insert into queue.delivery_endpoint as l (endpoint_key, next_at, paused_until, paused_at, stopped, account_id, host)
+        values (p_account_id || ' ' || p_endpoint, 'infinity', 'infinity', clock_timestamp(), true, p_account_id,
             queue.delivery_host(p_account_id, p_endpoint))
         on conflict (endpoint_key) do update set next_at = 'infinity', paused_until = 'infinity', stopped = true,
-        probe = null;
+        paused_at = coalesce(l.paused_at, excluded.paused_at), probe = null;
     end if;
     return next;
 end $$;

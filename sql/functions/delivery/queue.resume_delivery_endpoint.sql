@@ -7,7 +7,8 @@ declare
     v_endpoint_key text := p_account_id || ' ' || p_endpoint;
 begin
     update queue.delivery_endpoint l
-    set stopped = false, paused_until = null, failures = 0, pauses = 0, probe = null, next_at = clock_timestamp()
+    set stopped = false, paused_until = null, paused_at = null, failures = 0, pauses = 0, probe = null,
+        next_at = clock_timestamp()
     where l.endpoint_key = v_endpoint_key and l.paused_until is not null;
     known := found;
     if known then   -- a subscription with a rate waits for a separate row

@@ -7,13 +7,13 @@
 -- healths: 1: the endpoint answers; -1: it fails; 0: neither (queue.record_endpoint_health). 2: a mail server answers
 -- and refuses the recipient permanently (queue.record_mail_refusals).
 -- Returns one row: how many were delivered, will be retried, were given up (exhausted), went to a dead-letter queue, and
--- how many belonged to another worker by then (lost).
+-- how many belonged to another worker by then (lost); and paused: the endpoints whose pauses begin now.
 -- Locks: notices, then deliveries, then subscriptions of mails, then rows of queue.delivery_endpoint, each in order.
 -- Index: outgoing_delivery_pkey, outgoing_delivery_notice.
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
     p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_answers text[] default null)
-returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int)
+returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int, paused text[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -80,7 +80,7 @@ begin
     delete from queue.notice n
     where n.notice_id = any (v_notices)
         and not exists (select from queue.outgoing_delivery d where d.notice_id = n.notice_id);
-    perform queue.record_endpoint_health(p_ids, p_endpoints, p_healths);
+    paused := queue.record_endpoint_health(p_ids, p_endpoints, p_healths);
     return next;
 end $$;
 
@@ -109,13 +109,15 @@ end $$;
 -- account to the same URL.
 -- 20 failures without an answer in between pause an endpoint for 5 seconds. Then it gets one delivery as a probe: an
 -- answer ends the pause, and a failure doubles it, up to a minute. Failures of other attempts that were still under way
--- do not count. An endpoint that a user paused stays paused.
+-- do not count. An endpoint that a user paused stays paused. Returns the endpoints whose first pause begins now.
 -- Locks: rows of queue.delivery_endpoint, in the order of their names. Index: delivery_endpoint_pkey.
-create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[]) returns void
+create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[]) returns text[]
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_endpoint record;
+    v_pauses int;
+    v_paused text[] := '{}';
 begin
     for v_endpoint in
         select u.endpoint_key, bool_or(u.health > 0) as answers, count(*) filter (where u.health < 0)::int as failures,
@@ -125,7 +127,8 @@ begin
     loop
         if v_endpoint.answers then
             update queue.delivery_endpoint l
-            set failures = 0, pauses = 0, paused_until = null, probe = null, next_at = least(l.next_at, v_now)
+            set failures = 0, pauses = 0, paused_until = null, paused_at = null, probe = null,
+                next_at = least(l.next_at, v_now)
             where l.endpoint_key = v_endpoint.endpoint_key and (l.failures > 0 or l.paused_until is not null)
                 and not l.stopped;
             continue;
@@ -139,8 +142,13 @@ begin
         update queue.delivery_endpoint l
         set paused_until = v_now + least(60, 5 * 2 ^ least(l.pauses, 10)) * interval '1 second',
             next_at = v_now + least(60, 5 * 2 ^ least(l.pauses, 10)) * interval '1 second',
-            pauses = l.pauses + 1, probe = null
+            pauses = l.pauses + 1, paused_at = coalesce(l.paused_at, v_now), probe = null
         where l.endpoint_key = v_endpoint.endpoint_key and l.failures >= 20
-            and (l.paused_until is null or l.probe = any (v_endpoint.failed));
+            and (l.paused_until is null or l.probe = any (v_endpoint.failed))
+        returning l.pauses into v_pauses;
+        if found and v_pauses = 1 then
+            v_paused := v_paused || split_part(v_endpoint.endpoint_key, ' ', 2);
+        end if;
     end loop;
+    return v_paused;
 end $$;

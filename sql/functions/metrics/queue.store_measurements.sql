@@ -33,6 +33,7 @@ end $$;
 --   oldest_transaction     seconds since the oldest transaction of this database began
 --   schedules_overdue      seconds since the schedule that waits longest was due
 --   deliveries_pending, deliveries_overdue    waiting deliveries; seconds since the first of them was due
+--   endpoints_paused       endpoints that fail, so that their deliveries wait
 --   metrics_job_succeeded  when a run of the metrics job last ended without an error, in seconds since 1970; missing
 --                          before the first such run
 --   metrics_job_failures   runs of the job that have ended with an error since then
@@ -72,6 +73,8 @@ begin
         union all select 'deliveries_overdue', '', coalesce(greatest(0, extract(epoch from v_now - (
             select d.due_at from queue.outgoing_delivery d
             where d.state = 'pending' and not d.waiting order by d.due_at limit 1))), 0)
+        union all select 'endpoints_paused', '', count(*) from queue.delivery_endpoint l
+            where l.paused_until is not null and not l.stopped
         union all select 'metrics_job_succeeded', '', extract(epoch from r.finished_at)
             from (select x.run_id, x.finished_at from queue.metrics_run x
                   where x.finished_at is not null and x.error is null order by x.run_id desc limit 1) r

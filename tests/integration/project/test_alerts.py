@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from penstock.verdicts import Facts
+from penstock.management.attention import QUEUE_LEVELS
+from penstock.verdicts import Facts, Kind
 from tests.support.metric_names import exposed, named
 from tests.support.metrics_page import check
 from tests.support.verdicts.days import SCENARIOS
@@ -79,6 +80,8 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PenstockNeverCatchesUp": ({'penstock_queue_never_catches_up{queue="q"}': ONE}, {"queue": "q"}),
     "PenstockPoisoned": ({verdict("poisoned"): ONE}, {"queue": "q"}),
     "PenstockDeadLetters": ({'penstock_queue_messages_dead_lettered_total{queue="q"}': "0+1x200"}, {"queue": "q"}),
+    "PenstockDeadLettersWait": ({verdict("dead_letters"): ONE}, {"queue": "q"}),
+    "PenstockEndpointsPaused": ({"penstock_delivery_paused_endpoints": ONE}, {}),
     "PenstockNoisyTenant": ({'penstock_queue_noisy_groups{queue="q"}': "1+0x200"}, {"queue": "q"}),
     "PenstockNoVerdicts": ({"penstock_queues_measured": ONE}, {}),
     "PenstockNotMeasured": ({"penstock_queue_measurement_age_seconds": OLDER}, {}),
@@ -309,3 +312,8 @@ def test_healthy_queues_page_nobody(tmp_path: Path) -> None:
         series += series_of(name, verdicts)
     paged = 'count_over_time(ALERTS{alertstate="firing",severity="page",queue!=""}[1d])'
     assert "SUCCESS" in run(tmp_path, "2m", series, [{"expr": paged, "eval_time": "300m", "exp_samples": []}])
+
+
+@pytest.mark.parametrize("kind", QUEUE_LEVELS)
+def test_each_verdict_that_needs_attention_has_an_alert(kind: Kind) -> None:
+    assert f'verdict="{kind.value}"' in "".join(rule["expr"] for rule in ALERTS.values())

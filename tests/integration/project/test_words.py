@@ -73,7 +73,9 @@ _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 
 def retired_in(identifier: str, retired: Mapping[str, str] = RETIRED) -> set[str]:
     """Returns the retired words of an identifier: the whole of it, or one of its parts."""
-    identifier = identifier.replace("dead_letters", "")  # the messages of a dead-letter queue
+    identifier = re.sub(
+        "dead_letters", "", identifier, flags=re.IGNORECASE
+    )  # the messages of a dead-letter queue
     parts = {word.lower() for word in _WORDS.findall(identifier)}
     return (parts | {identifier.strip("_").lower()}) & retired.keys()
 

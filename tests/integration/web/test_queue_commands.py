@@ -202,23 +202,10 @@ def test_status(penstock: Command, endpoint: str) -> None:
     assert shown["service"] == endpoint
     assert shown["version"] == __version__
     assert shown["database"] == "ok"
-    assert shown["queues"].endswith(" need attention")
+    assert shown["queues"].isdigit()
     (found,) = lines(penstock("status", "--json"))
     assert found["queues"] == len(lines(penstock("queues", "--json")))
     assert found["attention"] == []
-
-
-def test_status_names_queues_that_need_attention(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The queues with the worst verdicts come first; other tests check the verdicts."""
-    kinds = {"fine": "ok", "slow": "falling_behind", "stuck": "stalled", "new": None}
-    rest = {"since": None, "backlog": 7, "cause_text": "no receives"}
-    monkeypatch.setattr(
-        "penstock_web.cli.commands.status._verdicts",
-        lambda _client: iter([{"name": name, "kind": kind, **rest} for name, kind in kinds.items()]),
-    )
-    printed = penstock("status").splitlines()
-    assert "4, of which 2 need attention" in printed[4]
-    assert [line.split()[0] for line in printed[-2:]] == ["stuck", "slow"]
 
 
 def test_dead_letters_go_back(penstock: Command) -> None:

@@ -145,9 +145,14 @@ def test_a_wait_that_was_seen_five_times_is_usual() -> None:
     assert kind(day(3)) is Kind.STALLED
 
 
-def test_dead_letters_may_lie() -> None:
-    lies = [minute(30, sent=5, received=0, deleted=0, visible=5, in_flight=0)]
-    assert (kind(lies), kind(lies, dead_letters=True)) == (Kind.STALLED, Kind.IDLE)
+def test_dead_letters_need_attention_since_the_oldest_arrived() -> None:
+    lies = [minute(30, sent=5, received=0, deleted=0, visible=5, in_flight=0, oldest_at=NOON - 30 * MINUTE)]
+    assert (kind(lies), kind(lies, dead_letters=True)) == (Kind.STALLED, Kind.DEAD_LETTERS)
+    fills = [*lies, *(minute(n, sent=5, received=0, deleted=0, visible=5 * (31 - n), in_flight=0,
+                             oldest_at=NOON - 30 * MINUTE) for n in range(29, 0, -1))]  # fmt: skip
+    for minutes in (lies, fills):
+        found = verdict(minutes, dead_letters=True)
+        assert (found.kind, found.since) == (Kind.DEAD_LETTERS, NOON - 30 * MINUTE)
     assert kind(stopped(20), dead_letters=True) is Kind.STALLED  # a consumer has received before
 
 
@@ -180,7 +185,8 @@ def test_a_queue_in_which_nothing_has_changed_for_long_is_stalled() -> None:
     assert (found.kind, found.since, found.since_or_before) == (Kind.STALLED, days_ago, True)
     assert kind([], now=Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=NOW)) is not Kind.STALLED
     lying = Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=days_ago)
-    assert kind([], now=lying, dead_letters=True) is Kind.IDLE
+    assert kind([], now=lying, dead_letters=True) is Kind.DEAD_LETTERS
+    assert kind([], now=lying._replace(visible=0), dead_letters=True) is Kind.IDLE
 
 
 def test_newer_gauges_win() -> None:

@@ -21,12 +21,14 @@ from penstock.postgres.statements.sns.outgoing import HAND_OVER_OUTGOING
 
 from .delivery import Delivery, read_delivery
 from .outcome import Outcome
+from .warnings import DeliveryWarnings, log_expired
 
 LEASE_MS: Final = 30_000
 """Twice the longest time of an attempt (15 s). An attempt begins as soon as its delivery is claimed."""
 MOST_EXPIRED: Final = 1_000
 MOST_HANDED_OVER: Final = 200
-SETTLED: Final = SettledDeliveriesRow._fields
+SETTLED: Final = tuple(name for name in SettledDeliveriesRow._fields if name != "paused")
+"""The outcomes that are counted."""
 
 
 class Claimed(NamedTuple):
@@ -62,9 +64,11 @@ class DeliveryStore:
         traced: bool = False,
         protocols: Sequence[str] = (),
         confirmations: int = 0,
+        warnings: "DeliveryWarnings | None" = None,
     ) -> None:
         self._calls = TransactionExecutor(connection)
         self._watcher = watcher
+        self._warnings = warnings or DeliveryWarnings()
         self._per_host = per_host
         self._carry_traced = traced
         self._protocols = list(protocols)
@@ -103,7 +107,10 @@ class DeliveryStore:
         return parse_trace_header(header) if self._carry_traced and header is not None else None
 
     def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
-        """Writes outcomes. Returns the number of each kind."""
+        """Writes outcomes. Returns the number of each kind.
+
+        Logs deliveries that were given up, and endpoints whose pauses begin.
+        """
         entries = [
             (
                 c.delivery.delivery_id,
@@ -117,9 +124,12 @@ class DeliveryStore:
         ]
         columns = transpose(entries, len(SETTLE_DELIVERIES.types))
         (settled,) = self._calls.call(SETTLE_DELIVERIES, columns)
-        return settled._asdict()
+        self._warnings.log(finished, settled.paused)
+        return {name: getattr(settled, name) for name in SETTLED}
 
     def expire(self) -> dict[str, int]:
         """Gives up deliveries that waited too long for paused endpoints. Returns the number of each kind."""
         (expired,) = self._calls.call(EXPIRE_DELIVERIES, (MOST_EXPIRED,))
+        if number := expired.exhausted + expired.dead_lettered:
+            log_expired(number)
         return expired._asdict()

@@ -168,10 +168,17 @@ def find_poison(case: Case) -> RuleFinding | None:
     )
 
 
+def find_dead_letters(case: Case) -> RuleFinding | None:
+    """Finds messages in a dead-letter queue, since the oldest of them arrived."""
+    if not case.facts.dead_letters or not case.visible:
+        return None
+    return RuleFinding(Kind.DEAD_LETTERS, case.series.now.oldest_at, Cause.DEAD_LETTERS_WAIT)
+
+
 def find_backlog(case: Case) -> RuleFinding | None:
     """Finds a backlog. A growing or constant one means falling behind, a shrinking one means draining."""
     series = case.series
-    if not backlog.has_backlog(case.visible, case.rates.drain) or is_unread(case):
+    if not backlog.has_backlog(case.visible, case.rates.drain):
         return None
     trend = backlog.fit_trend(series)
     if trend == 0 and case.visible < backlog.STANDING_SECONDS * case.rates.drain:
@@ -187,11 +194,6 @@ def find_backlog(case: Case) -> RuleFinding | None:
         find_cause_of_growth(series, start, case.facts),
         empties=_find_emptying(case),
     )
-
-
-def is_unread(case: Case) -> bool:
-    """Returns whether the messages are dead letters that no consumer receives."""
-    return case.facts.dead_letters and not any(case.series.received[-DEAD_LETTER_MINUTES:])
 
 
 def can_cope_with(series: Series) -> bool:
@@ -224,7 +226,7 @@ def _find_emptying(case: Case) -> Emptying | None:
 
 
 def find_idleness(case: Case) -> RuleFinding | None:
-    """Finds an empty queue without activity for some minutes. Dead letters without consumers are idle, too."""
+    """Finds an empty queue without activity for some minutes."""
     series = case.series
     busy = [
         index
@@ -234,7 +236,7 @@ def find_idleness(case: Case) -> RuleFinding | None:
     last = busy[-1] + 1 if busy else 0
     if len(series) - last < IDLE_MINUTES and len(series) > 0:
         return None
-    if (series.now.visible or series.now.in_flight) and not is_unread(case):
+    if series.now.visible or series.now.in_flight:
         return None
     received = series.last_received_at
     if received is not None and case.now - received < IDLE_MINUTES * MINUTE:
@@ -256,6 +258,7 @@ RULES: Final = (
     find_function_failure,
     find_stall,
     find_poison,
+    find_dead_letters,
     find_backlog,
     find_idleness,
     find_ok,

@@ -13,6 +13,7 @@ CAUSES: Final[dict[Cause, str]] = {
     Cause.FUNCTION_FAILS: "A function that the queue triggers fails.",
     Cause.POISON_GROUP: "Some messages are received again and again and never deleted.",
     Cause.HANDLERS_FAIL: "Messages are received, and hardly any is deleted: handlers fail.",
+    Cause.DEAD_LETTERS_WAIT: "Messages that failed wait here until they are redriven or deleted.",
     Cause.ONE_TENANT: "One message group makes most of the work.",
     Cause.CONSUMERS_FELL: "Consumers do less than before, though each message takes as long: some have stopped.",
     Cause.SLOW_HANDLERS: "Consumers do less than before, since each message takes longer.",

@@ -31,6 +31,7 @@ from penstock.delivery.http.resolver import resolve
 from penstock.delivery.http.sender import Resolver, Sender
 from penstock.delivery.run import WAIT_FOR_MORE_MS, DeliveryRun
 from penstock.delivery.store import SETTLED, DeliveryStore, Finished
+from penstock.delivery.warnings import DeliveryWarnings
 from penstock.observing.observer import NO_OBSERVER, Observer
 from penstock.observing.trace_context import Tracer
 from penstock.postgres.statement import Row
@@ -73,6 +74,7 @@ class Deliverer:
         self._tracer = tracer
         self._stopping = False
         self._run: DeliveryRun | None = None
+        self._warnings = DeliveryWarnings()
         self.unwritten: list[Finished] = []
         self.wait_ms: int | None = None
         """Milliseconds until a delivery is due after an idle run, None if no delivery is pending, otherwise 0."""
@@ -97,6 +99,7 @@ class Deliverer:
             traced=self._tracer is not None,
             protocols=settings.carried_protocols,
             confirmations=settings.quota_confirmation_mails,
+            warnings=self._warnings,
         )
         self.wait_ms = store.wait_ms()
         if self.unwritten or _is_near(self.wait_ms):

@@ -31,6 +31,7 @@ STYLES: Final = {
     Kind.THROTTLED: "red",
     Kind.POISONED: "red",
     Kind.FALLING_BEHIND: "yellow",
+    Kind.DEAD_LETTERS: "yellow",
     Kind.DRAINING: "cyan",
     Kind.OK: "green",
     Kind.IDLE: "dim",

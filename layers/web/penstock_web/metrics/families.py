@@ -396,6 +396,10 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         "",
     ),
     "deliveries_pending": (Family("penstock_delivery_pending", "gauge", "Deliveries that wait."), ""),
+    "endpoints_paused": (
+        Family("penstock_delivery_paused_endpoints", "gauge", "Endpoints that fail: their deliveries wait."),
+        "",
+    ),
     "deliveries_overdue": (
         Family("penstock_delivery_overdue_seconds", "gauge", "Time since the longest waiting delivery was due."),
         "",

@@ -47,6 +47,9 @@ BY_CAUSE: Final[dict[Cause, Advice]] = {
     Cause.HANDLERS_FAIL: Advice(
         "Look for errors in the consumers' log: hardly any message succeeds", f"{_OPERATIONS}#poison-messages"
     ),
+    Cause.DEAD_LETTERS_WAIT: Advice(
+        "Find out why they failed, then redrive or delete them", "dead_letters.md#what-failed-alike"
+    ),
     Cause.ONE_TENANT: Advice(
         "Slow down the sender of that group, or run more consumers", f"{_OPERATIONS}#a-noisy-tenant"
     ),

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from datetime import timedelta
 from html import escape
 
+from penstock.management.attention import QUEUE_LEVELS
 from penstock.verdicts import Kind
 
 from .advice import advice_on, explain_verdict
 from .formats import ABSENT, between, clock, count, rate
-from .state import MAX_TROUBLED, NEED_ATTENTION, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, ReportState
+from .state import MAX_TROUBLED, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, ReportState
 from .svg import clip_name, plural, small
 
-MAX_HOLDING = 10
+MAX_ENDPOINTS = 10
 UNMEASURED = timedelta(minutes=2)
 UNMEASURED_ALONE = timedelta(minutes=10)
 """Limits the age for a single queue. Queues with activity are measured every ten seconds, and others in turns."""
@@ -40,19 +41,17 @@ def now_section(state: ReportState) -> Iterator[str]:
     yield from _not_measured(state)
     if state.shown:
         yield from _table(state)
-    yield from _holding(state)
+    yield from _endpoints(state)
     yield from _healthy(state)
 
 
 def _summary(state: ReportState) -> str:
-    bad = sum(state.counts[kind] for kind in NEED_ATTENTION)
+    bad = sum(state.counts[kind] for kind in QUEUE_LEVELS)
     of_all = f"of {plural(state.counts.total(), 'queue')}"
     recovers = f" {state.counts[Kind.DRAINING]:,} draining." if state.counts[Kind.DRAINING] else ""
     if not bad:
         return f'<p class="summary"><strong>None {of_all} needs attention.</strong>{recovers}</p>'
-    kinds = ", ".join(
-        f"{state.counts[kind]:,} {words(kind)}" for kind in NEED_ATTENTION if state.counts[kind]
-    )
+    kinds = ", ".join(f"{state.counts[kind]:,} {words(kind)}" for kind in QUEUE_LEVELS if state.counts[kind])
     verb = "needs" if bad == 1 else "need"
     return (
         f'<p class="summary bad"><strong>{bad:,} {of_all} {verb} attention</strong>: {kinds}.{recovers}</p>'
@@ -150,18 +149,16 @@ def words(kind: Kind) -> str:
 
 
 # --- below the table -------------------------------------------------------------------------------------------------
-def _holding(state: ReportState) -> Iterator[str]:
-    """Yields dead-letter queues that hold messages. That is not a fault of consumers, but an operator should look at
-    them."""
-    if not state.holding:
+def _endpoints(state: ReportState) -> Iterator[str]:
+    """Yields the endpoints to which deliveries were given up, and those that are paused."""
+    if not state.endpoints or state.read_at is None:
         return
-    yield "<h2>Dead letters</h2><ul>"
-    most = sorted(state.holding, key=lambda queue: -queue.verdict.backlog)[:MAX_HOLDING]
-    for queue in most:
-        since = "" if queue.oldest_at is None else f" since {clock(queue.oldest_at, queue.facts.read_at)}"
-        yield f"<li>{clip_name(queue.name)} holds {count(queue.verdict.backlog)}{since}</li>"
-    if rest := state.number_holding - len(most):
-        yield f"<li>{plural(rest, 'more queue')}</li>"
+    yield "<h2>Deliveries</h2><ul>"
+    for concern in state.endpoints[:MAX_ENDPOINTS]:
+        since = "" if concern.since is None else f" since {clock(concern.since, state.read_at)}"
+        yield f"<li>{clip_name(concern.name)}{since}: {escape(concern.text)}</li>"
+    if rest := len(state.endpoints) - MAX_ENDPOINTS:
+        yield f"<li>{rest:,} more: <code>penstock status</code></li>" if rest > 0 else ""
     yield "</ul>"
 
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from penstock.aws.arn import build_queue_arn
 from penstock.drivers import run
+from penstock.management.attention import Concern, find_concerns, read_failed_endpoints
 from penstock.management.verdicts import (
     KEPT,
     find_span_before,
@@ -32,10 +33,9 @@ from penstock.verdicts.series import Series, build_series
 TARGET_LAG_SECONDS: Final = 300
 MAX_TROUBLED: Final = 50
 MAX_NAMES: Final = 200
-"""This many healthy queues, and dead-letter queues with messages, are named. The others are counted."""
+"""This many healthy queues are named. The others are counted."""
 RATE_MINUTES: Final = 15
 HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
-NEED_ATTENTION: Final = tuple(kind for kind in Kind if kind not in HEALTHY and kind is not Kind.DRAINING)
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,15 @@ class Named(NamedTuple):
 class ReportState:
     """Holds all queues. `measured_at` is the time when the service last measured one of them. None means never.
 
-    `shown` has the queues in trouble, the worst first, at most MAX_TROUBLED, or the requested queue. `holding` has
-    other queues' dead-letter queues that hold messages and are in no trouble.
+    `shown` has the queues in trouble, the worst first, at most MAX_TROUBLED, or the requested queue. `endpoints` has
+    those that need attention.
     """
 
     read_at: datetime | None = None
     measured_at: datetime | None = None
     counts: Counter[Kind] = field(default_factory=Counter)
     shown: list[QueueState] = field(default_factory=list)
-    holding: list[QueueState] = field(default_factory=list)
-    number_holding: int = 0
+    endpoints: list[Concern] = field(default_factory=list)
     healthy: list[Named] = field(default_factory=list)
 
     @property
@@ -104,6 +103,9 @@ def read_state(database: Database, settings: Settings, queue: str | None) -> Rep
     for names in pages:
         _add(state, _judge(database, settings, names), all_shown=queue is not None)
     state.shown = _with_minutes(database, settings, state.shown)
+    if queue is None:
+        failed = run(read_failed_endpoints(settings.queue_account_id), database)
+        state.endpoints = find_concerns((), failed)
     return state
 
 
@@ -124,9 +126,6 @@ def _add(state: ReportState, queues: Sequence[QueueState], *, all_shown: bool) -
         state.counts[kind] += 1
         if kind not in HEALTHY or all_shown:
             state.shown.append(queue)
-        elif queue.facts.dead_letters and queue.verdict.backlog:
-            state.number_holding += 1
-            state.holding = [*state.holding, queue][:MAX_NAMES]
         if kind in HEALTHY and len(state.healthy) < MAX_NAMES:
             state.healthy.append(Named(queue.name, kind))
     state.shown = sorted(state.shown, key=lambda queue: (*rank_badness(queue.verdict), queue.name))[

@@ -132,9 +132,17 @@ def test_another_process_may_take_what_one_set_aside(db: Connection, store: Deli
 
 
 def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(
-    db: Connection, store: DeliveryStore
+    db: Connection, store: DeliveryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The log says it once, and the endpoint needs attention from then on."""
     pause(db, store)
+    warned = [one for one in caplog.records if one.message == "deliveries to an endpoint are paused"]
+    assert [(one.levelname, vars(one)["endpoint"]) for one in warned] == [("WARNING", BAD)]
+    listed = db.execute(
+        "select endpoint, given_up, paused_at < clock_timestamp(), stopped from queue.list_failed_endpoints(%s, 10)",
+        ("000000000000",),
+    )
+    assert listed.fetchall() == [(BAD, 0, True, False)]
     publish(db, GOOD)
     assert endpoints(store.claim(50, {})) == [GOOD]
     assert sum(row.attempts for row in deliveries(db)) == 20

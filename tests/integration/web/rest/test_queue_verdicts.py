@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -34,7 +35,7 @@ from tests.support.web.prometheus_text import scrape
 MINUTE = timedelta(minutes=1)
 KINDS = {
     "behind": "falling_behind",
-    "dead-letters": "idle",
+    "dead-letters": "dead_letters",
     "draining": "draining",
     "keeps-up": "ok",
     "nothing": "idle",
@@ -63,6 +64,21 @@ def fill(db: Connection, now: datetime) -> None:
         "update queue.queues set attributes = attributes || jsonb_build_object('RedrivePolicy', %s::text)"
     )
     db.execute(f"{statement} where name = 'behind'".encode(), (redrive,))
+    db.execute(
+        "insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, state, due_at, last_error) "
+        "select n, '000000000000', 'https://user:secret@a.test/hook?token=secret', false, 'exhausted', "
+        "%s::timestamptz + n * interval '1 minute', 'status 503' from generate_series(0, 2) n",
+        (now - 40 * MINUTE,),
+    )
+    db.execute(
+        "insert into queue.delivery_endpoint "
+        "(endpoint_key, account_id, host, next_at, paused_until, paused_at, stopped) "
+        "select '000000000000 https://' || h, '000000000000', h, 'infinity', 'infinity', %s, h = 'c.test' "
+        "from unnest(array['b.test', 'c.test']) h",
+        (now - 30 * MINUTE,),
+    )
+    db.execute("select queue.store_measurements(100, 0)")
+    db.execute("select queue.store_measurements(100, 0)")
 
 
 def busy(now: datetime, ago: int, **columns: Any) -> Minute:
@@ -103,7 +119,9 @@ MINUTES: dict[str, Callable[[datetime], list[Minute]]] = {
     "stopped": stopped,
     "keeps-up": lambda now: [busy(now, ago, in_flight=0) for ago in range(30, 0, -1)],
     "nothing": lambda _now: [],
-    "dead-letters": lambda now: [Minute(now - 20 * MINUTE, sent=5, visible=5, in_flight=0, delayed=0)],
+    "dead-letters": lambda now: [
+        Minute(now - 20 * MINUTE, sent=5, visible=5, in_flight=0, delayed=0, oldest_at=now - 20 * MINUTE)
+    ],
 }
 
 
@@ -198,6 +216,76 @@ def test_bad_targets(http: httpx.Client, seconds: str) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")
 
 
+# --- what needs attention --------------------------------------------------------------------------------------------
+def expected_concerns(now: datetime) -> list[tuple[str, str, str, datetime | None, int]]:
+    return [
+        ("stalled", "bad", "stopped", now - 10 * MINUTE, 200),
+        ("given_up", "bad", "https://a.test/hook", now - 40 * MINUTE, 3),
+        ("falling_behind", "warn", "behind", now - 20 * MINUTE, 3600),
+        ("dead_letters", "warn", "dead-letters", now - 20 * MINUTE, 5),
+        ("endpoint_paused", "warn", "https://b.test", now - 30 * MINUTE, 0),
+        ("endpoint_paused", "info", "https://c.test", now - 30 * MINUTE, 0),
+    ]
+
+
+def concerns_of(document: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [
+        (one["kind"], one["level"], one["name"], datetime.fromisoformat(one["since"]), one["number"])
+        for one in document
+    ]
+
+
+def are_close(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> bool:
+    """Returns whether the lists are equal, with times that differ by a minute at most."""
+    return [(*one[:3], one[4]) for one in found] == [(*one[:3], one[4]) for one in expected] and all(
+        abs(one[3] - other[3]) <= MINUTE for one, other in zip(found, expected, strict=True)
+    )
+
+
+def test_queues_and_endpoints_need_attention(http: httpx.Client, queues: Queues) -> None:
+    answer = http.get("/v1/metrics/attention")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["queues"] == len(KINDS)
+    found = concerns_of(answer.json()["concerns"])
+    assert are_close(found, expected_concerns(queues.now)), found
+    assert "secret" not in answer.text
+
+
+def test_the_start_of_a_concern_does_not_move(queues: Queues) -> None:
+    """The verdict of a quiet dead-letter queue began anew with each minute."""
+    with running_service(queues.database.api_dsn) as service, service.http() as http:
+        (first,) = (
+            one
+            for one in http.get("/v1/metrics/attention").json()["concerns"]
+            if one["kind"] == "dead_letters"
+        )
+        lag = verdicts(http)["dead-letters"]
+    assert (first["since"], first["number"]) == (lag["since"], lag["backlog"])
+
+
+def test_status_console_and_report_name_the_same(
+    queues: Queues, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with running_service(queues.database.api_dsn, QUEUE_CONSOLE="full") as service, service.http() as http:
+        main(["status", "--endpoint", service.url, "--json"])
+        (status,) = map(json.loads, capsys.readouterr().out.splitlines())
+        main(["status", "--endpoint", service.url])
+        shown = capsys.readouterr().out
+        page = http.get("/console").text
+    assert are_close(concerns_of(status["attention"]), expected_concerns(queues.now))
+    monkeypatch.setenv("DATABASE_URL", queues.database.api_dsn)
+    assert main(["metrics", "report", "--out", str(tmp_path / "report.html")]) == 0
+    report = (tmp_path / "report.html").read_text()
+    for kind, _, name, _, _ in expected_concerns(queues.now):
+        assert name in shown
+        assert name in page
+        assert name in report
+        assert kind.replace("_", " ") in shown
+    assert "5 dead letters" in page
+    assert "3 of 6 queues need attention" in report
+    assert "." not in shown.split("dead letters")[1].split()[1]  # whole seconds
+
+
 # --- GET /v1/queues/{name}/minutes -----------------------------------------------------------------------------------
 def test_minutes(http: httpx.Client, queues: Queues) -> None:
     start = (queues.now - 11 * MINUTE).isoformat()
@@ -266,7 +354,7 @@ def test_the_command_shows_the_worst_first(
     monkeypatch.setenv("DATABASE_URL", queues.database.api_dsn)
     assert main(["metrics", "lag", "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["name"] for line in lines][:3] == ["stopped", "behind", "draining"]
+    assert [line["name"] for line in lines][:4] == ["stopped", "behind", "dead-letters", "draining"]
     assert {line["name"]: line["verdict"]["kind"] for line in lines} == KINDS
     assert main(["metrics", "lag", "--limit", "1"]) == 0
     title, stopped, rest = capsys.readouterr().out.splitlines()

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from penstock.management.attention import find_concerns
+from penstock.postgres.statements.deliveries import FailedEndpointRow
 from penstock.postgres.statements.metrics import VerdictFactsRow
 from penstock.verdicts import Cause, Emptying, Facts, Kind, Minute, Verdict
 from penstock.verdicts.series import build_series
@@ -112,13 +114,19 @@ def test_healthy_queues_are_one_line() -> None:
     assert table(text, "state") == []
 
 
-def test_dead_letters_are_held_since() -> None:
-    letters = QueueState("orders-dlq", Verdict(Kind.IDLE, backlog=41), facts(dead_letters=True))
-    state = ReportState(NOW, NOW, Counter({Kind.IDLE: 15}), holding=[letters], number_holding=13)
-    text = re.sub(r"<.*?>", " ", "".join(now_section(state)))
-    assert "orders-dlq holds 41 since 17:20" in " ".join(text.split())
-    assert "12 more queues" in text
-    assert "never" not in text
+def test_dead_letters_have_a_row_and_endpoints_a_line() -> None:
+    since = NOW - 20 * MINUTE
+    letters = QueueState(
+        "orders-dlq", Verdict(Kind.DEAD_LETTERS, since, backlog=41), facts(dead_letters=True)
+    )
+    row = FailedEndpointRow("https://u:p@a.test/hook?token=x", 3, since, "503", since, stopped=False)
+    endpoints = find_concerns((), [row] * 6)
+    state = ReportState(NOW, NOW, Counter({Kind.DEAD_LETTERS: 1}), [letters], endpoints)
+    text = " ".join(re.sub(r"<.*?>", " ", "".join(now_section(state))).split())
+    assert "1 of 1 queue needs attention : 1 dead letters" in text
+    assert "dead letters orders-dlq 17:20" in text
+    assert "https://a.test/hook since 17:20: 3 deliveries were given up: 503." in text
+    assert "2 more: penstock status" in text
 
 
 def test_more_queues_than_are_shown() -> None:

@@ -1,5 +1,6 @@
 """Due deliveries and their outcomes."""
 
+from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -44,13 +45,17 @@ CLAIM_DELIVERIES = Statement(
 
 
 class SettledDeliveriesRow(NamedTuple):
-    """Outcomes of the given deliveries. `lost` counts those whose lease was over."""
+    """Outcomes of the given deliveries. `lost` counts those whose lease was over.
+
+    `paused` lists the endpoints whose pauses begin now.
+    """
 
     delivered: int
     retried: int
     exhausted: int
     dead_lettered: int
     lost: int
+    paused: list[str]
 
 
 SETTLE_DELIVERIES = Statement(
@@ -166,6 +171,23 @@ class DeliveryEndpointRow(NamedTuple):
 
 
 LIST_DELIVERY_ENDPOINTS = Statement("queue.list_delivery_endpoints", ("text", "int4"), DeliveryEndpointRow)
+
+
+class FailedEndpointRow(NamedTuple):
+    """An endpoint that is paused, or to which deliveries were given up. `given_up` counts those that are kept.
+
+    `paused_at` is None if it is not paused. With `stopped`, a user paused it.
+    """
+
+    endpoint: str
+    given_up: int
+    given_up_at: datetime | None
+    last_error: str | None
+    paused_at: datetime | None
+    stopped: bool
+
+
+LIST_FAILED_ENDPOINTS = Statement("queue.list_failed_endpoints", ("text", "int4"), FailedEndpointRow)
 
 
 class KnownEndpointRow(NamedTuple):

@@ -11,22 +11,18 @@ from .options import Endpoint, Json
 from .printing import print_fields, print_json, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .client import Document
 
 app = typer.Typer()
 
-_NEED_ATTENTION: Final = ("stalled", "throttled", "poisoned", "falling_behind")
-_COLUMNS: Final = ("name", "kind", "since", "backlog", "cause_text")
-_A_PAGE: Final = 200
+_COLUMNS: Final = ("kind", "name", "since", "number", "text")
 _SHOWN: Final = 15
-"""Limits the queues on a screen. JSON has all."""
+"""Limits the lines on a screen. JSON has all."""
 
 
-@app.command("status", help="show a service: address, version, database, and queues that need attention")
+@app.command("status", help="show a service: address, version, database, and what needs attention")
 def status(endpoint: Endpoint = None, json: Json = False) -> int:
-    """Returns 1 if the service cannot work and otherwise 0, whatever the state of its queues is."""
+    """Returns 1 if the service cannot work and otherwise 0, whatever needs attention."""
     client = RestClient(endpoint)
     life, ready = client.health("/livez"), client.health("/readyz")
     works = ready.get("status") == "ok"
@@ -36,34 +32,27 @@ def status(endpoint: Endpoint = None, json: Json = False) -> int:
         "process": life.get("status"),
         "database": "ok" if works else "cannot be written to",
     }
-    queues = list(_verdicts(client)) if works else []
-    attention = [queue for queue in queues if queue["kind"] in _NEED_ATTENTION]
-    attention.sort(key=lambda queue: (_NEED_ATTENTION.index(str(queue["kind"])), str(queue["name"])))
+    found = client.call("GET", "/metrics/attention") if works else {"queues": None, "concerns": []}
+    concerns = found["concerns"]
+    assert isinstance(concerns, list)  # noqa: S101 - Attention
     if json:
-        print_json({**shown, "queues": len(queues) if works else None, "attention": attention})
+        print_json({**shown, "queues": found["queues"], "attention": concerns})
         return int(not works)
     if works:
-        shown["queues"] = f"{len(queues)}, of which {len(attention) or 'none'} need attention"
+        shown["queues"] = found["queues"]
+        shown["attention"] = len(concerns) or "nothing needs it"
     print_fields(shown)
-    if attention:
+    if concerns:
         print()
-        print_table(attention[:_SHOWN], json, _COLUMNS)
-    if len(attention) > _SHOWN:
-        print(f"{len(attention) - _SHOWN} more: penstock status --json")
+        print_table(map(_show, concerns[:_SHOWN]), json, _COLUMNS)
+    if len(concerns) > _SHOWN:
+        print(f"{len(concerns) - _SHOWN} more: penstock status --json")
     return int(not works)
 
 
-def _verdicts(client: RestClient) -> Iterator[Document]:
-    """Yields a queue's name with the members of its verdict."""
-    following = None
-    while True:
-        page = client.call("GET", "/metrics/lag", limit=_A_PAGE, next=following)
-        found = page["queues"]
-        for queue in found if isinstance(found, list) else ():
-            verdict = queue["verdict"] if isinstance(queue, dict) else None
-            if isinstance(queue, dict) and isinstance(verdict, dict):
-                yield {"name": str(queue["name"]), **verdict}
-            elif isinstance(queue, dict):
-                yield {"name": str(queue["name"]), "kind": None}
-        if not (following := page.get("next")):
-            return
+def _show(concern: Document) -> Document:
+    """Returns the line of a concern, with a time in whole seconds."""
+    since = str(concern["since"] or "")
+    if "." in since:
+        since = f"{since.partition('.')[0]}Z"
+    return {**concern, "kind": str(concern["kind"]).replace("_", " "), "since": since}

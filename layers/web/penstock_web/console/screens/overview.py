@@ -1,13 +1,14 @@
 """Shows the first screen: queues that need attention with the worst first, then rates and totals."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from fastapi import Response
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.attention import Concern, find_concerns, read_failed_endpoints
 from penstock.management.rights import require
 from penstock.management.verdicts import rank_badness
 from penstock.postgres.statements.installation import READ_INSTALLATION, InstallationRow
@@ -22,14 +23,8 @@ from penstock_web.console.screen import screen
 HOUR: Final = timedelta(hours=1)
 LATE_SECONDS: Final = 60.0
 OLD_SNAPSHOT_SECONDS: Final = 600.0
-LEVELS: Final = ("bad", "warn", "info")
-DEAD_LETTER_QUEUE_GREW: Final = "dead letters"
-WORST: Final = {
-    Kind.STALLED: ("bad", "no receives"),
-    Kind.THROTTLED: ("bad", "throttled"),
-    Kind.POISONED: ("bad", "poisoned"),
-    Kind.FALLING_BEHIND: ("warn", "falling behind"),
-}
+WORDS: Final = {"stalled": "no receives", "given_up": "given up", "endpoint_paused": "paused"}
+"""The words for a kind of concern, if they are not its name."""
 
 
 class Item(NamedTuple):
@@ -41,7 +36,8 @@ class Item(NamedTuple):
     name: str
     text: str
     path: str
-    observed: Observed | None = None
+    since: datetime | None = None
+    since_or_before: bool = False
 
 
 class Overview(NamedTuple):
@@ -55,7 +51,12 @@ class Overview(NamedTuple):
     drain_rate: float
 
 
-@screen("/console", right=require("sqs:ListQueues", "penstock:GetLag"), title="Overview", position=10)
+@screen(
+    "/console",
+    right=require("sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries"),
+    title="Overview",
+    position=10,
+)
 async def overview(page: CurrentPage) -> Response:
     """Shows the queues that need attention, and the totals."""
     await page.refresh()
@@ -73,12 +74,12 @@ def read_overview(context: Context) -> Operation[Overview]:
     observed = yield from observe([row.arn or "" for row in rows], settings.queue_in_flight_limit)
     known = [(row, observed[row.arn or ""]) for row in rows if row.arn in observed]
     known.sort(key=lambda pair: rank_badness(pair[1].verdict))
-    items = sorted(
-        attention(known), key=lambda item: (LEVELS.index(item.level), item.what != DEAD_LETTER_QUEUE_GREW)
-    )
+    endpoints = yield from read_failed_endpoints(context.account_id)
+    queues = {row.name or "": queue for row, queue in known}
+    concerns = find_concerns(((name, queue.verdict) for name, queue in queues.items()), endpoints)
     return Overview(
         total,
-        items,
+        [show_concern(concern, queues) for concern in concerns],
         sorted((pair for pair in known if pair[0].visible), key=lambda pair: -(pair[0].visible or 0))[:8],
         [row for row in rows if row.dead_letters and row.visible],
         sum(queue.verdict.arrival_rate for _, queue in known),
@@ -86,31 +87,28 @@ def read_overview(context: Context) -> Operation[Overview]:
     )
 
 
-def attention(known: Iterable[tuple[OverviewRow, Observed]]) -> Iterator[Item]:
-    """Yields the queues that need attention."""
-    for row, queue in known:
-        name, path = row.name or "", f"/console/queues/{row.name}"
-        if row.dead_letters and row.visible:
-            grew = queue.total("sent", HOUR)
-            level = "bad" if grew else "info"
-            text = (
-                f"{plural(row.visible, 'dead letter')}; {grew:,} arrived in the last hour"
-                if grew
-                else (f"{plural(row.visible, 'dead letter')}; none arrived in the last hour")
-            )
-            yield Item(level, DEAD_LETTER_QUEUE_GREW, name, text, f"{path}/failures", queue)
-        elif queue.verdict.kind in WORST:
-            level, what = WORST[queue.verdict.kind]
-            yield Item(level, what, name, reason(queue), path, queue)
+def show_concern(concern: Concern, queues: Mapping[str, Observed]) -> Item:
+    """Returns the line of a concern. That of a queue has its numbers."""
+    what = WORDS.get(concern.kind, concern.kind.replace("_", " "))
+    path, text = "/console/webhooks", concern.text
+    if concern.kind in (kind.value for kind in Kind):
+        path = f"/console/queues/{concern.name}"
+        text = describe_numbers(concern, queues[concern.name])
+    if concern.kind == Kind.DEAD_LETTERS.value:
+        path += "/failures"
+    return Item(concern.level, what, concern.name, text, path, concern.since, concern.since_or_before)
 
 
-def reason(queue: Observed) -> str:
-    """Says why a queue needs attention."""
-    verdict = queue.verdict
-    text = verdict.cause_text or "More messages arrive than are deleted."
-    if verdict.kind is Kind.STALLED and verdict.seconds_since_receive is not None:
-        text = f"Messages wait, and no consumer received any for {seconds(verdict.seconds_since_receive)}."
-    return f"{text} {plural(verdict.backlog, 'message')} can be received."
+def describe_numbers(concern: Concern, queue: Observed) -> str:
+    """Says why a queue needs attention, and how many messages it has."""
+    if concern.kind == Kind.DEAD_LETTERS.value:
+        arrived = queue.total("sent", HOUR)
+        since = f"{arrived:,}" if arrived else "none"
+        return f"{plural(concern.number, 'dead letter')}; {since} arrived in the last hour"
+    text, wait = concern.text, queue.verdict.seconds_since_receive
+    if concern.kind == Kind.STALLED.value and wait is not None:
+        text = f"Messages wait, and no consumer received any for {seconds(wait)}."
+    return f"{text} {plural(concern.number, 'message')} can be received."
 
 
 def late(rows: Sequence[InstallationRow]) -> Iterator[Item]:

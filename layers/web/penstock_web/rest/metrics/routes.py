@@ -8,6 +8,7 @@ import msgspec
 from fastapi import Query, Response
 
 from penstock import errors
+from penstock.management.attention import Attention, read_attention
 from penstock.management.metrics import operations as metrics
 from penstock.management.metrics.types import (
     LagPage,
@@ -74,6 +75,18 @@ async def queue_minutes(
     the last hour. There are at most 1,440 minutes. CSV has only the minutes."""
     found = await runner.run(metrics.read_minutes(name, start, end, runner.context))
     return json_response(found) if format == "json" else csv_response(QueueMinute, found.minutes)
+
+
+@routes.get(
+    "/metrics/attention",
+    right=require("sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries"),
+    answer=Attention,
+)
+async def attention(runner: Runner) -> Response:
+    """List what needs attention, the worst first: queues by their verdicts, dead letters among them; endpoints to which
+    deliveries were given up; paused endpoints. Of many queues it judges the 200 with the most messages, the oldest
+    messages, or dead letters."""
+    return json_response(await runner.run(read_attention(runner.context)))
 
 
 @routes.get("/metrics/lag", right=require("penstock:GetLag"), answer=LagPage, media=TEXT)

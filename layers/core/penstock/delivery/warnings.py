@@ -1,0 +1,62 @@
+"""Logs deliveries that were given up, and endpoints that were paused, so that neither needs a graph to be seen."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from .store import Finished
+
+SECONDS_BETWEEN_RECORDS: Final = 60.0
+"""The shortest time between two records on deliveries to one endpoint; the next one counts those in between."""
+MOST_ENDPOINTS: Final = 1_000
+
+_log = logging.getLogger(__name__)
+
+
+class DeliveryWarnings:
+    """The warnings of one process."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._logged_at: dict[str, float] = {}
+        self._given_up: Counter[str] = Counter()
+
+    def log(self, finished: "Iterable[Finished]", paused: Sequence[str]) -> None:
+        """Logs the deliveries whose last attempt failed, by endpoint, and the endpoints whose pauses begin now."""
+        causes: dict[str, str] = {}
+        for claimed, outcome, _ in finished:
+            if outcome.error is not None and outcome.delay_ms is None:
+                endpoint = hide_secrets(claimed.delivery.endpoint)
+                self._given_up[endpoint] += 1
+                causes[endpoint] = outcome.error
+        now = self._clock()
+        for endpoint, cause in causes.items():
+            if now - self._logged_at.get(endpoint, float("-inf")) >= SECONDS_BETWEEN_RECORDS:
+                number = self._given_up.pop(endpoint)
+                known = {"endpoint": endpoint, "deliveries": number, "cause": cause}
+                _log.warning("deliveries were given up", extra=known)
+                if len(self._logged_at) >= MOST_ENDPOINTS:
+                    self._logged_at.clear()
+                self._logged_at[endpoint] = now
+        for endpoint in paused:
+            cause = causes.get(hide_secrets(endpoint), "its attempts fail")
+            known = {"endpoint": hide_secrets(endpoint), "cause": cause}
+            _log.warning("deliveries to an endpoint are paused", extra=known)
+
+
+def log_expired(number: int) -> None:
+    """Logs deliveries that were given up because they had waited too long for paused endpoints."""
+    cause = "their endpoints were paused for too long"
+    _log.warning("deliveries were given up", extra={"deliveries": number, "cause": cause})
+
+
+def hide_secrets(endpoint: str) -> str:
+    """Returns an endpoint without user, password and query string, which may contain a token."""
+    if not endpoint.startswith(("http://", "https://")):
+        return endpoint
+    parts = urlsplit(endpoint)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,0 +1,126 @@
+"""What needs attention: the one answer for `penstock status`, the console, the report, and GET /v1/metrics/attention.
+
+A queue needs attention by its verdict, dead letters among them; an endpoint because deliveries to it were given up, or
+because it is paused. The alerts of Prometheus have one for each kind.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from penstock.context import Context
+from penstock.delivery.warnings import hide_secrets
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.deliveries import LIST_FAILED_ENDPOINTS, FailedEndpointRow
+from penstock.postgres.statements.queues import READ_OVERVIEW
+from penstock.verdicts import TARGET_LAG_SECONDS, Kind, Verdict
+
+from .metrics.views import to_utc
+from .verdicts import rank_badness, read_verdicts
+
+Level = Literal["bad", "warn", "info"]
+LEVELS: Final[tuple[Level, ...]] = ("bad", "warn", "info")
+QUEUE_LEVELS: Final[dict[Kind, Level]] = {
+    Kind.STALLED: "bad",
+    Kind.THROTTLED: "bad",
+    Kind.POISONED: "bad",
+    Kind.FALLING_BEHIND: "warn",
+    Kind.DEAD_LETTERS: "warn",
+}
+"""The verdicts that need attention. Dead letters that still arrive are bad."""
+GIVEN_UP: Final = "given_up"
+PAUSED: Final = "endpoint_paused"
+MOST_COUNTED: Final = 10_000
+"""The number of given-up deliveries, newest first, that are counted."""
+MOST_QUEUES: Final = 200
+"""The number of queues that are judged: those with the most messages, the oldest messages, and dead letters."""
+
+
+class Concern(Struct):
+    """Something that needs attention.
+
+    `kind` is the kind of the queue's verdict, or `given_up` or `endpoint_paused` for the endpoint `name`. `number`
+    counts messages that can be received, or deliveries that were given up and are kept. `since` is null if it is not
+    known; with `since_or_before` it began then or earlier. `text` says why.
+    """
+
+    kind: str
+    level: Level
+    name: str
+    since: datetime | None
+    since_or_before: bool
+    number: int
+    text: str
+
+
+class Attention(Struct):
+    """What needs attention in an account and region, the worst first, and the number of all queues."""
+
+    queues: int
+    concerns: list[Concern]
+
+
+def read_attention(context: Context) -> Operation[Attention]:
+    """Returns what needs attention."""
+    place = (context.account_id, context.region)
+    total, *rows = yield from Call(READ_OVERVIEW, (*place, MOST_QUEUES // 4))
+    names = {row.arn: row.name for row in rows if row.arn is not None and row.name is not None}
+    limit = context.environment.settings.queue_in_flight_limit
+    verdicts = yield from read_verdicts(list(names), limit, TARGET_LAG_SECONDS)
+    endpoints = yield from read_failed_endpoints(context.account_id)
+    queues = ((names[arn], verdict) for arn, verdict in verdicts.items())
+    return Attention(total.queues or 0, find_concerns(queues, endpoints))
+
+
+def read_failed_endpoints(account_id: str) -> Operation[Sequence[FailedEndpointRow]]:
+    """Returns the endpoints of an account that are paused, or to which deliveries were given up."""
+    return (yield from Call(LIST_FAILED_ENDPOINTS, (account_id, MOST_COUNTED)))
+
+
+def find_concerns(
+    queues: Iterable[tuple[str, Verdict]], endpoints: Iterable[FailedEndpointRow]
+) -> list[Concern]:
+    """Returns what needs attention among these queues, by name, and endpoints; the worst first."""
+    ranked = sorted(queues, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
+    found = [describe_queue(name, verdict) for name, verdict in ranked if needs_attention(verdict)]
+    found += [concern for row in endpoints for concern in describe_endpoint(row)]
+    return sorted(found, key=lambda concern: LEVELS.index(concern.level))
+
+
+def needs_attention(verdict: Verdict) -> bool:
+    """Returns whether a queue with this verdict needs attention."""
+    return verdict.kind in QUEUE_LEVELS
+
+
+def describe_queue(name: str, verdict: Verdict) -> Concern:
+    """Returns the concern about a queue that needs attention."""
+    level = QUEUE_LEVELS[verdict.kind]
+    if verdict.kind is Kind.DEAD_LETTERS and verdict.arrival_rate:
+        level = "bad"
+    text = verdict.cause_text or "More messages arrive than are deleted."
+    return Concern(
+        verdict.kind.value,
+        level,
+        name,
+        to_utc(verdict.since),
+        verdict.since_or_before,
+        verdict.backlog,
+        text,
+    )
+
+
+def describe_endpoint(row: FailedEndpointRow) -> Iterable[Concern]:
+    """Yields what needs attention about an endpoint. A pause by a user is only a reminder."""
+    name = hide_secrets(row.endpoint)
+    if row.given_up:
+        noun = "delivery was" if row.given_up == 1 else "deliveries were"
+        text = f"{row.given_up:,} {noun} given up: {row.last_error or 'no answer'}."
+        yield Concern(GIVEN_UP, "bad", name, to_utc(row.given_up_at), False, row.given_up, text)
+    if row.stopped:
+        text = "A user paused the deliveries to this endpoint."
+        yield Concern(PAUSED, "info", name, to_utc(row.paused_at), False, 0, text)
+    elif row.paused_at is not None:
+        text = "The endpoint fails: its deliveries wait, and one at a time tries."
+        yield Concern(PAUSED, "warn", name, to_utc(row.paused_at), False, 0, text)
