@@ -104,7 +104,7 @@ def cases_of(door: str, what: str, right: Right) -> Iterator[Case]:
 CASES = list(list_cases())
 
 
-class Doors(NamedTuple):
+class Interfaces(NamedTuple):
     """A user's ways in, and the ring that sets what the user may do."""
 
     http: httpx.Client
@@ -153,7 +153,7 @@ class Doors(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def doors(shared_database: Database, shared_service: Service) -> Iterator[Doors]:
+def interfaces(shared_database: Database, shared_service: Service) -> Iterator[Interfaces]:
     with key_ring(shared_database) as ring:
         root, *_ = ring.create(ACCOUNT, "", bearer=True)
         for name in ("caller", "guarded"):
@@ -171,25 +171,25 @@ def doors(shared_database: Database, shared_service: Service) -> Iterator[Doors]
         http.post("/v1/schedules", json=new, headers=headers).raise_for_status()
         console = ConsoleClient(shared_service)
         assert console.sign_in(keys["token"]).status_code == 303
-        yield Doors(http, console, shared_database, headers, keys)
+        yield Interfaces(http, console, shared_database, headers, keys)
 
 
 EVERYTHING = {"Effect": "Allow", "Action": "*", "Resource": "*"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.door} {case.what} {case.action}")
-def test_a_right_is_asked_with_its_arn(case: Case, doors: Doors) -> None:
-    doors.set_policy(EVERYTHING, {"Effect": "Deny", "Action": case.action, "Resource": case.arn})
-    status, text = doors.ask(case)
+def test_a_right_is_asked_with_its_arn(case: Case, interfaces: Interfaces) -> None:
+    interfaces.set_policy(EVERYTHING, {"Effect": "Deny", "Action": case.action, "Resource": case.arn})
+    status, text = interfaces.ask(case)
     assert status == 403, text
     assert f"perform: {case.action}" in text, text
     assert f"resource: {case.arn} " in html.unescape(text)
-    doors.set_policy({"Effect": "Allow", "Action": "*", "NotResource": case.arn})
-    assert doors.ask(case)[0] == 403
+    interfaces.set_policy({"Effect": "Allow", "Action": "*", "NotResource": case.arn})
+    assert interfaces.ask(case)[0] == 403
 
 
-def test_a_deny_on_another_resource_refuses_nothing(doors: Doors) -> None:
-    doors.set_policy(
+def test_a_deny_on_another_resource_refuses_nothing(interfaces: Interfaces) -> None:
+    interfaces.set_policy(
         EVERYTHING,
         *(
             {"Effect": "Deny", "Action": "*", "Resource": arn.replace("guarded", "other")}
@@ -197,12 +197,12 @@ def test_a_deny_on_another_resource_refuses_nothing(doors: Doors) -> None:
         ),
     )
     for what in ("GET /schedules/{name}", "GET /queues/{name}", "PATCH /keys/{key}"):
-        assert doors.ask(Case("rest", what, "", ""))[0] < 300, what
+        assert interfaces.ask(Case("rest", what, "", ""))[0] < 300, what
 
 
-def test_a_user_who_may_nothing_learns_nothing(doors: Doors) -> None:
+def test_a_user_who_may_nothing_learns_nothing(interfaces: Interfaces) -> None:
     """The operation asks after it has read the body. A user who has the right on no resource gets 403 before."""
-    doors.set_policy({"Effect": "Allow", "Action": "sns:ListTopics", "Resource": "*"})
-    token = {"authorization": f"Bearer {doors.keys['token']}", "content-type": "application/json"}
+    interfaces.set_policy({"Effect": "Allow", "Action": "sns:ListTopics", "Resource": "*"})
+    token = {"authorization": f"Bearer {interfaces.keys['token']}", "content-type": "application/json"}
     for path in ("queues", "topics", "schedules", "keys", "transactions"):
-        assert doors.http.post(f"/v1/{path}", content=b"no JSON", headers=token).status_code == 403, path
+        assert interfaces.http.post(f"/v1/{path}", content=b"no JSON", headers=token).status_code == 403, path
