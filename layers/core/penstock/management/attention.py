@@ -1,4 +1,4 @@
-"""What needs attention: the one answer for `penstock status`, the console, the report, and GET /v1/metrics/attention.
+"""The queues and endpoints that need attention, for `penstock status`, the console, the report, and the REST API.
 
 A queue needs attention by its verdict, dead letters among them; an endpoint because deliveries to it were given up, or
 because it is paused. The alerts of Prometheus have one for each kind.
@@ -56,7 +56,7 @@ class Concern(Struct):
 
 
 class Attention(Struct):
-    """What needs attention in an account and region, the worst first, and the number of all queues."""
+    """The queues and endpoints that need attention in one region, the worst first, and the number of all queues."""
 
     queues: int
     concerns: list[Concern]
