@@ -1140,22 +1140,25 @@ create table queue.audit (
     audit_id bigint primary key generated always as identity,
     happened_at timestamptz not null default clock_timestamp(),
     account_id text not null,
-    actor text not null,                    -- ARN of the user or of the root user of the account.
-    key_id text,                            -- Null: the service required no key.
+    door text not null,                     -- aws, rest, cli, console, mcp; database: a command without the service.
+    -- ARN of the user or of the root user of the account; a database role; null: the service required no key.
+    actor text,
+    key_id text,                            -- Null: the service required no key, or the request named none.
     address text not null,                  -- Address that the request came from; empty: unknown.
     action text not null,                   -- Name of the action in policies, such as sqs:PurgeQueue.
-    target text not null,                   -- Name of a queue or schedule, or id of a delivery.
-    filter jsonb not null default '{}',     -- Which part of the target: ids, a filter, changed attributes.
-    -- How many items; null: the number is unknown, or the action is under way or failed.
-    affected bigint,
-    error text,                             -- Why the action failed.
-    -- When the outcome was known; null: the action is under way, or its process ended before.
-    settled_at timestamptz
+    target text not null,                   -- ARN of the resource, id of a key or a delivery, URL, routing key.
+    details jsonb not null default '{}',    -- What the request asked for: ids, a filter, new attributes.
+    changes jsonb not null default '{}',    -- Each changed value of the resource: {"name": [old, new]}.
+    affected bigint,                        -- How many items; null: not known.
+    error text,                             -- Error of a refused request or a failed sign-in; null: the act was done.
+    repeated int not null default 1,        -- How many equal refusals of the minute the row counts.
+    refusal_key text unique                 -- Digest of a refusal's minute, caller and error.
 );
 create index audit_account_id on queue.audit (account_id, audit_id);
 create index audit_happened_at on queue.audit (happened_at);
 comment on table queue.audit is
-    'Actions of users, one row for each, kept for 400 days. The row is added before the action begins.';
+    'Acts of users, one row for each, written in the transaction of the act; and refusals, one row for a minute, a caller '
+    'and an error. An account keeps its last 100,000 rows, for 400 days.';
 
 
 -- Metrics ------------------------------------------------------------------------------------------------------------

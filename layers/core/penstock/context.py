@@ -38,11 +38,11 @@ class Context:
     """One request: the caller's account and region, the request's id, and the environment of the process.
 
     `user` is the signer of the request, or None if no signature was required. `protocol` is that of the answer. `door`
-    is the API by which the request came.
+    is the API by which the request came, and `key_id` the key that admitted it.
     """
 
     __slots__ = (
-        "_base_url", "account_id", "door", "environment", "http", "protocol", "region", "request_id", "user",
+        "_base_url", "account_id", "door", "environment", "http", "key_id", "protocol", "region", "request_id", "user",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +61,7 @@ class Context:
         self.http = http
         self.protocol = protocol
         self.door = Door.AWS
+        self.key_id: str | None = None
         self._base_url: str | None = None
         self.user: User | None = None
 
@@ -68,6 +69,11 @@ class Context:
     def caller(self) -> User:
         """Returns the calling user, which is the account's root user if no signature was required."""
         return self.user or build_user(self.account_id, None, None)
+
+    @property
+    def door_name(self) -> str:
+        """Returns the name of the API in the audit."""
+        return self.door.value
 
     @property
     def shows_policy_names(self) -> bool:

@@ -197,9 +197,20 @@ def decode(
             environment.request_rate.check_address(address, len(http.body))
         decoded_action, request, scope = read()
     except AwsError as error:
+        _count_refusal(error, http, environment, request_id)
         raise RejectedRequest(error, protocol, request_id, guess_service(http)) from error
     context = Context(scope.account_id, scope.region, request_id, environment, http.without_body, protocol)
     return ActionCall(decoded_action, request, context, protocol)
+
+
+def _count_refusal(error: AwsError, http: HttpRequest, environment: Environment, request_id: str) -> None:
+    if environment.access is None:
+        return
+    from .access.refusals import count_refusal  # noqa: PLC0415 - only a process with access control needs it
+
+    settings = environment.settings
+    context = Context(settings.queue_account_id, settings.queue_region, request_id, environment, http)
+    count_refusal(error, context, f"{guess_service(http)}:*")
 
 
 def _read_followed_link(

@@ -21,6 +21,7 @@ import psycopg
 import uvloop
 
 from penstock.access.receipt_handle import ReceiptHandles
+from penstock.access.refusals import Refusals, keep_refusals
 from penstock.actions import load_operations
 from penstock.effects import Operation
 from penstock.environment import Environment, load_receipt_handles
@@ -134,6 +135,7 @@ async def run(
         open_traces(settings) as tracing,
         open_resources(settings, write_backpressure, metrics_folder, tracing) as resources,
         polling(environment, resources) as poller,
+        writing_refusals(environment, resources),
     ):
         application = Application(environment, resources)
         http_server = HttpServer(
@@ -154,6 +156,19 @@ async def run(
                 poller.close(settings.queue_drain_seconds),
             )
             application.stop()
+
+
+@contextlib.asynccontextmanager
+async def writing_refusals(environment: Environment, resources: Resources) -> AsyncIterator[None]:
+    """Writes the counts of refused requests to the audit meanwhile."""
+    if environment.access is None:
+        yield
+        return
+    writing = asyncio.create_task(keep_refusals(environment.cache(Refusals), resources.pool.call))
+    try:
+        yield
+    finally:
+        writing.cancel()
 
 
 class StopSignals:

@@ -1,33 +1,73 @@
-"""Records users' actions. It writes a row before an action begins, and its outcome afterwards.
+"""Records acts of users: a row for each, whichever API it came by, in the transaction of the act.
 
-An action without an outcome was interrupted, and may have taken effect.
+    @audited(lambda request, context: Act("sqs:DeleteQueue", context.queue_arn(request.queue_url)))
+    def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[None]: ...
+
+The operation runs unchanged. Only its call of one of the functions in ACTS becomes a statement that calls the function
+and `queue.write_audit`. An act that is refused, that fails or that finds nothing to do leaves no row. `refusals.py`
+counts refused requests. Calls that send, receive and delete messages through the APIs of AWS and REST are no acts.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeVar
+from functools import lru_cache, partial, wraps
+from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import msgspec
+from msgspec.structs import force_setattr
 
-from penstock.effects import Call, Operation
-from penstock.errors import AwsError
-from penstock.postgres.statements.access import BEGIN_AUDIT, SETTLE_AUDIT
+from penstock.calls import build_call
+from penstock.effects import BatchCall, Call, Effect, Operation
+from penstock.postgres.statement import Row, Statement
+from penstock.postgres.statements.access import WRITE_AUDIT
 
 from .users import User
 
 T = TypeVar("T")
+P = ParamSpec("P")
+RowT = TypeVar("RowT", bound=Row)
 
-LONGEST_ERROR = 500
 # NUL as JSON writes it, which PostgreSQL does not store, unless the backslash is escaped.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000").sub
+LONGEST_TARGET = 2_048
+LONGEST_DETAILS = 16_384
+"""Bytes of the JSON of `details`. Longer details are left out."""
+
+ACTS: Final = frozenset(
+    f"queue.{name}"
+    for name in (
+        "add_sandbox_number", "add_subscription", "bind", "cancel_move_task", "change_topic", "confirm_subscription",
+        "continue_move_task", "create_first_key", "create_key", "create_mapping", "create_platform_application",
+        "create_platform_endpoint", "create_queue", "create_topic", "delete_by_id", "drop_mapping",
+        "drop_platform_application", "drop_platform_endpoint", "drop_queue", "drop_sandbox_number", "drop_schedule",
+        "drop_schedule_once", "drop_subscription", "drop_topic", "end_user", "limit_key", "open_console_session",
+        "opt_in", "opt_out", "pause_delivery_endpoint", "publish_messages", "purge_messages", "put_schedule",
+        "put_schedule_group", "replace_policy", "replace_topic_policy", "resume_delivery_endpoint",
+        "retry_deliveries", "retry_delivery", "revoke_key", "run_schedule", "send_messages", "send_test_webhook",
+        "set_platform_application", "set_platform_endpoint", "set_queue_attributes", "set_subscription_attributes",
+        "set_user", "sms_attributes", "start_move_task", "sync_schedules", "tag_mapping", "tag_queue",
+        "tag_schedule_group", "tag_topic", "unbind", "untag_queue", "untag_schedule_group", "untag_topic",
+        "update_mapping", "verify_sandbox_number",
+    )
+)  # fmt: skip
+"""The SQL functions that change something. The first one of an operation is its act."""
+UNDONE: Final = ("replaced", "dropped", "found", "revoked", "known", "removed", "continued")
+"""The columns of their rows that say, if they are false, that nothing was changed."""
 
 
 class Act(msgspec.Struct, frozen=True):
-    """An action: its name in policies, and its target."""
+    """An act: its name in policies, and the ARN or other name of its target.
+
+    `details` is what the request asks for. `when_changed`: the act only sets values, and one that changes no value
+    leaves no row. `counted`: the column of the first row that counts the affected items; empty: one item; `*`: every
+    row is one.
+    """
 
     action: str
     target: str
-    filter: Mapping[str, object] = {}
+    details: Mapping[str, object] = {}
+    when_changed: bool = False
+    counted: str = ""
 
 
 class Actor(Protocol):
@@ -36,39 +76,137 @@ class Actor(Protocol):
     @property
     def account_id(self) -> str: ...
     @property
-    def caller(self) -> User: ...
+    def user(self) -> User | None: ...
+    @property
+    def key_id(self) -> str | None: ...
     @property
     def client_address(self) -> str: ...
+    @property
+    def door_name(self) -> str: ...
 
 
-def record_act(
-    act: Act,
-    operation: Operation[T],
-    count: Callable[[T], int | None],
-    actor: Actor,
-    key_id: str | None,
-) -> Operation[T]:
-    """Runs an operation and records its user and the number of affected items, which `count` finds in its result.
+def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]], Callable[P, Operation[T]]]:
+    """Decorates an operation that is an act. `describe` gets the operation's arguments, of which one is the context."""
 
-    Raises the errors of the operation.
-    """
-    (row,) = yield from Call(
-        BEGIN_AUDIT,
-        (
-            actor.account_id,
-            actor.caller.principal.arn or "",
-            key_id,
-            actor.client_address,
-            act.action,
-            act.target.replace("\0", "\ufffd"),
-            _NUL(r"\1\\ufffd", msgspec.json.encode(act.filter).decode()),
-        ),
-    )
+    def decorate(function: Callable[P, Operation[T]]) -> Callable[P, Operation[T]]:
+        @wraps(function)
+        def operation(*arguments: P.args, **named: P.kwargs) -> Operation[T]:
+            context = next(one for one in (*arguments[::-1], *named.values()) if hasattr(one, "door_name"))
+            act = describe(*arguments, **named)
+            return (yield from record_act(act, function(*arguments, **named), cast("Actor", context)))
+
+        operation.__dict__["penstock_act"] = describe
+        return operation
+
+    return decorate
+
+
+def record_act(act: Act, operation: Operation[T], actor: Actor) -> Operation[T]:
+    """Runs an operation, whose act also writes a row of the audit. Raises the errors of the operation."""
+    is_recorded = False
+    effect = _resume(lambda: next(operation))
+    while not isinstance(effect, StopIteration):
+        noted = None if is_recorded else add_audit(effect, act, actor)
+        try:
+            result = yield noted or effect
+        except GeneratorExit:
+            operation.close()
+            raise
+        except BaseException as error:  # noqa: BLE001 - the operation handles or raises it
+            effect = _resume(partial(operation.throw, error))
+        else:
+            is_recorded = is_recorded or (is_audited(noted or effect) and is_done(result))
+            effect = _resume(partial(operation.send, result))
+    return cast("T", effect.value)
+
+
+def record_reading(act: Act, actor: Actor) -> Operation[None]:
+    """Records an act that only reads, such as an export."""
+    values = build_values(
+        act, actor.account_id, actor.door_name, None if actor.user is None else actor.user.principal.arn,
+        actor.key_id, actor.client_address,
+    )  # fmt: skip
+    yield from Call(WRITE_AUDIT, (*values, None, None, "{}"))
+
+
+def _resume(step: Callable[[], Effect[Any]]) -> Effect[Any] | StopIteration:
+    """Returns the operation's next effect, or its end."""
     try:
-        result = yield from operation
-    except AwsError as error:
-        text = error.message[:LONGEST_ERROR].replace("\0", "\ufffd").encode(errors="replace").decode()
-        yield from Call(SETTLE_AUDIT, (row.audit_id, None, text))
-        raise
-    yield from Call(SETTLE_AUDIT, (row.audit_id, count(result), None))
-    return result
+        return step()
+    except StopIteration as end:
+        return end
+
+
+def is_audited(effect: Effect[Any]) -> bool:
+    """Returns whether the effect writes the audit."""
+    return isinstance(effect, Call) and isinstance(effect.statement, AuditedStatement)
+
+
+def is_done(rows: list[Row]) -> bool:
+    """Returns whether the rows of an act say that something was done, as `queue.write_audit` decides it."""
+    if not rows:
+        return False
+    row = rows[0]
+    return getattr(row, "error", None) is None and all(getattr(row, name, True) for name in UNDONE)
+
+
+def add_audit(effect: Effect[Any], act: Act, actor: Actor) -> Call[Row] | None:
+    """Returns the call that also writes the audit, or None if the effect is no act."""
+    if not isinstance(effect, Call | BatchCall) or effect.statement.name not in ACTS:
+        return None
+    if isinstance(effect.statement, AuditedStatement):  # an operation that this one calls is the act
+        return None
+    statement, arguments = build_call(effect)
+    values = build_values(
+        act, actor.account_id, actor.door_name, None if actor.user is None else actor.user.principal.arn,
+        actor.key_id, actor.client_address,
+    )  # fmt: skip
+    return Call(extend_statement(statement, act.counted), (*arguments, *values))
+
+
+def build_values(
+    act: Act, account_id: str, door: str, actor: str | None, key_id: str | None, address: str
+) -> tuple[object, ...]:
+    """Returns the arguments that an extended statement has after those of its function."""
+    details = _NUL(r"\1\\ufffd", msgspec.json.encode(act.details).decode())
+    return (
+        account_id, door, actor, key_id, clean(address), act.action, clean(act.target)[:LONGEST_TARGET],
+        details if len(details) <= LONGEST_DETAILS else "{}", act.when_changed,
+    )  # fmt: skip
+
+
+def clean(text: str) -> str:
+    """Returns a text that PostgreSQL can store."""
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+class AuditedStatement(Statement[RowT], Generic[RowT], frozen=True, eq=False):
+    """A statement that also writes the audit."""
+
+
+@lru_cache(maxsize=256)
+def extend_statement(statement: Statement[RowT], counted: str) -> Statement[RowT]:
+    """Returns a statement with the same rows that also writes the audit, if the function changed something.
+
+    `queue.audited_state` is stable, so its value is that before the statement.
+    """
+    kinds = WRITE_AUDIT.types[:9]
+    first = len(statement.types) + 1
+    marks = [f"${first + n}::{kind}" for n, kind in enumerate(kinds)]
+    count = {"": "1", "*": "(select count(*) from act)"}.get(
+        counted,
+        f"(select (to_jsonb(a) ->> '{counted}')::int8 from act a limit 1)",  # noqa: S608 - a constant
+    )
+    before = f"queue.audited_state({marks[6]})"
+    result = "(select to_jsonb(a) from act a limit 1)"
+    fields = statement.row.__annotations__
+    columns = ", ".join(f'act."{field}"' for field in fields) if len(fields) > 1 else "act.*"
+    text = (
+        f"with act as materialized ({statement.text}), "  # noqa: S608 - constants only
+        "noted as materialized (select count(*) from "
+        f"queue.write_audit({', '.join(marks)}, {count}, {before}, {result})) "
+        f"select {columns} from act, noted"
+    )
+    extended = AuditedStatement(statement.name, (*statement.types, *kinds), statement.row)
+    force_setattr(extended, "text", text)
+    return extended

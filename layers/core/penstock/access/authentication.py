@@ -24,6 +24,7 @@ from msgspec import Struct
 from penstock.effects import LONG_DIGEST_BYTES, Call, Compute, Operation, compute
 from penstock.errors import (
     AccessDenied,
+    AwsError,
     InvalidClientTokenId,
     MissingAuthenticationToken,
     RequestThrottled,
@@ -43,6 +44,7 @@ from . import sigv4
 from .authorization import AuthorizedAction, RequestContext, authorize
 from .failures import FailureCounter
 from .public_links import PUBLIC_ACTIONS, is_public_link
+from .refusals import note_refusal
 from .request_rate import check_rate
 from .resources import NO_TOKENS
 from .secret_encryption import DecryptionError, SecretCipher
@@ -230,26 +232,33 @@ class RequireSignature:
         Raises RequestThrottled if the account makes too many requests.
         """
         context = call.context
-        key = yield from self._access_keys.find(claim.access_key_id, context.client_address)
-        if key is None:
-            raise InvalidClientTokenId
-        rate = context.environment.request_rate
-        if rate is not None:
-            rate.check_before(key.account_id)  # the service does not verify requests of a throttled account
-        body_bytes = len(context.http.body)
-        verified = partial(sigv4.verify, context.http, claim, key.secret.decode(), time())
-        yield from compute(verified, body_bytes, LONG_DIGEST_BYTES)
-        context.account_id, context.region, context.user = key.account_id, claim.region, key.user
-        check_rate(context, body_bytes)
-        decoded = (yield from Compute(call.read)) if context.http.takes_long else call.read()
-        if claim.service != decoded.action.service:
-            raise SignatureDoesNotMatch(
-                f"Credential should be scoped to correct service: '{decoded.action.service}'."
-            )
-        if claim.region != decoded.scope.region:  # a path may name another region
-            raise SignatureDoesNotMatch("Credential should be scoped to a valid region.")
-        yield from authorize(decoded.action, decoded.request, context)
-        return (yield from decoded.action.operation(decoded.request, context))
+        try:
+            key = yield from self._access_keys.find(claim.access_key_id, context.client_address)
+            if key is None:
+                raise InvalidClientTokenId
+            rate = context.environment.request_rate
+            if rate is not None:
+                # The service does not verify requests of a throttled account.
+                rate.check_before(key.account_id)
+            body_bytes = len(context.http.body)
+            verified = partial(sigv4.verify, context.http, claim, key.secret.decode(), time())
+            yield from compute(verified, body_bytes, LONG_DIGEST_BYTES)
+            context.account_id, context.region, context.user = key.account_id, claim.region, key.user
+            context.key_id = claim.access_key_id
+            check_rate(context, body_bytes)
+            decoded = (yield from Compute(call.read)) if context.http.takes_long else call.read()
+            if claim.service != decoded.action.service:
+                raise SignatureDoesNotMatch(
+                    f"Credential should be scoped to correct service: '{decoded.action.service}'."
+                )
+            if claim.region != decoded.scope.region:  # a path may name another region
+                raise SignatureDoesNotMatch("Credential should be scoped to a valid region.")
+            yield from authorize(decoded.action, decoded.request, context)
+            return (yield from decoded.action.operation(decoded.request, context))
+        except AwsError as error:
+            context.key_id = claim.access_key_id
+            yield from note_refusal(error, context, f"{claim.service}:*")
+            raise
 
     def check_rest_request(self, context: RequestContext) -> Operation[None]:
         """Requires `Authorization: Bearer <id>.<secret>` with one of our bearer keys."""
@@ -259,6 +268,7 @@ class RequireSignature:
         scheme, _, token = header.decode("latin-1").partition(" ")
         key_id, _, secret = token.strip().partition(".")
         key = None
+        context.key_id = key_id
         if scheme.lower() == "bearer":
             key = yield from self._bearer_keys.find(key_id, context.client_address)
         if key is None or not hmac.compare_digest(hash_secret(secret), key.secret):

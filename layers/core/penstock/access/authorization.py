@@ -8,7 +8,7 @@ decides when the schedule fires.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -32,16 +32,30 @@ from .resources import ANY, ActingService, ResourceContext, Uses
 from .topic_actions import OWNER_ACTIONS
 from .users import User
 
+T = TypeVar("T")
+
+
+class SharedState(request_rate.RateEnvironment, Protocol):
+    """The part of `penstock.environment.Environment` that this package uses."""
+
+    def cache(self, kind: type[T]) -> T:
+        """Returns the process's only instance of a class."""
+
 
 class RequestContext(ResourceContext, Protocol):
     """The part of a request's context (`penstock.context.Context`) that this module uses."""
 
     http: HttpRequest
     user: User | None
+    key_id: str | None
 
     @property
     def caller(self) -> User:
         """Returns the caller."""
+
+    @property
+    def door_name(self) -> str:
+        """Returns the name of the API by which the request came."""
 
     @property
     def shows_policy_names(self) -> bool:
@@ -56,7 +70,7 @@ class RequestContext(ResourceContext, Protocol):
         """Returns the values that conditions may compare."""
 
     @property
-    def environment(self) -> request_rate.RateEnvironment:
+    def environment(self) -> SharedState:
         """Returns the state that the requests of the process share."""
 
 

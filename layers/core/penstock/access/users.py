@@ -61,6 +61,11 @@ def build_user_arn(account_id: str, name: str) -> str:
     return f"arn:aws:iam::{account_id}:user/{name}"
 
 
+def build_owner_arn(name: str | None, account_id: str) -> str:
+    """Returns the ARN of the owner of a key: a user, or the root user of the account."""
+    return f"arn:aws:iam::{account_id}:root" if name is None else build_user_arn(account_id, name)
+
+
 def build_user(account_id: str, user_name: str | None, policies: Iterable[str] | None) -> User:
     """Returns the user of a key. A key without a user belongs to the account's root user, who may do everything."""
     if user_name is None:

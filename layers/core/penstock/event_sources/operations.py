@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import asdict
 
+from penstock.access.audit import Act, audited
 from penstock.access.authorization import authorize_one
 from penstock.access.quotas import check_quota
 from penstock.calls import encode_jsonb
@@ -48,6 +49,13 @@ def create_event_source_mapping(request: mappings.CreateEventSourceMappingReques
     return describe_mapping(created, "Creating" if created.enabled else None)
 
 
+@audited(
+    lambda request, _context: Act(
+        "lambda:CreateEventSourceMapping",
+        request.event_source_arn or "",
+        {"function": request.function_name, "enabled": request.enabled is not False},
+    )
+)
 def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
     """Creates a mapping. The worker polls for it from now on.
 
@@ -123,6 +131,13 @@ def update_event_source_mapping(request: mappings.UpdateEventSourceMappingReques
     return describe_mapping(changed, "Enabling" if request.enabled else "Disabling")
 
 
+@audited(
+    lambda request, context: Act(
+        "lambda:UpdateEventSourceMapping",
+        f"{ARN_PREFIX.format(context.region, context.account_id)}{request.uuid}",
+        when_changed=True,
+    )
+)
 def update(
     request: mappings.UpdateEventSourceMappingRequest, context: Context
 ) -> Operation[tuple[StoredMapping, StoredMapping]]:
@@ -161,6 +176,12 @@ def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingReques
     return describe_mapping((yield from drop(request, context)), "Deleting")
 
 
+@audited(
+    lambda request, context: Act(
+        "lambda:DeleteEventSourceMapping",
+        f"{ARN_PREFIX.format(context.region, context.account_id)}{request.uuid}",
+    )
+)
 def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
     """Deletes a mapping. Current invocations end; messages that they do not delete become visible again.
 
@@ -194,6 +215,11 @@ def untag_resource(request: mappings.UntagResourceRequest, context: Context) -> 
     yield from change_tags(request.resource, {}, request.tag_keys, context)
 
 
+@audited(
+    lambda resource, tags, _, _context: Act(
+        "lambda:TagResource" if tags else "lambda:UntagResource", resource, when_changed=True
+    )
+)
 def change_tags(resource: str, tags: dict[str, str], removed: list[str], context: Context) -> Operation[None]:
     """Changes tags. Raises ResourceNotFoundException, InvalidParameterValueException for more than 50 tags."""
     mapping_id = parse_uuid(read_tagged_id(resource, context))

@@ -10,10 +10,10 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from penstock import errors
+from penstock.access.audit import Act, audited
 from penstock.access.authorization import check_user
 from penstock.access.keys import is_user_name, make_key
-from penstock.access.policy.requests import make_root
-from penstock.access.users import build_user_arn
+from penstock.access.users import build_owner_arn, build_user_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.access import (
@@ -101,6 +101,11 @@ def list_users(context: Context) -> Operation[list[ShownUser]]:
     return [show_user(row) for row in rows]
 
 
+@audited(
+    lambda name, policies, context: Act(
+        "penstock:SetUser", build_user_arn(context.account_id, name), {"policies": policies}
+    )
+)
 def set_user(name: str, policies: list[str], context: Context) -> Operation[bool]:
     """Creates a user, or replaces its policies; returns whether it is new. Raises InvalidParameterValue."""
     check_access_is_on(context)
@@ -113,6 +118,7 @@ def set_user(name: str, policies: list[str], context: Context) -> Operation[bool
     return row.created
 
 
+@audited(lambda name, context: Act("penstock:EndUser", build_user_arn(context.account_id, name)))
 def end_user(name: str, context: Context) -> Operation[None]:
     """Revokes a user's keys and deletes the user. Raises UserNotFound."""
     check_access_is_on(context)
@@ -127,6 +133,11 @@ def list_keys(context: Context) -> Operation[list[ShownKey]]:
     return [show_key(row) for row in rows]
 
 
+@audited(
+    lambda new, context: Act(
+        "penstock:CreateKey", build_owner_arn(new.user, context.account_id), {"bearer": new.bearer}
+    )
+)
 def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
     """Creates a key. A user has up to two of each kind.
 
@@ -136,7 +147,7 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
     check_expiry(new.expires_at)
     if "\0" in new.description:
         raise errors.InvalidParameterValue("description: NUL cannot be stored")
-    check_user("penstock", "CreateKey", _build_owner_arn(new.user, context), context)
+    check_user("penstock", "CreateKey", build_owner_arn(new.user, context.account_id), context)
     if new.user is None and not context.caller.principal.is_root:
         raise errors.AccessDenied("Only a key of the account itself can create another one. Name a user.")
     key_id, secret, stored = make_key(
@@ -156,6 +167,11 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
     return MadeKey(key_id, secret, f"{key_id}.{secret}" if new.bearer else None)
 
 
+@audited(
+    lambda key_id, expires_at, _context: Act(
+        "penstock:LimitKey", key_id, {"expires_at": None if expires_at is None else expires_at.isoformat()}
+    )
+)
 def limit_key(key_id: str, expires_at: datetime | None, context: Context) -> Operation[None]:
     """Sets when a key of the account expires. Raises KeyNotFound, InvalidParameterValue."""
     check_access_is_on(context)
@@ -164,6 +180,7 @@ def limit_key(key_id: str, expires_at: datetime | None, context: Context) -> Ope
     yield from Call(LIMIT_KEY, (key_id, expires_at))
 
 
+@audited(lambda key_id, _context: Act("penstock:RevokeKey", key_id))
 def revoke_key(key_id: str, context: Context) -> Operation[None]:
     """Revokes a key of the account. Raises KeyNotFound."""
     check_access_is_on(context)
@@ -187,19 +204,12 @@ def _read_keys(context: Context) -> Operation[list[KeyRow]]:
     return [row for row in rows if row.account_id == context.account_id]
 
 
-def _build_owner_arn(user: str | None, context: Context) -> str:
-    """Returns the ARN of the user of a key, or of the account itself."""
-    if user is None:
-        return make_root(context.account_id).arn or ""
-    return build_user_arn(context.account_id, user)
-
-
 def _read_key(action: str, key_id: str, context: Context) -> Operation[KeyRow]:
     """Returns the account's key. Only root keys may see root keys. Raises KeyNotFound, AccessDenied."""
     rows = yield from _read_keys(context)
     for row in rows:
         if row.key_id == key_id:
-            check_user("penstock", action, _build_owner_arn(row.user_name, context), context)
+            check_user("penstock", action, build_owner_arn(row.user_name, context.account_id), context)
             if row.user_name is None and not context.caller.principal.is_root:
                 raise errors.AccessDenied("Only a key of the account itself can change another one.")
             return row

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from penstock import errors
+from penstock.access.audit import Act, audited
 from penstock.aws.arn import parse_queue_arn
 from penstock.calls import encode_jsonb
 from penstock.context import Context
@@ -54,6 +55,11 @@ class BindingPage(msgspec.Struct, omit_defaults=True):
     next: int | None = None
 
 
+@audited(
+    lambda pattern, new, _context: Act(
+        "penstock:Subscribe", pattern, {"queue": new.queue_name, "endpoint": new.endpoint}
+    )
+)
 def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[EventSubscription]:
     """Makes the binding, or returns the existing one.
 
@@ -83,6 +89,7 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation
     return show_binding(row)
 
 
+@audited(lambda pattern, binding_id, _context: Act("penstock:Unsubscribe", pattern, {"id": binding_id}))
 def unsubscribe(pattern: str, binding_id: int, context: Context) -> Operation[None]:
     """Deletes a binding. Raises SubscriptionNotFound, InvalidParameterValue."""
     check_pattern(pattern)

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from penstock import errors
+from penstock.access.audit import Act, audited
 from penstock.access.quotas import check_quota
 from penstock.context import Context
 from penstock.documents.times import format_timestamp
@@ -53,6 +54,7 @@ def list_outgoing(
     return [describe_outgoing(row) for row in rows]
 
 
+@audited(lambda phone_number, _context: Act("penstock:OptOutPhoneNumber", phone_number))
 def opt_number_out(phone_number: str, context: Context) -> Operation[None]:
     """Records that a phone number is opted out. Raises OverLimit."""
     yield from check_quota("opted_out_numbers", phone_number, context, errors.OverLimit)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from penstock import errors
+from penstock.access.audit import Act, audited
 from penstock.access.authorization import check_user
 from penstock.access.resources import build_arn
 from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
@@ -151,6 +152,14 @@ def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
     )
 
 
+@audited(
+    lambda name, changes, context: Act(
+        "sqs:SetQueueAttributes",
+        build_queue_arn(name, context),
+        {"attributes": sorted(changes)},
+        when_changed=True,
+    )
+)
 def change_queue(name: str, changes: Attributes, context: Context) -> Operation[QueueDescription]:
     """Changes attributes and returns the queue. One database call writes, another one counts the messages."""
     arn = build_queue_arn(name, context)
@@ -161,6 +170,11 @@ def change_queue(name: str, changes: Attributes, context: Context) -> Operation[
     return (yield from describe_queue(name, context))
 
 
+@audited(
+    lambda name, *, paused, context: Act(
+        f"penstock:{'Pause' if paused else 'Resume'}Queue", build_queue_arn(name, context)
+    )
+)
 def set_paused(name: str, *, paused: bool, context: Context) -> Operation[None]:
     """Stops or resumes the delivery of messages. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)

@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from penstock import errors
+from penstock.access.audit import Act, audited
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -44,6 +45,13 @@ class TaskHandle(msgspec.Struct, rename="camel"):
         return b64encode(msgspec.json.encode(self)).decode("ascii")
 
 
+@audited(
+    lambda request, _context: Act(
+        "sqs:StartMessageMoveTask",
+        request.source_arn,
+        {"destination": request.destination_arn, "per_second": request.max_number_of_messages_per_second},
+    )
+)
 def start_message_move_task(
     request: StartMessageMoveTaskRequest, context: Context
 ) -> Operation[StartMessageMoveTaskResult]:
@@ -76,6 +84,9 @@ def list_message_move_tasks(
     return ListMessageMoveTasksResult(results=[build_entry(source, task) for task in tasks])
 
 
+@audited(
+    lambda request, _context: Act("sqs:CancelMessageMoveTask", read_handle(request.task_handle).source_arn)
+)
 def cancel_message_move_task(
     request: CancelMessageMoveTaskRequest, context: Context
 ) -> Operation[CancelMessageMoveTaskResult]:

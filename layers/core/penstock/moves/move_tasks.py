@@ -7,13 +7,13 @@
 The worker `move` does each step in a transaction, so a message is always in exactly one of the two queues.
 """
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
 
 from penstock import errors
-from penstock.access.audit import Act
+from penstock.access.audit import Act, audited
 from penstock.context import Context
 from penstock.documents.decoding import decode_document
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
@@ -100,35 +100,23 @@ class MoveTaskConflict(errors.AwsError):
     status = 409
 
 
-class MoveTaskAct(NamedTuple):
-    """An action on a task, as the audit log records it, with its operation."""
-
-    act: Act
-    operation: Operation[MoveTaskRow]
-
-
-def count_nothing(_: MoveTaskRow) -> None:
-    """Returns None, since the number of messages to move is not known yet."""
-
-
-def count_moved(row: MoveTaskRow) -> int:
-    """Returns how many messages have moved so far."""
-    return row.moved
-
-
 # --- operations ------------------------------------------------------------------------------------------------------
-def start_move_task(name: str, new: NewMoveTask, context: Context) -> MoveTaskAct:
-    """Starts a task, which is checked before the audit log records it. The task counts the moved messages.
+@audited(
+    lambda name, new, context: Act(
+        "sqs:StartMessageMoveTask", build_queue_arn(name, context), msgspec.to_builtins(new)
+    )
+)
+def start_move_task(name: str, new: NewMoveTask, context: Context) -> Operation[MoveTaskRow]:
+    """Starts a task. The task counts the moved messages.
 
-    Raises InvalidParameterValue, QueueDoesNotExist for a text that cannot be a queue. The operation raises
-    MoveTaskConflict, QueueDoesNotExist, and AccessDenied unless the caller may send to the destination.
+    Raises InvalidParameterValue, MoveTaskConflict, QueueDoesNotExist, and AccessDenied unless the caller may send to
+    the destination.
     """
     source = build_queue_arn(name, context)
     destination = None if new.to is None else build_queue_arn(new.to, context)
     selected = _check_selection(new, context)
     arguments = (source, destination, new.per_second, new.ids, selected, new.canary)
-    act = Act("sqs:StartMessageMoveTask", name, msgspec.to_builtins(new))
-    return MoveTaskAct(act, _authorize_and_start(arguments, new.to, context))
+    return (yield from _authorize_and_start(arguments, new.to, context))
 
 
 def _check_selection(new: NewMoveTask, context: Context) -> str | None:
@@ -181,16 +169,21 @@ def _describe(source: str, task_id: UUID) -> Operation[MoveTaskRow]:
     return rows[0]
 
 
-def continue_move_task(name: str, task_id: UUID, per_second: int | None, context: Context) -> MoveTaskAct:
+@audited(
+    lambda name, task_id, per_second, context: Act(
+        "sqs:StartMessageMoveTask",
+        build_queue_arn(name, context),
+        {"move": str(task_id), "per_second": per_second},
+    )
+)
+def continue_move_task(
+    name: str, task_id: UUID, per_second: int | None, context: Context
+) -> Operation[MoveTaskRow]:
     """Continues a task after its canary, or at another rate.
 
-    The operation raises MoveTaskNotFound, MoveTaskConflict, QueueDoesNotExist.
+    Raises MoveTaskNotFound, MoveTaskConflict, QueueDoesNotExist.
     """
-    act = Act("sqs:StartMessageMoveTask", name, {"move": str(task_id), "per_second": per_second})
-    return MoveTaskAct(act, _continue(build_queue_arn(name, context), task_id, per_second))
-
-
-def _continue(source: str, task_id: UUID, per_second: int | None) -> Operation[MoveTaskRow]:
+    source = build_queue_arn(name, context)
     (row,) = yield from Call(CONTINUE_MOVE_TASK, (str(task_id), source, per_second))
     task = yield from _describe(source, task_id)
     if not row.continued:
@@ -198,13 +191,14 @@ def _continue(source: str, task_id: UUID, per_second: int | None) -> Operation[M
     return task
 
 
-def cancel_move_task(name: str, task_id: UUID, context: Context) -> MoveTaskAct:
+@audited(
+    lambda name, task_id, context: Act(
+        "sqs:CancelMessageMoveTask", build_queue_arn(name, context), {"move": str(task_id)}
+    )
+)
+def cancel_move_task(name: str, task_id: UUID, context: Context) -> Operation[MoveTaskRow]:
     """Ends a task after its current step. Moved messages stay moved. Raises as `continue_move_task`."""
-    act = Act("sqs:CancelMessageMoveTask", name, {"move": str(task_id)})
-    return MoveTaskAct(act, _cancel(build_queue_arn(name, context), task_id))
-
-
-def _cancel(source: str, task_id: UUID) -> Operation[MoveTaskRow]:
+    source = build_queue_arn(name, context)
     (row,) = yield from Call(CANCEL_MOVE_TASK, (str(task_id), source))
     task = yield from _describe(source, task_id)
     if row.error is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from penstock.access.audit import Act, audited
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, parse_group_arn
 from penstock.calls import encode_jsonb
 from penstock.context import Context
@@ -52,6 +53,11 @@ class ScheduleGroup(Struct):
         return str(GroupArn(self.region, self.account_id, self.name))
 
 
+@audited(
+    lambda request, context: Act(
+        "scheduler:CreateScheduleGroup", str(GroupArn(context.region, context.account_id, request.name))
+    )
+)
 def create_schedule_group(
     request: scheduler.CreateScheduleGroupRequest, context: Context
 ) -> Operation[scheduler.CreateScheduleGroupResult]:
@@ -81,6 +87,11 @@ def get_schedule_group(
     return scheduler.GetScheduleGroupResult(**describe_group(group))
 
 
+@audited(
+    lambda request, context: Act(
+        "scheduler:DeleteScheduleGroup", str(GroupArn(context.region, context.account_id, request.name))
+    )
+)
 def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context: Context) -> Operation[None]:
     """Deletes a group and its schedules at once, so it never appears as DELETING. Tokens work as for schedules."""
     if request.name == DEFAULT_GROUP:
@@ -107,6 +118,7 @@ def list_schedule_groups(
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------
+@audited(lambda request, _context: Act("scheduler:TagResource", request.resource_arn, when_changed=True))
 def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Operation[None]:
     """Adds tags to a group. An existing tag gets the new value."""
     arn = own_group(request.resource_arn, context)
@@ -115,6 +127,7 @@ def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Ope
     raise_tag_error(row.error, arn)
 
 
+@audited(lambda request, _context: Act("scheduler:UntagResource", request.resource_arn, when_changed=True))
 def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Operation[None]:
     """Removes tags. A missing tag is not an error."""
     arn = own_group(request.resource_arn, context)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from penstock.access.audit import Act, audited
 from penstock.access.quotas import check_quota
-from penstock.aws import schedule_arn
-from penstock.aws.schedule_arn import DEFAULT_GROUP
+from penstock.aws.schedule_arn import DEFAULT_GROUP, schedule_arn
 from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -64,6 +64,12 @@ def get_schedule(
     return describe_schedule(row)
 
 
+@audited(
+    lambda request, context: Act(
+        "scheduler:DeleteSchedule",
+        schedule_arn(context.region, context.account_id, request.group_name or DEFAULT_GROUP, request.name),
+    )
+)
 def delete_schedule(request: scheduler.DeleteScheduleRequest, context: Context) -> Operation[None]:
     """Deletes a schedule with its pending retries. A second request with the same ClientToken has no effect."""
     key = (context.account_id, context.region, request.group_name or DEFAULT_GROUP, request.name)
@@ -92,6 +98,13 @@ def list_schedules(
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
+@audited(
+    lambda mode, request, context: Act(
+        f"scheduler:{mode.title()}Schedule",
+        schedule_arn(context.region, context.account_id, request.group_name or DEFAULT_GROUP, request.name),
+        when_changed=mode != "create",
+    )
+)
 def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -> Operation[StoredSchedule]:
     """Creates or replaces a schedule. Returns the stored schedule.
 
@@ -190,7 +203,7 @@ def convert_moment(seconds: float | None) -> datetime | None:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def build_arn(row: StoredSchedule) -> str:
-    return schedule_arn.schedule_arn(row.region, row.account_id, row.group_name, row.name)
+    return schedule_arn(row.region, row.account_id, row.group_name, row.name)
 
 
 def describe_schedule(row: StoredSchedule) -> scheduler.GetScheduleResult:

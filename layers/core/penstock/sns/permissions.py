@@ -2,6 +2,7 @@
 
 import msgspec
 
+from penstock.access.audit import Act, audited
 from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import is_account_id
 from penstock.aws.json_text import decode_json
@@ -19,6 +20,7 @@ from .publishing.targets import read_topic_arn
 from .topics import describe_topic, read_stored_attributes
 
 
+@audited(lambda request, _context: Act("sns:AddPermission", request.topic_arn, {"label": request.label}))
 def add_permission(request: sns.AddPermissionRequest, context: Context) -> Operation[None]:
     """Allows other accounts to perform some actions on the topic, under a label."""
     arn = read_topic_arn(request.topic_arn, context)
@@ -32,6 +34,11 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Opera
             return
 
 
+@audited(
+    lambda request, _context: Act(
+        "sns:RemovePermission", request.topic_arn, {"label": request.label}, when_changed=True
+    )
+)
 def remove_permission(request: sns.RemovePermissionRequest, context: Context) -> Operation[None]:
     """Removes the statement with this label. A missing statement is not an error."""
     arn = read_topic_arn(request.topic_arn, context)

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import msgspec
 
+from penstock.access.audit import Act, audited
 from penstock.access.deliveries import check_deliveries
 from penstock.access.functions import find_function_refusal
 from penstock.access.quotas import check_quota
@@ -70,6 +71,13 @@ _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 _TOKEN_OF_AWS = re.compile(r"[0-9a-f]{64,512}").fullmatch
 
 
+@audited(
+    lambda request, _context: Act(
+        "sns:Subscribe",
+        request.topic_arn,
+        {"protocol": request.protocol, "endpoint": request.endpoint, "attributes": request.attributes or {}},
+    )
+)
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:
     """Subscribes an endpoint. URLs and e-mail first have to confirm; others are active at once."""
     topic = read_topic_arn(request.topic_arn, context)
@@ -118,6 +126,7 @@ def make_error(code: str) -> errors.SnsError:
     }.get(code, errors.NotFound())
 
 
+@audited(lambda request, _context: Act("sns:ConfirmSubscription", request.topic_arn))
 def confirm_subscription(
     request: sns.ConfirmSubscriptionRequest, context: Context
 ) -> Operation[sns.ConfirmSubscriptionResult]:
@@ -146,6 +155,7 @@ def read_confirmed_topic(text: str, context: Context) -> TopicArn:
         raise errors.InvalidParameter.named("Topic") if is_anonymous(context) else error from error
 
 
+@audited(lambda request, _context: Act("sns:Unsubscribe", request.subscription_arn))
 def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[None]:
     """Ends a subscription. A missing subscription is not an error. A URL gets a message to confirm it again."""
     arn = request.subscription_arn
@@ -223,6 +233,14 @@ def get_subscription_attributes(
     return sns.GetSubscriptionAttributesResult(attributes=show_subscription(request.subscription_arn, found))
 
 
+@audited(
+    lambda request, _context: Act(
+        "sns:SetSubscriptionAttributes",
+        request.subscription_arn,
+        {"attribute": request.attribute_name},
+        when_changed=True,
+    )
+)
 def set_subscription_attributes(
     request: sns.SetSubscriptionAttributesRequest, context: Context
 ) -> Operation[None]:

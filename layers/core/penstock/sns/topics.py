@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from penstock.access.audit import Act, audited
 from penstock.access.quotas import check_quota
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import TopicArn, is_topic_name
@@ -34,6 +35,13 @@ _text = msgspec.json.Decoder(dict[str, str])
 _TAG = re.compile(r"[\w\s.:/=+@-]*").fullmatch
 
 
+@audited(
+    lambda request, context: Act(
+        "sns:CreateTopic",
+        str(TopicArn(context.region, context.account_id, request.name)),
+        {"attributes": request.attributes or {}},
+    )
+)
 def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation[sns.CreateTopicResult]:
     """Creates a topic, or returns an existing one that has every given attribute and tag."""
     attributes = topic_attributes.format_booleans(request.attributes or {})
@@ -61,6 +69,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
     return sns.CreateTopicResult(topic_arn=row.arn)
 
 
+@audited(lambda request, _context: Act("sns:DeleteTopic", request.topic_arn))
 def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Operation[None]:
     """Deletes a topic and its subscriptions. A missing topic is not an error."""
     yield from Call(DROP_TOPIC, (str(read_topic_arn(request.topic_arn, context)),))
@@ -86,6 +95,11 @@ def get_topic_attributes(
     return sns.GetTopicAttributesResult(attributes=values)
 
 
+@audited(
+    lambda request, _context: Act(
+        "sns:SetTopicAttributes", request.topic_arn, {"attribute": request.attribute_name}, when_changed=True
+    )
+)
 def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Context) -> Operation[None]:
     """Changes one attribute. A missing or empty value removes it."""
     arn = read_topic_arn(request.topic_arn, context)
@@ -124,6 +138,14 @@ DEFAULTS: Mapping[str, str] = {
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------
+@audited(
+    lambda request, _context: Act(
+        "sns:TagResource",
+        request.resource_arn,
+        {"keys": [tag.key for tag in request.tags]},
+        when_changed=True,
+    )
+)
 def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation[sns.TagResourceResult]:
     """Adds tags. An existing tag gets the new value."""
     arn = read_topic_arn(request.resource_arn, context, "ResourceArn")
@@ -133,6 +155,11 @@ def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation
     return sns.TagResourceResult()
 
 
+@audited(
+    lambda request, _context: Act(
+        "sns:UntagResource", request.resource_arn, {"keys": request.tag_keys}, when_changed=True
+    )
+)
 def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Operation[sns.UntagResourceResult]:
     """Removes tags. A missing tag is not an error."""
     arn = read_topic_arn(request.resource_arn, context, "ResourceArn")

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from penstock import errors
+from penstock.access.audit import Act, audited
 from penstock.access.deliveries import judge_subscriptions
 from penstock.aws.json_text import decode_json
 from penstock.context import Context
@@ -38,6 +39,11 @@ MOST_ACTIONS = 7
 _attributes = msgspec.json.Decoder(dict[str, str])
 
 
+@audited(
+    lambda request, context: Act(
+        "sqs:AddPermission", context.queue_arn(request.queue_url), {"label": request.label}
+    )
+)
 def add_permission(request: AddPermissionRequest, context: Context) -> Operation[None]:
     """Allows other accounts to perform some actions on the queue, under a label."""
     arn = context.queue_arn(request.queue_url)
@@ -55,6 +61,11 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Operation
     yield from change_policy(arn, add_statement, context)
 
 
+@audited(
+    lambda request, context: Act(
+        "sqs:RemovePermission", context.queue_arn(request.queue_url), {"label": request.label}
+    )
+)
 def remove_permission(request: RemovePermissionRequest, context: Context) -> Operation[None]:
     """Removes the statement with this label."""
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 import msgspec
 
 from penstock import errors
+from penstock.access.audit import Act, audited
 from penstock.access.deliveries import Subscriptions, judge_subscriptions
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import QueueArn, build_queue_arn, is_account_id, is_queue_name, is_queue_name_prefix
@@ -63,6 +64,13 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Operation[Cre
     return CreateQueueResult(queue_url=context.queue_url(request.queue_name))
 
 
+@audited(
+    lambda name, supplied, tags, context: Act(
+        "sqs:CreateQueue",
+        str(QueueArn(context.region, context.account_id, name)),
+        {"attributes": supplied, "tags": tags},
+    )
+)
 def make_queue(
     name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
 ) -> Operation[bool]:
@@ -104,6 +112,7 @@ def _tell_of_region(region: str, own: str) -> None:
     )
 
 
+@audited(lambda request, context: Act("sqs:DeleteQueue", context.queue_arn(request.queue_url)))
 def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[None]:
     """Deletes a queue and its messages."""
     (row,) = yield from Call(DROP_QUEUE, (context.queue_arn(request.queue_url),))
@@ -195,6 +204,14 @@ def show_queue_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
     return values
 
 
+@audited(
+    lambda request, context: Act(
+        "sqs:SetQueueAttributes",
+        context.queue_arn(request.queue_url),
+        {"attributes": sorted(request.attributes or ())},
+        when_changed=True,
+    )
+)
 def set_queue_attributes(request: SetQueueAttributesRequest, context: Context) -> Operation[None]:
     """Changes at least one attribute. An empty value removes a policy."""
     arn = context.queue_arn(request.queue_url)
@@ -247,6 +264,7 @@ def purge_queue(request: PurgeQueueRequest, context: Context) -> Operation[None]
     yield from purge(context.queue_arn(request.queue_url), context)
 
 
+@audited(lambda arn, _context: Act("sqs:PurgeQueue", arn, counted="purged"))
 def purge(arn: str, context: Context) -> Operation[int]:
     """Deletes every message and returns their number. Raises QueueDoesNotExist and PurgeQueueInProgress."""
     interval = context.environment.settings.queue_purge_interval_seconds

@@ -3,6 +3,7 @@
 import msgspec
 
 from penstock import errors
+from penstock.access.audit import Act, audited
 from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -16,6 +17,11 @@ from .types import ListQueueTagsRequest, ListQueueTagsResult, TagQueueRequest, U
 _string_map = msgspec.json.Decoder(dict[str, str])
 
 
+@audited(
+    lambda request, context: Act(
+        "sqs:TagQueue", context.queue_arn(request.queue_url), {"tags": request.tags}, when_changed=True
+    )
+)
 def tag_queue(request: TagQueueRequest, context: Context) -> Operation[None]:
     """Adds tags. An existing tag gets the new value."""
     arn = context.queue_arn(request.queue_url)
@@ -25,6 +31,11 @@ def tag_queue(request: TagQueueRequest, context: Context) -> Operation[None]:
         raise make_sql_error(row.error, row.detail)
 
 
+@audited(
+    lambda request, context: Act(
+        "sqs:UntagQueue", context.queue_arn(request.queue_url), {"keys": request.tag_keys}, when_changed=True
+    )
+)
 def untag_queue(request: UntagQueueRequest, context: Context) -> Operation[None]:
     """Removes tags. A missing tag is not an error."""
     arn = context.queue_arn(request.queue_url)

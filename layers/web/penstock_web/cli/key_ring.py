@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from penstock.access.audit import Act, build_values, extend_statement
 from penstock.access.encryption_key import claim, list_keys_at_rest
 from penstock.access.keys import is_user_name
 from penstock.access.keys import make_key as new_api_key
-from penstock.access.users import BUILT_IN, build_user_arn
+from penstock.access.users import BUILT_IN, build_owner_arn, build_user_arn
 from penstock.aws.arn import is_account_id
 from penstock.drivers import run
 from penstock.management.policies import find_policy_problem
@@ -90,7 +91,10 @@ class KeyRing:
             bearer=bearer, account_id=account_id, encryption_key=self._settings.queue_encryption_key
         )
         kind = "bearer" if bearer else "access"
-        (row,) = self._call(CREATE_KEY, kind, key_id, account_id, stored, description, user, expires_at)
+        act = Act("penstock:CreateKey", build_owner_arn(user, account_id), {"bearer": bearer, "key": key_id})
+        (row,) = self._act(
+            act, account_id, CREATE_KEY, kind, key_id, account_id, stored, description, user, expires_at
+        )
         if row.error == "UnknownUser":
             raise LocalError(f"the account {account_id} has no user {user!r}")
         if row.error == "TooManyKeys":
@@ -110,7 +114,8 @@ class KeyRing:
         key_id, secret, stored = new_api_key(
             bearer=False, account_id=account_id, encryption_key=self._settings.queue_encryption_key
         )
-        (row,) = self._call(CREATE_FIRST_KEY, key_id, account_id, stored, "the first key")
+        act = Act("penstock:CreateKey", build_owner_arn(None, account_id), {"bearer": False, "key": key_id})
+        (row,) = self._act(act, account_id, CREATE_FIRST_KEY, key_id, account_id, stored, "the first key")
         if row.created:
             yield "there was no key yet, so here is the first key, which has every right in its account:"
             yield from format_new_key(key_id, secret, account_id, bearer=False)
@@ -138,7 +143,8 @@ class KeyRing:
 
     def limit(self, key_id: str, expires_at: datetime | None) -> Iterator[str]:
         """Sets when a key expires. None means never. Raises LocalError for an unknown key."""
-        rows = self._call(LIMIT_KEY, key_id, expires_at) if key_id.isalnum() else []
+        expiry = {"expires_at": None if expires_at is None else expires_at.isoformat()}
+        rows = self._act_on_key(Act("penstock:LimitKey", key_id, expiry), LIMIT_KEY, key_id, expires_at)
         if not any(row.found for row in rows):
             raise LocalError(f"there is no key {key_id!r}")
         yield f"expires: {_time(expires_at)}"
@@ -165,7 +171,8 @@ class KeyRing:
         if exists == new:
             state = "has a user" if new else "has no user"
             raise LocalError(f"the account {account_id} {state} {name!r}")
-        self._call(SET_USER, account_id, name, list(policies))
+        act = Act("penstock:SetUser", build_user_arn(account_id, name), {"policies": list(policies)})
+        self._act(act, account_id, SET_USER, account_id, name, list(policies))
         yield f"user {name} of the account {account_id}: {', '.join(map(_policy_name, policies)) or 'no policy'}"
         if not new:
             seconds = self._settings.queue_access_cache_seconds
@@ -208,7 +215,8 @@ class KeyRing:
     def end_user(self, name: str, account: str | None) -> Iterator[str]:
         """Revokes the keys of a user and deletes the user. Raises LocalError for an unknown user."""
         account_id = self._account(account)
-        (row,) = self._call(END_USER, account_id, name)
+        act = Act("penstock:EndUser", build_user_arn(account_id, name))
+        (row,) = self._act(act, account_id, END_USER, account_id, name)
         if not row.found:
             raise LocalError(f"the account {account_id} has no user {name!r}")
         seconds = self._settings.queue_access_cache_seconds
@@ -222,7 +230,7 @@ class KeyRing:
 
     def revoke(self, key_id: str) -> Iterator[str]:
         """Revokes a key. Raises LocalError for an unknown key."""
-        rows = self._call(REVOKE_KEY, key_id) if key_id.isalnum() else []
+        rows = self._act_on_key(Act("penstock:RevokeKey", key_id), REVOKE_KEY, key_id)
         if not any(row.revoked for row in rows):
             raise LocalError(f"there is no key {key_id!r}")
         seconds = self._settings.queue_access_cache_seconds
@@ -259,6 +267,16 @@ class KeyRing:
             )
         if not found.is_installations:
             claim(self._database, key)
+
+    def _act_on_key(self, act: Act, statement: Statement[RowT], key_id: str, *more: object) -> list[RowT]:
+        """Returns the rows of a call that changes a key; none for an unknown key."""
+        account_id = next((key.account_id for key in self._call(LIST_KEYS) if key.key_id == key_id), None)
+        return [] if account_id is None else self._act(act, account_id, statement, key_id, *more)
+
+    def _act(self, act: Act, account_id: str, statement: Statement[RowT], *arguments: object) -> list[RowT]:
+        """Calls a statement that also writes the audit of the account. The database fills in its role as the actor."""
+        values = build_values(act, account_id, "database", None, None, "")
+        return self._call(extend_statement(statement, act.counted), *arguments, *values)
 
     def _call(self, statement: Statement[RowT], *arguments: object) -> list[RowT]:
         return self._database.call(statement, arguments)

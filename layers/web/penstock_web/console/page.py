@@ -5,7 +5,6 @@ from typing import Annotated, Final, TypeVar
 
 from fastapi import Depends, Request
 
-from penstock.access.audit import Act, record_act
 from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
 from penstock.context import Context, Door
@@ -66,11 +65,10 @@ class Page:
         """Returns the result of an operation. Raises its typed errors."""
         return await self._runner.run(operation)
 
-    async def act(self, act: Act, operation: Operation[T], count: Callable[[T], int | None]) -> T:
-        """Does the same and writes a row of the audit. `count` returns how many things the result is about."""
-        key_id = None if self.viewer is None else self.viewer.key_id
+    async def act(self, operation: Operation[T]) -> T:
+        """Does the same for an operation that changes something, so that later pages show the change."""
         try:
-            return await self.run(record_act(act, operation, count, self.context, key_id))
+            return await self.run(operation)
         finally:
             self.context.environment.cache(ViewCache).clear()
 

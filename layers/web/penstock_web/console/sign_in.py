@@ -15,6 +15,7 @@ from http.cookies import CookieError, SimpleCookie
 from time import monotonic
 from typing import Final
 
+from penstock.access.audit import Act, record_act
 from penstock.access.authentication import BEARER_PREFIX, AccessRule, RequireSignature
 from penstock.access.failures import FailureCounter
 from penstock.access.users import User, build_user
@@ -27,7 +28,8 @@ SESSION_SECONDS: Final = 12 * 3600
 FRESH_SECONDS: Final = 5.0
 MOST_SESSIONS: Final = 1024
 MOST_ATTEMPTS, ATTEMPTS_SECONDS = 10, 60.0
-"""An address may fail to sign in this often in a minute."""
+"""An address may fail to sign in with one key this often in a minute. Other keys of the address are not refused."""
+LONGEST_KEY_ID: Final = 64
 COOKIE: Final = "penstock_console"
 
 
@@ -89,6 +91,7 @@ def find_viewer(context: Context) -> Operation[Viewer | None]:
         return None
     context.account_id = row.account_id
     context.user = build_user(row.account_id, row.user_name, row.policies)
+    context.key_id = row.key_id
     return Viewer(row.account_id, context.user, row.key_id)
 
 
@@ -101,16 +104,19 @@ def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
     if not isinstance(rule, RequireSignature):
         raise AccessDenied("This console has no sign-in: QUEUE_ACCESS is not sigv4.")
     failures = context.environment.cache(Sessions).failures
-    if failures.is_exceeded(context.client_address):
+    caller = f"{context.client_address} {key_id[:LONGEST_KEY_ID]}"
+    if failures.is_exceeded(caller):
         raise RequestThrottled
     key = yield from rule.find_key(key_id, secret, context.client_address)
     if key is None:
-        failures.add(context.client_address)
+        failures.add(caller)
+        context.key_id = key_id
         raise InvalidClientTokenId
     value = secrets.token_urlsafe(32)
     kind = "bearer" if key_id.startswith(BEARER_PREFIX) else "access"
-    yield from Call(OPEN_SESSION, (hash_cookie(value), kind, key_id, SESSION_SECONDS))
-    context.account_id, context.user = key.account_id, key.user
+    context.account_id, context.user, context.key_id = key.account_id, key.user, key_id
+    opening = iter(Call(OPEN_SESSION, (hash_cookie(value), kind, key_id, SESSION_SECONDS)))
+    yield from record_act(Act("console:SignIn", key_id), opening, context)
     return value
 
 

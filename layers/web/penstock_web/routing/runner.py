@@ -7,8 +7,8 @@ from typing import Final, Protocol, TypeVar
 from fastapi import Request
 from starlette.types import Scope
 
-from penstock.access.audit import Act, record_act
 from penstock.access.authentication import AccessRule
+from penstock.access.refusals import watch_refusals
 from penstock.access.request_rate import check_rate
 from penstock.aws.arn import is_region
 from penstock.context import Context, Door
@@ -88,18 +88,6 @@ class OperationRunner:
         if not is_json(self._request) and await self._request.body():
             raise UnsupportedMediaType
 
-    async def act(self, act: Act, operation: Operation[T], count: Callable[[T], int | None]) -> T:
-        """Does the same as `run`, and notes the caller in the audit, with `count` of the result as the number of
-        affected objects."""
-        return await self.run(record_act(act, operation, count, self.context, self._key_id()))
-
-    def _key_id(self) -> str | None:
-        """Returns the id of the bearer key that admitted the caller."""
-        if self._api.environment.access is None or self.context.user is None:
-            return None
-        header = self.context.http.headers.get(b"authorization", b"").decode("latin-1")
-        return header.partition(" ")[2].strip().partition(".")[0]
-
     def _check(self, access: AccessRule, right: Right) -> Operation[None]:
         yield from access.check_rest_request(self.context)
         names = self._scope.get("path_params", {})  # Transactions are routed outside FastAPI.
@@ -113,7 +101,13 @@ class OperationRunner:
         return await self.run(iter(Compute(lambda: reader(body))))
 
     async def run(self, operation: Operation[T]) -> T:
-        """Returns the operation's result. Handlers in `errors` turn its typed errors into responses."""
+        """Returns the operation's result. Handlers in `errors` turn its typed errors into responses.
+
+        With access control, the audit counts the errors that refuse the caller.
+        """
+        if self._api.environment.access is not None:
+            action = f"{self._request.method} {self._request.url.path}"
+            operation = watch_refusals(operation, self.context, action)
         return await self._api.run_operation(operation, self._scope)
 
 

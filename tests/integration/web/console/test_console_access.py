@@ -228,13 +228,17 @@ def test_signing_in_leads_nowhere_else(installation: Installation, to: str) -> N
 
 
 def test_attempts_are_limited(database: Database) -> None:
-    """A caller with the right secret is refused, too; users who have signed in are not affected."""
+    """Wrong secrets of one key are limited. The other keys of the same address are not, since many users share one."""
     key = bearer(database, None)
     with running_service(database.api_dsn, **SIGV4) as service:
         client = ConsoleClient(service)
         statuses = [client.sign_in("PSTB" + "A" * 16, "wrong").status_code for _ in range(12)]
         assert statuses[0] == 403
         assert statuses[-1] == 429
+        assert client.sign_in(key).status_code == 303
+        own = key.partition(".")[0]
+        wrong = [client.sign_in(f"{own}.wrong").status_code for _ in range(12)]
+        assert (wrong[0], wrong[-1]) == (403, 429)
         assert client.sign_in(key).status_code == 429
 
 

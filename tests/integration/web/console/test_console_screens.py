@@ -40,7 +40,7 @@ class Console:
     def audit(self, action: str) -> tuple[Any, ...]:
         with psycopg.connect(self.database.dsn) as connection:
             row = connection.execute(
-                "select actor, key_id, target, filter, affected, error, settled_at is not null from queue.audit"
+                "select actor, key_id, target, details, affected, door, changes from queue.audit"
                 " where action = %s order by audit_id desc limit 1", (action,)
             ).fetchone()  # fmt: skip
         assert row is not None
@@ -57,7 +57,9 @@ def console(postgres: TestServer) -> Iterator[Console]:
         sqs.close()
 
 
-ROOT = "arn:aws:iam::000000000000:root"
+QUEUES = "arn:aws:sqs:us-east-1:000000000000:"
+TOPICS = "arn:aws:sns:us-east-1:000000000000:"
+SCHEDULES = "arn:aws:scheduler:us-east-1:000000000000:schedule/default/"
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +121,7 @@ def test_a_queue_is_made_shown_purged_and_deleted(console: Console) -> None:
     dead = console.browser.post("/console/queues", name="made-dead")
     assert dead.headers["location"] == "/console/queues/made-dead?done=created"
     console.browser.post("/console/queues", name="made", dead="made-dead", receives="3")
-    assert console.audit("sqs:CreateQueue")[:3] == (ROOT, None, "made")
+    assert console.audit("sqs:CreateQueue")[:3] == (None, None, f"{QUEUES}made")
     text = console.page("/queues/made?done=created")
     assert 'to <a href="/console/queues/made-dead">made-dead</a> after 3 receives' in text
     for snippet in ("sqs.send_message(", "penstock --endpoint", "queue.send(", "aws_sqs_queue"):
@@ -132,10 +134,9 @@ def test_a_queue_is_made_shown_purged_and_deleted(console: Console) -> None:
     assert (
         console.browser.post("/console/queues/made/purge", typed="made").headers["location"].endswith("n=1")
     )
-    assert console.audit("sqs:PurgeQueue")[2:] == ("made", {}, 1, None, True)
+    assert console.audit("sqs:PurgeQueue")[2:6] == (f"{QUEUES}made", {}, 1, "console")
     # A second purge within a minute is refused.
     assert console.browser.post("/console/queues/made/purge", typed="made").status_code == 429
-    assert "60 seconds" in console.audit("sqs:PurgeQueue")[5]
     assert console.browser.post("/console/queues/made/delete", typed="made").status_code == 303
     assert console.browser.get("/console/queues/made").status_code == 404
 
@@ -185,7 +186,7 @@ def test_a_copy_is_sent_and_the_chosen_are_deleted(console: Console) -> None:
         type="Number",
         value="7",
     )
-    assert console.audit("sqs:SendMessage")[2:5] == ("copied", {"copy_of": number}, 1)
+    assert console.audit("sqs:SendMessage")[2:5] == (f"{QUEUES}copied", {"copy_of": number}, 1)
     messages = console.sqs.receive_message(
         QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=0
     )["Messages"]
@@ -295,7 +296,7 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     assert "The messages of a group" in console.page(form[0].removeprefix("/console").replace("&amp;", "&"))
     assert console.browser.post(path, shape=shape, source="grouped", rate="500", first="1").status_code == 303
     assert console.audit("sqs:StartMessageMoveTask")[2:4] == (
-        "grouped-dead",
+        f"{QUEUES}grouped-dead",
         {"filter": {"source_queue": "grouped", "shape": shape}, "per_second": 500, "canary": 1},
     )
     wait_until(lambda: ">waiting<" in console.page("/queues/grouped-dead/redrive"))
@@ -349,11 +350,8 @@ def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -
     confirmed["before.VisibilityTimeout"] = "31"
     assert console.browser.post(path, **confirmed).status_code == 303
     assert timeout() == "90"
-    assert console.audit("sqs:SetQueueAttributes")[2:5] == (
-        "changing",
-        {"attributes": {"VisibilityTimeout": "90"}},
-        1,
-    )
+    assert console.audit("sqs:SetQueueAttributes")[2] == f"{QUEUES}changing"
+    assert console.audit("sqs:SetQueueAttributes")[6] == {"VisibilityTimeout": ["31", "90"]}
     form["VisibilityTimeout"] = "-1"
     assert (
         console.browser.post(
@@ -401,7 +399,7 @@ def test_the_page_shows_which_subscribers_get_a_message(console: Console) -> Non
             "Messages", []
         )
         assert [message["Body"] for message in found] == (['{"n":7}'] if expected else [])
-    assert console.audit("sns:Publish")[2:5] == ("news", {}, 1)
+    assert console.audit("sns:Publish")[2:5] == (f"{TOPICS}news", {}, 1)
     assert "3" in console.page("/topics?q=NEWS").partition('data-label="Subscriptions">')[2][:3]
     assert console.browser.get("/console/topics/none").status_code == 404
     sns.close()
@@ -415,7 +413,7 @@ def test_a_schedule_is_run_paused_and_resumed(console: Console) -> None:
     assert "No schedule matches" in console.page("/schedules?status=paused")
     assert console.browser.post("/console/schedules/daily/run").headers["location"].endswith("?done=ran")
     assert len(console.sqs.receive_message(QueueUrl=url)["Messages"]) == 1
-    assert console.audit("penstock:RunSchedule")[2:5] == ("daily", {}, 1)
+    assert console.audit("penstock:RunSchedule")[2:5] == (f"{SCHEDULES}daily", {}, 1)
     console.browser.post("/console/schedules/daily/status", status="paused")
     text = console.page("/schedules/daily")
     assert "Resume" in text
@@ -424,7 +422,7 @@ def test_a_schedule_is_run_paused_and_resumed(console: Console) -> None:
     assert "not while paused" in console.page("/schedules?q=daily")
     console.browser.post("/console/schedules/daily/status", status="active")
     assert "Pause" in console.page("/schedules/daily")
-    assert console.audit("scheduler:UpdateSchedule")[3] == {"status": "active"}
+    assert console.audit("scheduler:UpdateSchedule")[6] == {"status": ["paused", "active"]}
     assert console.browser.get("/console/schedules/none").status_code == 404
 
 
@@ -443,8 +441,8 @@ def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
     assert "the answer names the failed messages" in text
     assert "<script>alert" not in text
     assert console.audit("lambda:CreateEventSourceMapping")[2:5] == (
-        "mapped",
-        {"function": form["function"]},
+        f"{QUEUES}mapped",
+        {"function": form["function"], "enabled": False},
         1,
     )
     row = console.page("/mappings?queue=mapped")
@@ -454,7 +452,7 @@ def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
     assert "No mapping matches" in console.page("/mappings?queue=none")
     console.browser.post(f"/console{path}/state", state="enabled")
     assert ">enabled</span>" in console.page(path)
-    assert console.audit("lambda:UpdateEventSourceMapping")[3] == {"state": "enabled"}
+    assert console.audit("lambda:UpdateEventSourceMapping")[6]["enabled"] == [False, True]
     assert console.browser.post(f"/console{path}/state", state="other").status_code == 400
     assert console.browser.post(f"/console{path}/delete").headers["location"].endswith("?done=unmapped")
     assert console.browser.get(f"/console{path}").status_code == 404
@@ -477,13 +475,12 @@ def test_a_delivery_that_waits_is_shown_and_retried(console: Console) -> None:
     wait_until(lambda: "127.0.0.1:1/hook" in console.page("/deliveries?view=attempts&failed=1"))
     assert "no such attempt" in console.page("/deliveries?view=attempts&endpoint=https://other.example/")
     assert console.browser.post("/console/deliveries/pause", **hook, status="paused").status_code == 303
-    assert console.audit("penstock:PauseEndpoint")[2:5] == (hook["endpoint"], {"status": "paused"}, 1)
+    assert console.audit("penstock:PauseEndpoint")[2:5] == (hook["endpoint"], {}, 1)
     wait_until(lambda: "Resume" in console.page("/deliveries"))
     assert console.browser.post("/console/deliveries/retry", **hook, since="hour").status_code == 303
     assert console.audit("penstock:RetryDelivery")[2] == hook["endpoint"]
     assert console.browser.post("/console/deliveries/pause", **hook, status="gone").status_code == 400
     assert console.browser.post("/console/deliveries/999999/retry").status_code == 404
-    assert console.audit("penstock:RetryDelivery")[4:6] == (None, "The delivery does not exist.")
 
 
 # --- system, keys, audit ---------------------------------------------------------------------------------------------

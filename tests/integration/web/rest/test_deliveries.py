@@ -102,7 +102,7 @@ def test_attempts_and_what_was_given_up_since(http: httpx.Client, db: Connection
     assert answer.json() == {"retried": 2, "next": None}
     wait_until(lambda: deliveries(db) == [])
     audited = db.execute(
-        "select action, target, filter, affected from queue.audit order by audit_id"
+        "select action, target, details, affected from queue.audit order by audit_id"
     ).fetchall()
     assert audited[-1] == ("penstock:RetryDelivery", receiver.url("/404"), {"limit": 1000}, 2)
 

@@ -67,12 +67,12 @@ def test_one_first_then_the_rest_at_a_rate(http: httpx.Client, shared_database: 
         assert http.post(f"{MOVES}/{move['id']}/{again}").status_code == 409
     with psycopg.connect(shared_database.dsn) as connection:
         rows = connection.execute(
-            "select action, target, filter, affected, error is not null from queue.audit order by audit_id"
+            "select action, target, details from queue.audit where action like '%Move%' order by audit_id"
         ).fetchall()
-    started, refused, continued, *_ = rows
-    assert started[:2] == ("sqs:StartMessageMoveTask", "dead")
+    started, continued = rows  # the refused ones leave no row
+    assert started[:2] == ("sqs:StartMessageMoveTask", "arn:aws:sqs:us-east-1:000000000000:dead")
     assert started[2]["filter"]["source_queue"] == "orders"
-    assert (started[3:], refused[4], continued[3]) == ((None, False), True, 1)
+    assert continued[2]["move"] == move["id"]
 
 
 def test_by_ids_to_a_named_queue_and_cancel(http: httpx.Client) -> None:

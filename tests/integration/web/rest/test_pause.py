@@ -57,11 +57,8 @@ def test_a_paused_queue_hands_out_messages_only_when_resumed(
         )
         assert [message["Body"] for message in waiting.result()["Messages"]] == ["meanwhile"]
     assert http.post(f"/v1/queues/{name}/resume").status_code == 204
-    audited = db.execute("select action, target, filter from queue.audit order by audit_id").fetchall()
-    assert audited == [
-        ("penstock:PauseQueue", name, {"status": "paused"}),
-        ("penstock:PauseQueue", name, {"status": "active"}),
-    ]
+    audited = db.execute("select action, target from queue.audit order by audit_id").fetchall()
+    assert audited[-2:] == [("penstock:PauseQueue", arn_of(name)), ("penstock:ResumeQueue", arn_of(name))]
 
 
 def test_a_verdict_says_so(http: httpx.Client) -> None:

@@ -108,7 +108,7 @@ async def test_an_outage_loses_only_what_was_noted(monkeypatch: pytest.MonkeyPat
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------
-# The audit has one row for each change over the REST API, including changes that failed.
+# The audit has one row for each change over the REST API.
 
 
 def test_acts_leave_a_row(database: Database) -> None:
@@ -130,14 +130,20 @@ def test_acts_leave_a_row(database: Database) -> None:
         assert http.post("/v1/queues/orders/purge").status_code == 404
     with psycopg.connect(database.api_dsn) as db:
         rows = db.execute(
-            "select action, target, filter, affected, error from queue.audit order by audit_id"
+            "select action, target, details, affected, door, actor from queue.audit order by audit_id"
         ).fetchall()
-    assert rows == [
-        ("sqs:SetQueueAttributes", "orders", {"attributes": {"DelaySeconds": 5}}, 1, None),
-        ("sqs:PurgeQueue", "orders", {}, 1, None),
-        ("penstock:RunSchedule", "daily", {}, 1, None),
-        ("scheduler:DeleteSchedule", "daily", {}, 1, None),
-        ("lambda:DeleteEventSourceMapping", mapping, {}, 1, None),
-        ("sqs:DeleteQueue", "orders", {}, 1, None),
-        ("sqs:PurgeQueue", "orders", {}, None, "The specified queue does not exist."),
+    queue, schedule = "arn:aws:sqs:us-east-1:000000000000:orders", "schedule/default/daily"
+    schedule = f"arn:aws:scheduler:us-east-1:000000000000:{schedule}"
+    of_mapping = f"arn:aws:lambda:us-east-1:000000000000:event-source-mapping:{mapping}"
+    assert {row[4:] for row in rows} == {("rest", None)}  # no key was asked for
+    assert [row[:4] for row in rows] == [
+        ("sqs:CreateQueue", queue, {"attributes": {}, "tags": {}}, 1),
+        ("scheduler:CreateSchedule", schedule, {}, 1),
+        ("sqs:SetQueueAttributes", queue, {"attributes": ["DelaySeconds"]}, 1),
+        ("sqs:PurgeQueue", queue, {}, 1),
+        ("penstock:RunSchedule", schedule, {}, 1),
+        ("scheduler:DeleteSchedule", schedule, {}, 1),
+        ("lambda:CreateEventSourceMapping", queue, {"function": new["function"], "enabled": False}, 1),
+        ("lambda:DeleteEventSourceMapping", of_mapping, {}, 1),
+        ("sqs:DeleteQueue", queue, {}, 1),
     ]

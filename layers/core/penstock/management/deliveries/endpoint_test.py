@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
+from penstock.access.audit import Act, audited
 from penstock.access.quotas import explain_deliveries_quota
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
@@ -29,6 +30,7 @@ class SentTest(msgspec.Struct):
     message_id: str
 
 
+@audited(lambda endpoint, _context: Act("penstock:TestEndpoint", endpoint))
 def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
     """Sends the test event.
 

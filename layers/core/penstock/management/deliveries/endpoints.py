@@ -2,6 +2,7 @@
 
 import msgspec
 
+from penstock.access.audit import Act, audited
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
 from penstock.documents.times import format_timestamp
@@ -43,6 +44,7 @@ def list_endpoints(context: Context) -> Operation[list[EndpointDescription]]:
     return [_show(row) for row in rows]
 
 
+@audited(lambda endpoint, _context: Act("penstock:PauseEndpoint", endpoint))
 def pause_endpoint(endpoint: str, context: Context) -> Operation[None]:
     """Pauses an endpoint. Raises EndpointNotFound."""
     (row,) = yield from Call(PAUSE_DELIVERY_ENDPOINT, (context.account_id, endpoint))
@@ -50,6 +52,7 @@ def pause_endpoint(endpoint: str, context: Context) -> Operation[None]:
         raise EndpointNotFound
 
 
+@audited(lambda endpoint, _context: Act("penstock:ResumeEndpoint", endpoint))
 def resume_endpoint(endpoint: str, context: Context) -> Operation[None]:
     """Resumes an endpoint. Raises EndpointNotFound if it is not paused."""
     (row,) = yield from Call(RESUME_DELIVERY_ENDPOINT, (context.account_id, endpoint))

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from penstock.access.audit import Act
+from penstock.access.audit import Act, audited
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
 from penstock.documents.times import format_timestamp
@@ -66,9 +66,10 @@ def describe_retry(wanted: GivenUp) -> Act:
     """Returns the action for the audit log."""
     given: dict[str, object] = msgspec.to_builtins(wanted)
     chosen = {name: value for name, value in given.items() if value is not None and name != "endpoint"}
-    return Act("penstock:RetryDelivery", wanted.endpoint or "*", chosen)
+    return Act("penstock:RetryDelivery", wanted.endpoint or "*", chosen, counted="retried")
 
 
+@audited(lambda wanted, _context: describe_retry(wanted))
 def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDeliveriesRow]:
     """Makes the selected deliveries of the account due again. Returns their number."""
     since: datetime | None = wanted.since
@@ -88,6 +89,7 @@ def find_deliveries(
     return [describe_delivery(row) for row in rows]
 
 
+@audited(lambda delivery_id, _context: Act("penstock:RetryDelivery", str(delivery_id)))
 def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
     """Makes a delivery due again. Returns its id. Raises DeliveryNotFound."""
     rows = yield from Call(RETRY_DELIVERY, (context.account_id, delivery_id))

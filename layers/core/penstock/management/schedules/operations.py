@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from penstock import errors
+from penstock.access.audit import Act, audited
 from penstock.access.authorization import check_user
 from penstock.access.quotas import check_quota, is_reached
 from penstock.access.resources import ANY
@@ -93,6 +94,13 @@ def replace_schedule(name: str, new: NewSchedule, context: Context) -> Operation
     return (yield from put_schedule(check_name(name), "replace", new, context))
 
 
+@audited(
+    lambda name, mode, _, context: Act(
+        f"scheduler:{'Create' if mode == 'create' else 'Update'}Schedule",
+        build_schedule_arn(name, context),
+        when_changed=mode != "create",
+    )
+)
 def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
     expression, fields = yield from compute(lambda: build_new_fields(new), measure_size(new))
     yield from authorize_targets([new.target], context)
@@ -109,6 +117,11 @@ def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Op
     return WrittenSchedule(shown, written.created)
 
 
+@audited(
+    lambda name, _, context: Act(
+        "scheduler:UpdateSchedule", build_schedule_arn(name, context), when_changed=True
+    )
+)
 def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Operation[ShownSchedule]:
     """Changes a schedule and returns it. Raises ScheduleNotFound, ScheduleConflict, ScheduleUnusable."""
     now, row = yield from find_schedule(name, context)
@@ -128,12 +141,21 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
     return shown
 
 
+@audited(lambda name, context: Act("scheduler:DeleteSchedule", build_schedule_arn(name, context)))
 def delete_schedule(name: str, context: Context) -> Operation[None]:
     """Deletes a schedule. A missing schedule is not an error."""
     if may_be_schedule_name(name):
         yield from Call(DROP_SCHEDULE, (*group_key(context), name))
 
 
+@audited(
+    lambda new_schedules, prune, context: Act(
+        "penstock:SyncSchedules",
+        build_schedule_arn(ANY, context),
+        {"names": [new.name for new in new_schedules], "prune": prune},
+        counted="*",
+    )
+)
 def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) -> Operation[Synced]:
     """Creates or replaces all schedules in one transaction. With `prune`, deletes others that the REST API created."""
     names = [check_name(new.name or "") for new in new_schedules]
@@ -285,6 +307,7 @@ def preview_expression(request: PreviewRequest, context: Context) -> Operation[P
     return to_preview(expression, now, request.count or count_previews(context))
 
 
+@audited(lambda name, context: Act("penstock:RunSchedule", build_schedule_arn(name, context)))
 def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
     """Fires a schedule now, in one transaction. Raises ScheduleNotFound, ScheduleConflict when its target refuses."""
     if not may_be_schedule_name(name):

@@ -220,43 +220,51 @@ class ClosedSessionRow(NamedTuple):
 CLOSE_SESSION = Statement("queue.close_console_session", ("text",), ClosedSessionRow)
 
 
-class BegunAuditRow(NamedTuple):
-    """The id of the row."""
+class WrittenAuditRow(NamedTuple):
+    """The id of the row, if one was written."""
 
     audit_id: int
 
 
-BEGIN_AUDIT = Statement(
-    "queue.begin_audit", ("text", "text", "text", "text", "text", "text", "jsonb"), BegunAuditRow
+WRITE_AUDIT = Statement(
+    "queue.write_audit",
+    ("text", "text", "text", "text", "text", "text", "text", "jsonb", "bool", "int8", "jsonb", "jsonb"),
+    WrittenAuditRow,
 )
 
 
-class SettledAuditRow(NamedTuple):
-    """Whether this is the first outcome of the action."""
+class NotedRefusalsRow(NamedTuple):
+    """How many rows count the refusals."""
 
-    settled: bool
+    noted: int
 
 
-SETTLE_AUDIT = Statement("queue.settle_audit", ("int8", "int8", "text"), SettledAuditRow)
+NOTE_REFUSALS = Statement(
+    "queue.note_refusals",
+    ("text[]", "text[]", "text[]", "text[]", "text[]", "text[]", "text[]", "text[]", "int4[]"),
+    NotedRefusalsRow,
+)
 
 
 class AuditRow(NamedTuple):
-    """An action of a user.
+    """An act of a user, or refusals of a minute, which have an `error`.
 
-    `filter` is JSON. `affected` is None if unknown. `settled_at` is None if the outcome is unknown.
+    `details` and `changes` are JSON. `actor` is None if no key was asked for. `affected` is None if unknown.
     """
 
     audit_id: int
     happened_at: datetime
-    actor: str
+    door: str
+    actor: str | None
     key_id: str | None
     address: str
     action: str
     target: str
-    filter: str
+    details: str
+    changes: str
     affected: int | None
     error: str | None
-    settled_at: datetime | None
+    repeated: int
 
 
 LIST_AUDIT = Statement("queue.list_audit", ("text", "int8", "int4"), AuditRow)

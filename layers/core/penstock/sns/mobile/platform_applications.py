@@ -10,6 +10,7 @@ from hashlib import sha256
 
 import msgspec
 
+from penstock.access.audit import Act, audited
 from penstock.access.quotas import check_quota
 from penstock.aws.sns_arn import (
     PLATFORMS,
@@ -44,6 +45,13 @@ MOST_CHARACTERS = 16_384  # of one attribute; our choice: a certificate or a key
 _text = msgspec.json.Decoder(dict[str, str]).decode
 
 
+@audited(
+    lambda request, context: Act(
+        "sns:CreatePlatformApplication",
+        f"arn:aws:sns:{context.region}:{context.account_id}:app/{request.platform}/{request.name}",
+        {"attributes": sorted(request.attributes)},
+    )
+)
 def create_platform_application(
     request: sns.CreatePlatformApplicationRequest, context: Context
 ) -> Operation[sns.CreatePlatformApplicationResult]:
@@ -72,6 +80,7 @@ def create_platform_application(
     return sns.CreatePlatformApplicationResult(platform_application_arn=row.arn)
 
 
+@audited(lambda request, _context: Act("sns:DeletePlatformApplication", request.platform_application_arn))
 def delete_platform_application(
     request: sns.DeletePlatformApplicationRequest, context: Context
 ) -> Operation[None]:
@@ -89,6 +98,13 @@ def get_platform_application_attributes(
     return sns.GetPlatformApplicationAttributesResult(attributes=show_attributes(stored))
 
 
+@audited(
+    lambda request, _context: Act(
+        "sns:SetPlatformApplicationAttributes",
+        request.platform_application_arn,
+        {"attributes": sorted(request.attributes)},
+    )
+)
 def set_platform_application_attributes(
     request: sns.SetPlatformApplicationAttributesRequest, context: Context
 ) -> Operation[None]:

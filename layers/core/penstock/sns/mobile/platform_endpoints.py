@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import msgspec
 
+from penstock.access.audit import Act, audited
 from penstock.access.deliveries import do_policies_decide
 from penstock.access.quotas import explain_quota, read_quota
 from penstock.aws.sns_arn import is_subscription_id, parse_endpoint_arn
@@ -40,6 +41,7 @@ MOST_TOKEN_CHARACTERS = 4_096  # our choice; tokens of push services have less t
 _text = msgspec.json.Decoder(dict[str, str]).decode
 
 
+@audited(lambda request, _context: Act("sns:CreatePlatformEndpoint", request.platform_application_arn))
 def create_platform_endpoint(
     request: sns.CreatePlatformEndpointRequest, context: Context
 ) -> Operation[sns.CreatePlatformEndpointResult]:
@@ -67,6 +69,7 @@ def create_platform_endpoint(
     return sns.CreatePlatformEndpointResult(endpoint_arn=row.arn)
 
 
+@audited(lambda request, _context: Act("sns:DeleteEndpoint", request.endpoint_arn))
 def delete_endpoint(request: sns.DeleteEndpointRequest, context: Context) -> Operation[None]:
     """Deletes an endpoint. A missing endpoint is not an error. Its subscriptions stay."""
     read_endpoint_arn(request.endpoint_arn, context)
@@ -85,6 +88,11 @@ def get_endpoint_attributes(
     return sns.GetEndpointAttributesResult(attributes=show_attributes(row.token, row.attributes))
 
 
+@audited(
+    lambda request, _context: Act(
+        "sns:SetEndpointAttributes", request.endpoint_arn, {"attributes": sorted(request.attributes)}
+    )
+)
 def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: Context) -> Operation[None]:
     """Changes the given attributes."""
     arn = read_endpoint_arn(request.endpoint_arn, context)

@@ -7,6 +7,7 @@ texts are ours.
 
 import secrets
 
+from penstock.access.audit import Act, audited
 from penstock.access.quotas import TOO_MANY_DELIVERIES, explain_deliveries_quota
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -36,6 +37,7 @@ def get_sms_sandbox_account_status(
     return sns.GetSMSSandboxAccountStatusResult(is_in_sandbox=False)
 
 
+@audited(lambda request, _context: Act("sns:CreateSMSSandboxPhoneNumber", request.phone_number))
 def create_sms_sandbox_phone_number(
     request: sns.CreateSMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.CreateSMSSandboxPhoneNumberResult]:
@@ -58,6 +60,7 @@ def create_sms_sandbox_phone_number(
     return sns.CreateSMSSandboxPhoneNumberResult()
 
 
+@audited(lambda request, _context: Act("sns:VerifySMSSandboxPhoneNumber", request.phone_number))
 def verify_sms_sandbox_phone_number(
     request: sns.VerifySMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.VerifySMSSandboxPhoneNumberResult]:
@@ -73,6 +76,7 @@ def verify_sms_sandbox_phone_number(
     return sns.VerifySMSSandboxPhoneNumberResult()
 
 
+@audited(lambda request, _context: Act("sns:DeleteSMSSandboxPhoneNumber", request.phone_number))
 def delete_sms_sandbox_phone_number(
     request: sns.DeleteSMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.DeleteSMSSandboxPhoneNumberResult]:

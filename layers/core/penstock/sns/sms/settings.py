@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from penstock.access.audit import Act, audited
 from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -44,6 +45,11 @@ DEFAULTS: Final = {"MonthlySpendLimit": "1"}
 
 
 # --- settings --------------------------------------------------------------------------------------------------------
+@audited(
+    lambda request, context: Act(
+        "sns:SetSMSAttributes", context.account_id, {"attributes": request.attributes}
+    )
+)
 def set_sms_attributes(
     request: sns.SetSMSAttributesRequest, context: Context
 ) -> Operation[sns.SetSMSAttributesResult]:
@@ -102,6 +108,7 @@ def list_phone_numbers_opted_out(
     )
 
 
+@audited(lambda request, _context: Act("sns:OptInPhoneNumber", request.phone_number))
 def opt_in_phone_number(
     request: sns.OptInPhoneNumberRequest, context: Context
 ) -> Operation[sns.OptInPhoneNumberResult]:

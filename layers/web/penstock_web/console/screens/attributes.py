@@ -4,7 +4,6 @@ from typing import Final, NamedTuple
 
 from fastapi import Response
 
-from penstock.access.audit import Act
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management.queues import Attributes, change_queue, describe_queue
@@ -68,8 +67,7 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
         raise InvalidParameterValue("Nothing was done: another user has changed the attributes in between.")
     changed: Attributes = {difference.name: difference.after for difference in differences}
     operation = change_queue(name, changed, page.context)
-    audited = Act("sqs:SetQueueAttributes", name, {"attributes": changed})
-    await page.act(audited, operation, lambda _: len(differences))
+    await page.act(operation)
     return redirect(f"/console/queues/{name}?done=changed")
 
 

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 from fastapi import Response
 
-from penstock.access.audit import Act
 from penstock.delivery.http.endpoint import MAXIMUM_URL_CHARACTERS
 from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
@@ -14,7 +13,6 @@ from penstock.management.deliveries.attempts import URL, list_attempts
 from penstock.management.deliveries.endpoint_test import send_test
 from penstock.management.deliveries.operations import (
     GivenUp,
-    describe_retry,
     find_deliveries,
     retry_delivery,
     retry_given_up,
@@ -77,9 +75,7 @@ async def retry_failed(page: CurrentPage) -> Response:
         since=None if hours is None else datetime.now(UTC) - timedelta(hours=hours),
         limit=MOST_RETRIED,
     )
-    row = await page.act(
-        describe_retry(wanted), retry_given_up(wanted, page.context), lambda row: row.retried
-    )
+    row = await page.act(retry_given_up(wanted, page.context))
     return redirect(f"/console/deliveries?view=waiting&done=replayed&count={row.retried}")
 
 
@@ -89,7 +85,7 @@ async def retry(delivery: str, page: CurrentPage) -> Response:
     if not (delivery.isascii() and delivery.isdigit() and len(delivery) <= 18):
         raise DeliveryNotFound
     operation = retry_delivery(int(delivery), page.context)
-    await page.act(Act("penstock:RetryDelivery", delivery), operation, lambda _: 1)
+    await page.act(operation)
     return redirect("/console/deliveries?view=waiting&done=retried")
 
 
@@ -102,8 +98,7 @@ async def pause_endpoint(page: CurrentPage) -> Response:
     operation = (endpoints.pause_endpoint if wanted == "paused" else endpoints.resume_endpoint)(
         endpoint, page.context
     )
-    audited = Act("penstock:PauseEndpoint", endpoint, {"status": wanted})
-    await page.act(audited, operation, lambda _: 1)
+    await page.act(operation)
     return redirect(f"/console/deliveries?done={'paused' if wanted == 'paused' else 'resumed'}")
 
 
@@ -113,9 +108,7 @@ async def send_test_event(page: CurrentPage) -> Response:
     endpoint = page.form.get("endpoint").strip()
     if not re.fullmatch(URL, endpoint):
         raise InvalidParameterValue("The URL of an endpoint is needed.")
-    sent = await page.act(
-        Act("penstock:TestEndpoint", endpoint), send_test(endpoint, page.context), lambda _: 1
-    )
+    sent = await page.act(send_test(endpoint, page.context))
     return redirect(
         "/console/deliveries" + query({"view": "attempts", "endpoint": endpoint, "test": sent.message_id})
     )

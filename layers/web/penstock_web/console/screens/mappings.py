@@ -6,7 +6,6 @@ from typing import Final
 import msgspec
 from fastapi import Response
 
-from penstock.access.audit import Act
 from penstock.access.resources import ANY, build_mapping_arn
 from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
@@ -62,8 +61,7 @@ async def mapping(mapping: str, page: CurrentPage) -> Response:
 async def create_mapping(page: CurrentPage) -> Response:
     """Creates a mapping."""
     new = _read_form(page)
-    audited = Act("lambda:CreateEventSourceMapping", new.queue, {"function": new.function})
-    made = await page.act(audited, management.create_mapping(new, page.context), lambda _: 1)
+    made = await page.act(management.create_mapping(new, page.context))
     return redirect(f"/console/mappings/{segment(made.id)}?done=mapped")
 
 
@@ -73,17 +71,15 @@ async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
     state = page.form.get("state")
     if state not in RUNNING:
         raise InvalidParameterValue("state must be enabled or disabled.")
-    audited = Act("lambda:UpdateEventSourceMapping", mapping, {"state": state})
     operation = management.change_mapping(mapping, MappingPatch(enabled=RUNNING[state]), page.context)
-    await page.act(audited, operation, lambda _: 1)
+    await page.act(operation)
     return redirect(f"/console/mappings/{segment(mapping)}?done={state}")
 
 
 @act("/console/mappings/{mapping}/delete", right=require_on("mapping", "lambda:DeleteEventSourceMapping"))
 async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
     """Deletes a mapping."""
-    audited = Act("lambda:DeleteEventSourceMapping", mapping)
-    await page.act(audited, management.delete_mapping(mapping, page.context), lambda _: 1)
+    await page.act(management.delete_mapping(mapping, page.context))
     return redirect("/console/mappings?done=unmapped")
 
 

@@ -3,7 +3,7 @@
 import msgspec
 from fastapi import Response
 
-from penstock.access.audit import Act
+from penstock.access.audit import Act, record_act, record_reading
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
@@ -27,6 +27,7 @@ MOST_IDS = 1_000
 EXPORTED_BYTES = 4_000_000
 LAST_ID = 2**63 - 1
 LONGEST_PLACE = 160
+LONGEST_QUERY = 1_024
 
 
 @screen("/console/queues/{name}/messages", right=require_on_queue("sqs:ReceiveMessage"))
@@ -71,6 +72,8 @@ async def export(name: str, page: CurrentPage) -> Response:
     search = Search(build_queue_arn(name, page.context), wanted, None, MOST_IDS, MOST_SCANNED)
     found = await page.run(search_messages(search, EXPORTED_BYTES, page.context))
     lines = b"".join(msgspec.json.encode(show_message(row)) + b"\n" for row in found.rows)
+    facts = {"messages": len(found.rows), "query": page.request.url.query[:LONGEST_QUERY]}
+    await page.run(record_reading(Act("console:ExportMessages", search.arn, facts), page.context))
     headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}.jsonl"'}
     return Response(lines, media_type="application/x-ndjson", headers=headers)
 
@@ -138,9 +141,11 @@ async def send(name: str, page: CurrentPage) -> Response:
         message_deduplication_id=page.form.get("dedup").strip() or None,
     )
     audited = Act(
-        "sqs:SendMessage", name, {"copy_of": page.form.get("copy")} if page.form.get("copy") else {}
+        "sqs:SendMessage",
+        build_queue_arn(name, page.context),
+        {"copy_of": page.form.get("copy")} if page.form.get("copy") else {},
     )
-    await page.act(audited, send_message(request, page.context), lambda _: 1)
+    await page.act(record_act(audited, send_message(request, page.context), page.context))
     return redirect(f"/console/queues/{name}?done=sent")
 
 
@@ -167,7 +172,11 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
     if not ids:
         raise InvalidParameterValue("Nothing was done: no message was chosen.")
     deleted = await page.act(
-        Act("sqs:DeleteMessage", name, {"ids": ids}), delete_ids(name, ids, page.context), len
+        record_act(
+            Act("sqs:DeleteMessage", build_queue_arn(name, page.context), {"ids": ids}, counted="*"),
+            delete_ids(name, ids, page.context),
+            page.context,
+        )
     )
     state = page.form.get("state")
     return redirect(

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import Response
 
-from penstock.access.audit import Act
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp
@@ -158,9 +157,7 @@ async def create(page: CurrentPage) -> Response:
         }
         attributes["RedrivePolicy"] = msgspec.json.encode(policy).decode()
     new = NewQueue(name=name, fifo=bool(page.form.get("fifo")), attributes=attributes)
-    made = await page.act(
-        Act("sqs:CreateQueue", name, {"attributes": attributes}), create_queue(new, page.context), lambda _: 1
-    )
+    made = await page.act(create_queue(new, page.context))
     return redirect(f"/console/queues/{made}?done=created")
 
 
@@ -168,7 +165,7 @@ async def create(page: CurrentPage) -> Response:
 async def purge(name: str, page: CurrentPage) -> Response:
     """Deletes every message, if the form names the queue."""
     check_typed(name, page)
-    purged = await page.act(Act("sqs:PurgeQueue", name), purge_queue(name, page.context), int)
+    purged = await page.act(purge_queue(name, page.context))
     return redirect(f"/console/queues/{name}?done=purged&n={purged}")
 
 
@@ -181,7 +178,7 @@ async def pause_queue(name: str, page: CurrentPage) -> Response:
     operation = set_paused(
         build_queue_arn(name, page.context), paused=wanted == "paused", context=page.context
     )
-    await page.act(Act("penstock:PauseQueue", name, {"status": wanted}), operation, lambda _: 1)
+    await page.act(operation)
     return redirect(f"/console/queues/{name}?done={'paused' if wanted == 'paused' else 'resumed'}")
 
 
@@ -190,7 +187,7 @@ async def delete(name: str, page: CurrentPage) -> Response:
     """Deletes the queue with its messages, if the form names it."""
     check_typed(name, page)
     operation = delete_queue(name, page.context)
-    await page.act(Act("sqs:DeleteQueue", name), operation, lambda _: 1)
+    await page.act(operation)
     return redirect("/console/queues?done=deleted")
 
 

@@ -14,7 +14,7 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management.rights import require_on_queue
 from penstock.moves import move_tasks
-from penstock.moves.move_tasks import NewMoveTask, count_moved, count_nothing
+from penstock.moves.move_tasks import NewMoveTask
 from penstock.search.filters import MessageFilter
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import to_datetime
@@ -72,8 +72,7 @@ async def redrive(name: str, page: CurrentPage) -> Response:
     """Starts a move."""
     wanted = selection(page.form.get_all("id"), {key: page.form.get(key) for key in NAMES})
     new = build_move_task(wanted, page)
-    task = move_tasks.start_move_task(name, new, page.context)
-    await page.act(task.act, task.operation, count_nothing)
+    await page.act(move_tasks.start_move_task(name, new, page.context))
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
 
@@ -100,16 +99,14 @@ def build_move_task(wanted: Selection, page: Page) -> NewMoveTask:
 @act("/console/queues/{name}/redrive/{move}/continue", right=require_on_queue("sqs:StartMessageMoveTask"))
 async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Continues a move that waits after its canary."""
-    task = move_tasks.continue_move_task(name, parse_id(move), None, page.context)
-    await page.act(task.act, task.operation, count_moved)
+    await page.act(move_tasks.continue_move_task(name, parse_id(move), None, page.context))
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
 
 @act("/console/queues/{name}/redrive/{move}/cancel", right=require_on_queue("sqs:CancelMessageMoveTask"))
 async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Ends a move. Moved messages stay in their new queue, and all others stay in the old one."""
-    task = move_tasks.cancel_move_task(name, parse_id(move), page.context)
-    await page.act(task.act, task.operation, count_moved)
+    await page.act(move_tasks.cancel_move_task(name, parse_id(move), page.context))
     return redirect(f"/console/queues/{name}/redrive?done=cancelled")
 
 

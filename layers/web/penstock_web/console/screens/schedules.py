@@ -6,7 +6,6 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 from fastapi import Response
 
-from penstock.access.audit import Act
 from penstock.context import Context
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Operation
@@ -98,7 +97,7 @@ async def schedule(schedule: str, page: CurrentPage) -> Response:
 async def run_now(schedule: str, page: CurrentPage) -> Response:
     """Fires a schedule now, even if it is paused. Its next time stays unchanged."""
     operation = management.run_schedule(schedule, page.context)
-    await page.act(Act("penstock:RunSchedule", schedule), operation, lambda run: len(run.msg_ids))
+    await page.act(operation)
     return redirect(f"/console/schedules/{segment(schedule)}?done=ran")
 
 
@@ -107,6 +106,6 @@ async def set_status(schedule: str, page: CurrentPage) -> Response:
     """Pauses a schedule, or resumes it."""
     status: Literal["active", "paused"] = "paused" if page.form.get("status") == "paused" else "active"
     operation = management.change_schedule(schedule, SchedulePatch(status=status), page.context)
-    await page.act(Act("scheduler:UpdateSchedule", schedule, {"status": status}), operation, lambda _: 1)
+    await page.act(operation)
     done = "paused" if status == "paused" else "resumed"
     return redirect(f"/console/schedules/{segment(schedule)}?done={done}")

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import Response
 
-from penstock.access.audit import Act
+from penstock.access.audit import Act, record_act
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
@@ -132,5 +132,11 @@ async def publish(topic: str, page: CurrentPage) -> Response:
         message_group_id=page.form.get("group").strip() or None,
         message_deduplication_id=page.form.get("dedup").strip() or None,
     )
-    await page.act(Act("sns:Publish", topic), publishing.publish(request, page.context), lambda _: 1)
+    await page.act(
+        record_act(
+            Act("sns:Publish", build_arn(topic, page.context)),
+            publishing.publish(request, page.context),
+            page.context,
+        )
+    )
     return redirect(f"/console/topics/{topic}?done=published")

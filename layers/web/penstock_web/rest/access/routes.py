@@ -7,7 +7,6 @@ import msgspec
 from fastapi import Path
 
 from penstock import errors
-from penstock.access.audit import Act
 from penstock.documents.decoding import build_reader
 from penstock.management import access
 from penstock.management.access import USER_NAME, MadeKey, NewKey, ShownKey, ShownUser
@@ -56,8 +55,7 @@ async def list_users(runner: Runner) -> list[ShownUser]:
 async def set_user(user: User, runner: Runner) -> None:
     """Create a user, or replace the policies of a user. Processes apply it within QUEUE_ACCESS_CACHE_SECONDS."""
     wanted = await runner.read(_read_policies)
-    audited = Act("penstock:SetUser", user, {"policies": wanted.policies})
-    await runner.act(audited, access.set_user(user, wanted.policies, runner.context), lambda _: 1)
+    await runner.run(access.set_user(user, wanted.policies, runner.context))
 
 
 @routes.delete(
@@ -68,7 +66,7 @@ async def set_user(user: User, runner: Runner) -> None:
 )
 async def end_user(user: User, runner: Runner) -> None:
     """Revoke the keys of a user and delete the user."""
-    await runner.act(Act("penstock:EndUser", user), access.end_user(user, runner.context), lambda _: 1)
+    await runner.run(access.end_user(user, runner.context))
 
 
 @routes.get("/keys", right=require("penstock:ReadKeys"), answer=list[ShownKey])
@@ -88,8 +86,7 @@ async def list_keys(runner: Runner) -> list[ShownKey]:
 async def create_key(runner: Runner) -> MadeKey:
     """Create a key. A user has at most two keys of one kind."""
     new = await runner.read(_read_key)
-    audited = Act("penstock:CreateKey", new.user or "", {"bearer": new.bearer})
-    return await runner.act(audited, access.create_key(new, runner.context), lambda _: 1)
+    return await runner.run(access.create_key(new, runner.context))
 
 
 @routes.patch(
@@ -102,10 +99,7 @@ async def create_key(runner: Runner) -> MadeKey:
 async def limit_key(key: KeyId, runner: Runner) -> None:
     """Set or remove the time when a key expires."""
     expires_at = (await runner.read(_read_expiry)).expires_at
-    audited = Act(
-        "penstock:LimitKey", key, {"expires_at": None if expires_at is None else expires_at.isoformat()}
-    )
-    await runner.act(audited, access.limit_key(key, expires_at, runner.context), lambda _: 1)
+    await runner.run(access.limit_key(key, expires_at, runner.context))
 
 
 @routes.delete(
@@ -116,4 +110,4 @@ async def limit_key(key: KeyId, runner: Runner) -> None:
 )
 async def revoke_key(key: KeyId, runner: Runner) -> None:
     """Revoke a key. Processes that have used it refuse it within QUEUE_ACCESS_CACHE_SECONDS."""
-    await runner.act(Act("penstock:RevokeKey", key), access.revoke_key(key, runner.context), lambda _: 1)
+    await runner.run(access.revoke_key(key, runner.context))

@@ -6,7 +6,6 @@ from typing import Annotated, Final, Literal
 import msgspec
 from fastapi import Path, Query
 
-from penstock.access.audit import Act
 from penstock.documents.decoding import build_reader
 from penstock.errors import InvalidParameterValue
 from penstock.management.deliveries import attempts, endpoint_test, endpoints
@@ -64,17 +63,15 @@ async def list_deliveries(
 @routes.post("/{id}/retry", right=RETRY, status=202, answer=Retried, raises=(DeliveryNotFound,))
 async def retry(id: Annotated[int, Path(ge=0, lt=2**63)], runner: Runner) -> Retried:  # noqa: A002
     """Deliver now. An exhausted delivery gets all its attempts again. A delivery under way stays unchanged."""
-    audited = Act("penstock:RetryDelivery", str(id))
-    return Retried(await runner.act(audited, deliveries.retry_delivery(id, runner.context), lambda _: 1))
+    return Retried(await runner.run(deliveries.retry_delivery(id, runner.context)))
 
 
 @routes.post("/retry", right=RETRY, status=202, body=GivenUp, answer=RetriedMany)
 async def retry_failed(runner: Runner) -> RetriedMany:
     """Deliver the exhausted deliveries again. Each gets all its attempts again."""
     wanted = await runner.read(_read_given_up)
-    audited = deliveries.describe_retry(wanted)
     operation = deliveries.retry_given_up(wanted, runner.context)
-    row = await runner.act(audited, operation, lambda row: row.retried)
+    row = await runner.run(operation)
     return RetriedMany(row.retried, row.last_id)
 
 
@@ -110,16 +107,14 @@ async def pause_endpoint(runner: Runner) -> None:
     """Pause a URL: nothing is delivered to it until it is resumed, and its messages wait. Attempts under way
     continue."""
     endpoint = (await runner.read(_read_endpoint)).endpoint
-    audited = Act("penstock:PauseEndpoint", endpoint, {"status": "paused"})
-    await runner.act(audited, endpoints.pause_endpoint(endpoint, runner.context), lambda _: 1)
+    await runner.run(endpoints.pause_endpoint(endpoint, runner.context))
 
 
 @routes.post("/endpoints/resume", right=PAUSE, status=204, body=NamedEndpoint, raises=(EndpointNotFound,))
 async def resume_endpoint(runner: Runner) -> None:
     """End a pause. Waiting messages are delivered now."""
     endpoint = (await runner.read(_read_endpoint)).endpoint
-    audited = Act("penstock:PauseEndpoint", endpoint, {"status": "active"})
-    await runner.act(audited, endpoints.resume_endpoint(endpoint, runner.context), lambda _: 1)
+    await runner.run(endpoints.resume_endpoint(endpoint, runner.context))
 
 
 @routes.post(
@@ -137,5 +132,4 @@ async def test_endpoint(runner: Runner) -> SentTest:
     routing key `penstock.test`. If the endpoint is paused, the event waits.
     """
     endpoint = (await runner.read(_read_endpoint)).endpoint
-    audited = Act("penstock:TestEndpoint", endpoint)
-    return await runner.act(audited, endpoint_test.send_test(endpoint, runner.context), lambda _: 1)
+    return await runner.run(endpoint_test.send_test(endpoint, runner.context))

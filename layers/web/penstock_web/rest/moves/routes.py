@@ -47,8 +47,7 @@ _read_continued = build_reader(ContinuedMoveTask)
 async def start_move(name: str, runner: Runner) -> Response:
     """Start to move messages. A queue has one move at a time (409 `move_conflict`)."""
     new = await runner.read(move_tasks.read_move_task)
-    task = move_tasks.start_move_task(name, new, runner.context)
-    move = move_tasks.show_move_task(await runner.act(task.act, task.operation, move_tasks.count_nothing))
+    move = move_tasks.show_move_task(await runner.run(move_tasks.start_move_task(name, new, runner.context)))
     return json_response(move, 201, f"/v1/queues/{name}/moves/{move.id}")
 
 
@@ -77,8 +76,9 @@ async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  
 async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  # noqa: A002
     """Continue a move after its canary, or at another rate."""
     per_second = (await runner.read(lambda body: _read_continued(body or b"{}"))).per_second
-    task = move_tasks.continue_move_task(name, id, per_second, runner.context)
-    return move_tasks.show_move_task(await runner.act(task.act, task.operation, move_tasks.count_moved))
+    return move_tasks.show_move_task(
+        await runner.run(move_tasks.continue_move_task(name, id, per_second, runner.context))
+    )
 
 
 @routes.post(
@@ -89,5 +89,4 @@ async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  
 )
 async def cancel_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  # noqa: A002
     """End a move after its current step. Messages that have moved stay in their new queue."""
-    task = move_tasks.cancel_move_task(name, id, runner.context)
-    return move_tasks.show_move_task(await runner.act(task.act, task.operation, move_tasks.count_moved))
+    return move_tasks.show_move_task(await runner.run(move_tasks.cancel_move_task(name, id, runner.context)))

@@ -6,7 +6,6 @@ import msgspec
 from fastapi import Query, Response
 
 from penstock import errors
-from penstock.access.audit import Act
 from penstock.documents.decoding import build_reader
 from penstock.management import queues
 from penstock.management.queues import Attributes, NewQueue, QueueDescription, QueuePage, ReceiverDescription
@@ -79,15 +78,14 @@ async def change_queue(name: str, runner: Runner) -> QueueDescription:
     """Change the named attributes. The others stay unchanged."""
     change = await runner.read(_read_change)
     operation = queues.change_queue(name, change.attributes, runner.context)
-    audited = Act("sqs:SetQueueAttributes", name, {"attributes": change.attributes})
-    return await runner.act(audited, operation, lambda _: len(change.attributes))
+    return await runner.run(operation)
 
 
 @routes.delete("/{name}", right=require_on_queue("sqs:DeleteQueue"), status=204, raises=UNKNOWN)
 async def delete_queue(name: str, runner: Runner) -> None:
     """Delete a queue and its messages."""
     operation = queues.delete_queue(name, runner.context)
-    await runner.act(Act("sqs:DeleteQueue", name), operation, lambda _: 1)
+    await runner.run(operation)
 
 
 @routes.get(
@@ -110,18 +108,18 @@ async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]
 async def purge_queue(name: str, runner: Runner) -> Purged:
     """Delete every message of a queue."""
     operation = queues.purge_queue(name, runner.context)
-    return Purged(await runner.act(Act("sqs:PurgeQueue", name), operation, int))
+    return Purged(await runner.run(operation))
 
 
 @routes.post("/{name}/pause", right=require_on_queue("penstock:PauseQueue"), status=204, raises=UNKNOWN)
 async def pause_queue(name: str, runner: Runner) -> None:
     """Pause a queue: receives get nothing, and new messages wait. Messages in flight may be deleted."""
     operation = queues.set_paused(name, paused=True, context=runner.context)
-    await runner.act(Act("penstock:PauseQueue", name, {"status": "paused"}), operation, lambda _: 1)
+    await runner.run(operation)
 
 
 @routes.post("/{name}/resume", right=require_on_queue("penstock:PauseQueue"), status=204, raises=UNKNOWN)
 async def resume_queue(name: str, runner: Runner) -> None:
     """Resume a queue: receives get messages again. It is no error if the queue is not paused."""
     operation = queues.set_paused(name, paused=False, context=runner.context)
-    await runner.act(Act("penstock:PauseQueue", name, {"status": "active"}), operation, lambda _: 1)
+    await runner.run(operation)

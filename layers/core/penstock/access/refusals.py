@@ -1,0 +1,139 @@
+"""Counts refused requests and failed sign-ins for the audit: one row for a minute, a caller and an error.
+
+The first refusal is written at once, later ones together every ten seconds. A request that is admitted costs nothing.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from time import monotonic
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+from penstock import errors
+from penstock.effects import Call, Operation
+from penstock.errors import AwsError
+from penstock.postgres.statements.access import NOTE_REFUSALS
+
+from .audit import clean
+from .users import User
+
+T = TypeVar("T")
+
+WRITE_SECONDS: Final = 10.0
+MOST_CALLERS: Final = 200
+"""A process tells this many callers and errors apart between two writes. It counts the others together."""
+LONGEST_TEXT: Final = 256
+REFUSING: Final = (
+    errors.AccessDenied, errors.IncompleteSignature, errors.InvalidClientTokenId, errors.MissingAuthenticationToken,
+    errors.SignatureDoesNotMatch,
+)  # fmt: skip
+OTHERS: Final = "(others)"
+
+_denied = re.compile(r"to perform: (\S+) on resource: (\S+) ").search
+
+
+class Refusal(NamedTuple):
+    """Who was refused, by which door, and why."""
+
+    account_id: str
+    door: str
+    actor: str | None
+    key_id: str | None
+    address: str
+    error: str
+
+
+class RefusedRequest(Protocol):
+    """The request that was refused: a part of `Context`."""
+
+    @property
+    def account_id(self) -> str: ...
+    @property
+    def user(self) -> User | None: ...
+    @property
+    def key_id(self) -> str | None: ...
+    @property
+    def client_address(self) -> str: ...
+    @property
+    def door_name(self) -> str: ...
+    @property
+    def environment(self) -> "Caches": ...
+
+
+class Caches(Protocol):
+    """The part of `Environment` that keeps the counts of the process."""
+
+    def cache(self, kind: type[T]) -> T: ...
+
+
+class Refusals:
+    """The refusals of a process since it last wrote them. Each has the action and the target of its first request."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Refusal, int] = {}
+        self._first: dict[Refusal, tuple[str, str]] = {}
+        self._written_at = -WRITE_SECONDS
+
+    def add(self, refusal: Refusal, action: str, target: str) -> None:
+        """Counts a refusal."""
+        if refusal not in self._counts and len(self._counts) >= MOST_CALLERS:
+            refusal = Refusal(refusal.account_id, refusal.door, None, None, OTHERS, refusal.error)
+        self._counts[refusal] = self._counts.get(refusal, 0) + 1
+        self._first.setdefault(refusal, (action, target))
+
+    def write(self) -> Operation[None]:
+        """Writes the counts if there are any and ten seconds have passed."""
+        if not self._counts or monotonic() < self._written_at + WRITE_SECONDS:
+            return
+        self._written_at = monotonic()
+        counts, first = self._counts, self._first
+        self._counts, self._first = {}, {}
+        rows = [(*one[:5], *first[one], one.error, count) for one, count in counts.items()]
+        columns = tuple(list(column) for column in zip(*rows, strict=True))
+        yield from Call(NOTE_REFUSALS, columns)
+
+
+def watch_refusals(operation: Operation[T], request: RefusedRequest, action: str) -> Operation[T]:
+    """Runs an operation, and counts its error if that refuses the caller. Raises the errors of the operation."""
+    try:
+        return (yield from operation)
+    except AwsError as error:
+        yield from note_refusal(error, request, action)
+        raise
+
+
+def note_refusal(error: AwsError, request: RefusedRequest, action: str) -> Operation[None]:
+    """Does the same as `count_refusal`, and writes the counts if ten seconds have passed."""
+    count_refusal(error, request, action)
+    yield from request.environment.cache(Refusals).write()
+
+
+def count_refusal(error: AwsError, request: RefusedRequest, action: str) -> None:
+    """Counts an error that refuses the caller, once. `action` is used if the error names none."""
+    if not isinstance(error, REFUSING) or getattr(error, "is_noted", False):
+        return
+    error.__dict__["is_noted"] = True
+    denied = _denied(error.message)
+    actor = None if request.user is None else request.user.principal.arn
+    refusal = Refusal(
+        request.account_id, request.door_name, actor, None if request.key_id is None else shorten(request.key_id),
+        shorten(request.client_address), error.query_code,
+    )  # fmt: skip
+    target = shorten(denied[2]) if denied else ""
+    request.environment.cache(Refusals).add(refusal, shorten(denied[1] if denied else action), target)
+
+
+async def keep_refusals(refusals: Refusals, call: Callable[..., Awaitable[object]]) -> None:
+    """Writes the counts for ever, every ten seconds. Counts that cannot be written are dropped."""
+    while True:
+        await asyncio.sleep(WRITE_SECONDS)
+        for effect in refusals.write():
+            if isinstance(effect, Call):
+                with suppress(Exception):
+                    await call(effect.statement, list(effect.arguments))
+
+
+def shorten(text: str) -> str:
+    """Returns a text that PostgreSQL can store, of limited length."""
+    return clean(text)[:LONGEST_TEXT]

@@ -1,0 +1,155 @@
+-- queue.write_audit(account, door, actor, key, address, action, target, details, when changed, affected, before, result):
+-- records an act in the transaction of the act. p_before: queue.audited_state before it; p_result: the first row that
+-- its function returned, null: no row. Nothing is written for an act that was refused or that found nothing to do, nor
+-- with p_when_changed for one that changed no value. The columns of queue.audit explain the other parameters.
+-- An account keeps its last 100,000 rows, for 400 days. Indexes: audit_happened_at, audit_account_id.
+create or replace function queue.write_audit(
+    p_account_id text, p_door text, p_actor text, p_key_id text, p_address text, p_action text, p_target text,
+    p_details jsonb, p_when_changed boolean, p_affected bigint, p_before jsonb, p_result jsonb)
+returns table (audit_id bigint)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_after jsonb := queue.audited_state(p_target);
+    v_changes jsonb := '{}';
+    v_id bigint;
+begin
+    if p_result is null or p_result ->> 'error' is not null or exists (
+        select from jsonb_each(p_result) r
+        where r.value = 'false' and (r.key in ('replaced', 'dropped', 'found', 'revoked', 'known', 'removed', 'continued')
+            or (r.key = 'created' and p_action ~ ':(Create|Subscribe)')))
+    then
+        return;
+    end if;
+    if p_before is not null and v_after is not null then
+        v_changes := queue.audited_changes(p_before, v_after);
+        if p_when_changed and v_changes = '{}' and p_before <> '{}' then
+            return;
+        end if;
+    end if;
+    insert into queue.audit as a (account_id, door, actor, key_id, address, action, target, details, changes, affected)
+    values (p_account_id, p_door, coalesce(p_actor, case when p_door = 'database' then session_user::text end), p_key_id,
+        p_address, p_action, queue.mask_secrets(p_target), queue.mask_secrets(p_details::text)::jsonb,
+        queue.mask_secrets(v_changes::text)::jsonb, p_affected)
+    returning a.audit_id into v_id;
+    perform queue.prune_audit(p_account_id, v_id);
+    return query select v_id;
+end $$;
+
+-- queue.audited_state(arn): returns what the audit compares before and after an act: the attributes and tags of a queue
+-- or a topic, the attributes of a subscription, the definition of a schedule without its message, a mapping, the
+-- policies of a user. Null: the resource does not exist. {}: the audit compares nothing of this kind.
+-- It is stable: a statement that also changes the resource gets the state before its change.
+create or replace function queue.audited_state(p_arn text) returns jsonb
+language sql stable as $$
+select case
+    when p_arn like 'arn:aws:sqs:%' then (
+        select q.attributes || jsonb_build_object('tags', q.tags) from queue.queues q where q.arn = p_arn)
+    when p_arn like 'arn:aws:sns:%:app/%' or p_arn like 'arn:aws:sns:%:endpoint/%' then '{}'
+    when p_arn like 'arn:aws:sns:%:%:%:%' then (
+        select s.attributes || jsonb_build_object('endpoint', s.endpoint, 'confirmed', s.confirmed)
+        from queue.subscription s where s.arn = p_arn)
+    when p_arn like 'arn:aws:sns:%' then (
+        select t.attributes || jsonb_build_object('tags', t.tags) from queue.topic t where t.arn = p_arn)
+    when p_arn like 'arn:aws:scheduler:%:schedule/%' then (
+        select jsonb_build_object('expression', s.expression, 'timezone', s.timezone, 'status', s.status,
+            'start_at', s.start_at, 'end_at', s.end_at, 'description', s.description,
+            'target', s.target - array['message', 'headers', 'Input'])
+        from queue.schedule s
+        where s.account_id = split_part(p_arn, ':', 5) and s.region = split_part(p_arn, ':', 4)
+            and s.group_name = split_part(p_arn, '/', 2) and s.name = split_part(p_arn, '/', 3))
+    when p_arn like 'arn:aws:scheduler:%:schedule-group/%' then (
+        select jsonb_build_object('tags', g.tags) from queue.schedule_group g
+        where g.account_id = split_part(p_arn, ':', 5) and g.region = split_part(p_arn, ':', 4)
+            and g.name = split_part(p_arn, '/', 2))
+    when p_arn ~ '^arn:aws:lambda:.*:event-source-mapping:[0-9a-f-]{36}$' then (
+        select jsonb_build_object('function', m.function_arn, 'enabled', m.enabled, 'options', m.options,
+            'tags', m.tags, 'user', m.user_name)
+        from queue.event_source_mapping m where m.mapping_id = right(p_arn, 36)::uuid)
+    when p_arn like 'arn:aws:iam::%:user/%' then (
+        select jsonb_build_object('policies', u.policies) from queue.account_user u
+        where u.account_id = split_part(p_arn, ':', 5) and u.name = split_part(p_arn, '/', 2))
+    else '{}' end
+$$;
+
+-- queue.audited_changes(before, after): returns the members that differ, each with its old and its new value. A value of
+-- more than 4,096 characters is cut.
+create or replace function queue.audited_changes(p_before jsonb, p_after jsonb) returns jsonb
+language sql immutable as $$
+select coalesce(jsonb_object_agg(k.key, jsonb_build_array(queue.cut_json(p_before -> k.key),
+    queue.cut_json(p_after -> k.key))), '{}')
+from (select jsonb_object_keys(p_before) union select jsonb_object_keys(p_after)) k(key)
+where p_before -> k.key is distinct from p_after -> k.key
+$$;
+
+-- queue.cut_json(value): returns a value, or the beginning of its text if that has more than 4,096 characters.
+create or replace function queue.cut_json(p_value jsonb) returns jsonb
+language sql immutable as $$
+select case when length(p_value #>> '{}') > 4096
+    then to_jsonb(left(p_value #>> '{}', 4096) || '… (' || length(p_value #>> '{}') || ' characters)')
+    else p_value end
+$$;
+
+-- queue.mask_secrets(text): returns a text in which the user and the password of URLs are replaced by ***.
+create or replace function queue.mask_secrets(p_text text) returns text
+language sql immutable as $$ select regexp_replace(p_text, '(https?://)[^/@"\s]*@', '\1***@', 'gi') $$;
+
+-- queue.prune_audit(account, id): removes rows that are older than 400 days, up to 100 at a time, and for each hundredth
+-- id those of the account beyond its last 100,000. Indexes: audit_happened_at, audit_account_id.
+create or replace function queue.prune_audit(p_account_id text, p_audit_id bigint) returns void
+language plpgsql as $$
+begin
+    delete from queue.audit a where a.audit_id in (
+        select x.audit_id from queue.audit x where x.happened_at < clock_timestamp() - interval '400 days'
+        order by x.happened_at limit 100 for update skip locked);
+    if p_audit_id % 100 = 0 then
+        delete from queue.audit a where a.audit_id in (
+            select x.audit_id from queue.audit x
+            where x.account_id = p_account_id and x.audit_id < (
+                select y.audit_id from queue.audit y where y.account_id = p_account_id
+                order by y.audit_id desc offset 99999 limit 1)
+            order by x.audit_id limit 1000 for update skip locked);
+    end if;
+end $$;
+
+-- queue.note_refusals(accounts, doors, actors, keys, addresses, actions, targets, errors, counts): records refused
+-- requests and failed sign-ins: one row for a minute, a caller and an error, which counts them. All processes share it.
+create or replace function queue.note_refusals(
+    p_account_ids text[], p_doors text[], p_actors text[], p_key_ids text[], p_addresses text[], p_actions text[],
+    p_targets text[], p_errors text[], p_counts int[])
+returns table (noted int)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_noted int;
+    v_id bigint;
+    v_minute timestamptz := date_trunc('minute', clock_timestamp());
+begin
+    insert into queue.audit as a
+        (account_id, door, actor, key_id, address, action, target, error, repeated, refusal_key)
+    select u.account_id, u.door, u.actor, u.key_id, u.address, u.action, queue.mask_secrets(u.target), u.error,
+        u.count, md5(jsonb_build_array(
+            date_part('epoch', v_minute), u.account_id, u.door, u.actor, u.key_id, u.address, u.error)::text)
+    from unnest(p_account_ids, p_doors, p_actors, p_key_ids, p_addresses, p_actions, p_targets, p_errors, p_counts)
+        u(account_id, door, actor, key_id, address, action, target, error, count)
+    order by 10
+    on conflict (refusal_key) do update set repeated = a.repeated + excluded.repeated;
+    get diagnostics v_noted = row_count;
+    select max(x.audit_id) into v_id from queue.audit x;
+    perform queue.prune_audit(x.account_id, v_id - v_id % 100)
+    from (select distinct account_id from unnest(p_account_ids) u(account_id)) x;
+    return query select v_noted;
+end $$;
+
+-- queue.list_audit(account, before, limit): returns the acts and refusals in an account, the newest first, from before
+-- the row p_before (null: from the newest). Index: audit_account_id.
+create or replace function queue.list_audit(p_account_id text, p_before bigint, p_limit int)
+returns table (audit_id bigint, happened_at timestamptz, door text, actor text, key_id text, address text, action text,
+    target text, details text, changes text, affected bigint, error text, repeated int)
+language sql stable as $$
+select a.audit_id, a.happened_at, a.door, a.actor, a.key_id, a.address, a.action, a.target, a.details::text,
+    a.changes::text, a.affected, a.error, a.repeated
+from queue.audit a
+where a.account_id = p_account_id and (p_before is null or a.audit_id < p_before)
+order by a.audit_id desc limit p_limit
+$$;
