@@ -218,8 +218,9 @@ def test_refusals_and_failed_sign_ins_are_counted(
 ) -> None:
     http.put("/v1/users/ann", json={"policies": ["read"]}, headers=root).raise_for_status()
     ann = key_of(http, root, user="ann")
-    for _ in range(3):
-        assert http.post("/v1/queues", json={"name": "x"}, headers=ann).status_code == 403
+    with running_service(shared_database.api_dsn, **SIGV4) as fresh, fresh.http() as door:
+        for _ in range(3):
+            assert door.post("/v1/queues", json={"name": "x"}, headers=ann).status_code == 403
 
     def count() -> int:
         found = audit_of(shared_database, account, "error, repeated, actor, action, door")
