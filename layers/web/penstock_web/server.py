@@ -20,8 +20,8 @@ from uuid import UUID, uuid4
 import psycopg
 import uvloop
 
+from penstock.access.audit.refusals import Refusals, keep_refusals
 from penstock.access.receipt_handle import ReceiptHandles
-from penstock.access.refusals import Refusals, keep_refusals
 from penstock.actions import load_operations
 from penstock.effects import Operation
 from penstock.environment import Environment, load_receipt_handles

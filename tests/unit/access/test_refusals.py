@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock import errors
-from penstock.access.refusals import (
+from penstock.access.audit.refusals import (
     MOST_CALLERS,
     OTHERS,
     Refusals,

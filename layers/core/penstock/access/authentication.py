@@ -41,10 +41,10 @@ from penstock.postgres.statements.access import (
 from penstock.settings import Settings
 
 from . import sigv4
+from .audit.refusals import note_refusal
 from .authorization import AuthorizedAction, RequestContext, authorize
 from .failures import FailureCounter
 from .public_links import PUBLIC_ACTIONS, is_public_link
-from .refusals import note_refusal
 from .request_rate import check_rate
 from .resources import NO_TOKENS
 from .secret_encryption import DecryptionError, SecretCipher

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import asdict
 
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import authorize_one
 from penstock.access.quotas import check_quota
 from penstock.calls import encode_jsonb

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from penstock import errors
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import check_user
 from penstock.access.keys import is_user_name, make_key
 from penstock.access.users import build_owner_arn, build_user_arn

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from penstock import errors
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.aws.arn import parse_queue_arn
 from penstock.calls import encode_jsonb
 from penstock.context import Context

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from penstock import errors
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.quotas import check_quota
 from penstock.context import Context
 from penstock.documents.times import format_timestamp

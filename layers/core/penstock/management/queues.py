@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from penstock import errors
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import check_user
 from penstock.access.resources import build_arn
 from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from penstock import errors
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation

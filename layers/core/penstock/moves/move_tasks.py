@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from penstock import errors
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.context import Context
 from penstock.documents.decoding import decode_document
 from penstock.documents.queue_names import authorize_queues, build_queue_arn

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, parse_group_arn
 from penstock.calls import encode_jsonb
 from penstock.context import Context

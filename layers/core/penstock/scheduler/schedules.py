@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.quotas import check_quota
 from penstock.aws.schedule_arn import DEFAULT_GROUP, schedule_arn
 from penstock.calls import encode_jsonb

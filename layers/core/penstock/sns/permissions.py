@@ -2,7 +2,7 @@
 
 import msgspec
 
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import is_account_id
 from penstock.aws.json_text import decode_json

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import msgspec
 
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.deliveries import check_deliveries
 from penstock.access.functions import find_function_refusal
 from penstock.access.quotas import check_quota

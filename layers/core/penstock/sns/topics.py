@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.quotas import check_quota
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import TopicArn, is_topic_name

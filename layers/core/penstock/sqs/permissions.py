@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from penstock import errors
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.deliveries import judge_subscriptions
 from penstock.aws.json_text import decode_json
 from penstock.context import Context

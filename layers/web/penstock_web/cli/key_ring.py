@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from penstock.access.audit import Act, build_values, extend_statement
+from penstock.access.audit.acts import Act, build_values, extend_statement
 from penstock.access.encryption_key import claim, list_keys_at_rest
 from penstock.access.keys import is_user_name
 from penstock.access.keys import make_key as new_api_key

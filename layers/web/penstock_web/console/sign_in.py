@@ -15,7 +15,7 @@ from http.cookies import CookieError, SimpleCookie
 from time import monotonic
 from typing import Final
 
-from penstock.access.audit import Act, record_act
+from penstock.access.audit.acts import Act, record_act
 from penstock.access.authentication import BEARER_PREFIX, AccessRule, RequireSignature
 from penstock.access.failures import FailureCounter
 from penstock.access.users import User, build_user

@@ -7,8 +7,8 @@ from typing import Final, Protocol, TypeVar
 from fastapi import Request
 from starlette.types import Scope
 
+from penstock.access.audit.refusals import watch_refusals
 from penstock.access.authentication import AccessRule
-from penstock.access.refusals import watch_refusals
 from penstock.access.request_rate import check_rate
 from penstock.aws.arn import is_region
 from penstock.context import Context, Door

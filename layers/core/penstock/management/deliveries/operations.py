@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
 from penstock.documents.times import format_timestamp

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from penstock import errors
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import check_user
 from penstock.access.quotas import check_quota, is_reached
 from penstock.access.resources import ANY

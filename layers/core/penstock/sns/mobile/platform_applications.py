@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import msgspec
 
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.quotas import check_quota
 from penstock.aws.sns_arn import (
     PLATFORMS,

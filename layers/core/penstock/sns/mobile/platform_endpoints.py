@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import msgspec
 
-from penstock.access.audit import Act, audited
+from penstock.access.audit.acts import Act, audited
 from penstock.access.deliveries import do_policies_decide
 from penstock.access.quotas import explain_quota, read_quota
 from penstock.aws.sns_arn import is_subscription_id, parse_endpoint_arn

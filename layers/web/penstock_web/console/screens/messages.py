@@ -3,7 +3,7 @@
 import msgspec
 from fastapi import Response
 
-from penstock.access.audit import Act, record_act, record_reading
+from penstock.access.audit.acts import Act, record_act, record_reading
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import Response
 
-from penstock.access.audit import Act, record_act
+from penstock.access.audit.acts import Act, record_act
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context

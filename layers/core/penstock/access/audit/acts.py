@@ -16,12 +16,11 @@ from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, cast
 import msgspec
 from msgspec.structs import force_setattr
 
+from penstock.access.users import User
 from penstock.calls import build_call
 from penstock.effects import BatchCall, Call, Effect, Operation
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.access import WRITE_AUDIT
-
-from .users import User
 
 T = TypeVar("T")
 P = ParamSpec("P")

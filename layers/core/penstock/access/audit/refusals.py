@@ -11,12 +11,12 @@ from time import monotonic
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from penstock import errors
+from penstock.access.users import User
 from penstock.effects import Call, Operation
 from penstock.errors import AwsError
 from penstock.postgres.statements.access import NOTE_REFUSALS
 
-from .audit import clean
-from .users import User
+from .acts import clean
 
 T = TypeVar("T")
 

@@ -1,0 +1,1 @@
+"""The audit: acts of users, and refused requests."""
