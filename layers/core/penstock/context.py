@@ -24,7 +24,7 @@ from .settings import Settings
 _KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,128})(?:/|%2F)").search
 
 
-class Door(Enum):
+class Interface(Enum):
     """The API by which a request came. CLI is the command line over the REST API."""
 
     AWS = "aws"
@@ -37,12 +37,21 @@ class Door(Enum):
 class Context:
     """One request: the caller's account and region, the request's id, and the environment of the process.
 
-    `user` is the signer of the request, or None if no signature was required. `protocol` is that of the answer. `door`
-    is the API by which the request came, and `key_id` the key that admitted it.
+    `user` is the signer of the request, or None if no signature was required. `protocol` is that of the answer.
+    `interface` is the API by which the request came, and `key_id` the key that admitted it.
     """
 
     __slots__ = (
-        "_base_url", "account_id", "door", "environment", "http", "key_id", "protocol", "region", "request_id", "user",
+        "_base_url",
+        "account_id",
+        "environment",
+        "http",
+        "interface",
+        "key_id",
+        "protocol",
+        "region",
+        "request_id",
+        "user",
     )  # fmt: skip
 
     def __init__(
@@ -60,7 +69,7 @@ class Context:
         self.environment = environment
         self.http = http
         self.protocol = protocol
-        self.door = Door.AWS
+        self.interface = Interface.AWS
         self.key_id: str | None = None
         self._base_url: str | None = None
         self.user: User | None = None
@@ -71,14 +80,14 @@ class Context:
         return self.user or build_user(self.account_id, None, None)
 
     @property
-    def door_name(self) -> str:
+    def interface_name(self) -> str:
         """Returns the name of the API in the audit."""
-        return self.door.value
+        return self.interface.value
 
     @property
     def shows_policy_names(self) -> bool:
         """Returns whether errors write actions as policies do, and not as each service of AWS writes its own."""
-        return self.door is not Door.AWS
+        return self.interface is not Interface.AWS
 
     @property
     def caller_arn(self) -> str:

@@ -1,10 +1,10 @@
--- queue.write_audit(account, door, actor, key, address, action, target, details, when changed, affected, before, result):
--- records an act in the transaction of the act. p_before: queue.audited_state before it; p_result: the first row that
--- its function returned, null: no row. Nothing is written for an act that was refused or that found nothing to do, nor
--- with p_when_changed for one that changed no value. The columns of queue.audit explain the other parameters.
+-- queue.write_audit(account, interface, actor, key, address, action, target, details, when changed, affected, before,
+-- result): records an act in the transaction of the act. p_before: queue.audited_state before it; p_result: the first row
+-- that its function returned, null: no row. Nothing is written for an act that was refused or that found nothing to do,
+-- nor with p_when_changed for one that changed no value. The columns of queue.audit explain the other parameters.
 -- An account keeps its last 100,000 rows, for 400 days. Indexes: audit_happened_at, audit_account_id.
 create or replace function queue.write_audit(
-    p_account_id text, p_door text, p_actor text, p_key_id text, p_address text, p_action text, p_target text,
+    p_account_id text, p_interface text, p_actor text, p_key_id text, p_address text, p_action text, p_target text,
     p_details jsonb, p_when_changed boolean, p_affected bigint, p_before jsonb, p_result jsonb)
 returns table (audit_id bigint)
 language plpgsql as $$
@@ -27,9 +27,11 @@ begin
             return;
         end if;
     end if;
-    insert into queue.audit as a (account_id, door, actor, key_id, address, action, target, details, changes, affected)
-    values (p_account_id, p_door, coalesce(p_actor, case when p_door = 'database' then session_user::text end), p_key_id,
-        p_address, p_action, queue.mask_secrets(p_target), queue.mask_secrets(p_details::text)::jsonb,
+    insert into queue.audit as a
+        (account_id, interface, actor, key_id, address, action, target, details, changes, affected)
+    values (p_account_id, p_interface,
+        coalesce(p_actor, case when p_interface = 'database' then session_user::text end), p_key_id, p_address,
+        p_action, queue.mask_secrets(p_target), queue.mask_secrets(p_details::text)::jsonb,
         queue.mask_secrets(v_changes::text)::jsonb, p_affected)
     returning a.audit_id into v_id;
     perform queue.prune_audit(p_account_id, v_id);
@@ -112,10 +114,10 @@ begin
     end if;
 end $$;
 
--- queue.note_refusals(accounts, doors, actors, keys, addresses, actions, targets, errors, counts): records refused
+-- queue.note_refusals(accounts, interfaces, actors, keys, addresses, actions, targets, errors, counts): records refused
 -- requests and failed sign-ins: one row for a minute, a caller and an error, which counts them. All processes share it.
 create or replace function queue.note_refusals(
-    p_account_ids text[], p_doors text[], p_actors text[], p_key_ids text[], p_addresses text[], p_actions text[],
+    p_account_ids text[], p_interfaces text[], p_actors text[], p_key_ids text[], p_addresses text[], p_actions text[],
     p_targets text[], p_errors text[], p_counts int[])
 returns table (noted int)
 language plpgsql as $$
@@ -126,12 +128,12 @@ declare
     v_minute timestamptz := date_trunc('minute', clock_timestamp());
 begin
     insert into queue.audit as a
-        (account_id, door, actor, key_id, address, action, target, error, repeated, refusal_key)
-    select u.account_id, u.door, u.actor, u.key_id, u.address, u.action, queue.mask_secrets(u.target), u.error,
+        (account_id, interface, actor, key_id, address, action, target, error, repeated, refusal_key)
+    select u.account_id, u.interface, u.actor, u.key_id, u.address, u.action, queue.mask_secrets(u.target), u.error,
         u.count, md5(jsonb_build_array(
-            date_part('epoch', v_minute), u.account_id, u.door, u.actor, u.key_id, u.address, u.error)::text)
-    from unnest(p_account_ids, p_doors, p_actors, p_key_ids, p_addresses, p_actions, p_targets, p_errors, p_counts)
-        u(account_id, door, actor, key_id, address, action, target, error, count)
+            date_part('epoch', v_minute), u.account_id, u.interface, u.actor, u.key_id, u.address, u.error)::text)
+    from unnest(p_account_ids, p_interfaces, p_actors, p_key_ids, p_addresses, p_actions, p_targets, p_errors, p_counts)
+        u(account_id, interface, actor, key_id, address, action, target, error, count)
     order by 10
     on conflict (refusal_key) do update set repeated = a.repeated + excluded.repeated;
     get diagnostics v_noted = row_count;
@@ -144,10 +146,10 @@ end $$;
 -- queue.list_audit(account, before, limit): returns the acts and refusals in an account, the newest first, from before
 -- the row p_before (null: from the newest). Index: audit_account_id.
 create or replace function queue.list_audit(p_account_id text, p_before bigint, p_limit int)
-returns table (audit_id bigint, happened_at timestamptz, door text, actor text, key_id text, address text, action text,
+returns table (audit_id bigint, happened_at timestamptz, interface text, actor text, key_id text, address text, action text,
     target text, details text, changes text, affected bigint, error text, repeated int)
 language sql stable as $$
-select a.audit_id, a.happened_at, a.door, a.actor, a.key_id, a.address, a.action, a.target, a.details::text,
+select a.audit_id, a.happened_at, a.interface, a.actor, a.key_id, a.address, a.action, a.target, a.details::text,
     a.changes::text, a.affected, a.error, a.repeated
 from queue.audit a
 where a.account_id = p_account_id and (p_before is null or a.audit_id < p_before)

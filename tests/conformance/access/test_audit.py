@@ -48,7 +48,7 @@ def rows(installation: Database) -> Iterator[psycopg.Connection[Any]]:
 
 def read_after(rows: psycopg.Connection[Any], audit_id: int) -> list[tuple[str, str, str | None]]:
     return rows.execute(
-        "select action, door, actor from queue.audit where audit_id > %s and error is null order by audit_id",
+        "select action, interface, actor from queue.audit where audit_id > %s and error is null order by audit_id",
         (audit_id,),
     ).fetchall()
 
@@ -109,7 +109,7 @@ def last_row(rows: Rows) -> dict[str, Any]:
         "affected",
         "error",
         "repeated",
-        "door",
+        "interface",
         "actor",
         "key_id",
     )

@@ -165,7 +165,7 @@ def audit_of(database: Database, account: str, columns: str) -> list[tuple[objec
         ).fetchall()
 
 
-def test_each_act_leaves_one_row_by_every_door(
+def test_each_act_leaves_one_row_by_every_interface(
     http: httpx.Client, root: Header, shared_database: Database, account: str
 ) -> None:
     """The same act leaves one row by REST, by the command line over REST, and by the console."""
@@ -197,18 +197,18 @@ def test_each_act_leaves_one_row_by_every_door(
         ("DELETE", "queues/q", None, 1),
     ]
     http.post("/v1/queues", json={"name": "q2"}, headers=root).raise_for_status()
-    for agent, door in (("python", "rest"), ("penstock-cli/0.1.0", "cli")):
+    for agent, interface in (("python", "rest"), ("penstock-cli/0.1.0", "cli")):
         for method, template, given, expected in acts:
-            # The two doors use different queues, since a name cannot be taken again for a minute.
-            path = template.replace("queues/q", f"queues/q-{door}")
-            body = json.loads(json.dumps(given).replace('"q"', f'"q-{door}"'))
+            # The two interfaces use different queues, since a name cannot be taken again for a minute.
+            path = template.replace("queues/q", f"queues/q-{interface}")
+            body = json.loads(json.dumps(given).replace('"q"', f'"q-{interface}"'))
             before = len(audit_of(shared_database, account, "audit_id"))
             headers = {**root, "user-agent": agent}
             answer = http.request(method, f"{service}/v1/{path}", json=body, headers=headers)
             assert answer.is_success, (path, answer.text)
-            rows = audit_of(shared_database, account, "door, actor, key_id")[before:]
+            rows = audit_of(shared_database, account, "interface, actor, key_id")[before:]
             arn = f"arn:aws:iam::{account}:root"
-            assert rows == [(door, arn, key.removeprefix("Bearer ").partition(".")[0])] * expected, path
+            assert rows == [(interface, arn, key.removeprefix("Bearer ").partition(".")[0])] * expected, path
         for bound in http.get("/v1/events/%23/subscriptions", headers=root).json()["subscriptions"]:
             http.delete(f"/v1/events/%23/subscriptions/{bound['id']}", headers=root).raise_for_status()
 
@@ -218,12 +218,12 @@ def test_refusals_and_failed_sign_ins_are_counted(
 ) -> None:
     http.put("/v1/users/ann", json={"policies": ["read"]}, headers=root).raise_for_status()
     ann = key_of(http, root, user="ann")
-    with running_service(shared_database.api_dsn, **SIGV4) as fresh, fresh.http() as door:
+    with running_service(shared_database.api_dsn, **SIGV4) as fresh, fresh.http() as interface:
         for _ in range(3):
-            assert door.post("/v1/queues", json={"name": "x"}, headers=ann).status_code == 403
+            assert interface.post("/v1/queues", json={"name": "x"}, headers=ann).status_code == 403
 
     def count() -> int:
-        found = audit_of(shared_database, account, "error, repeated, actor, action, door")
+        found = audit_of(shared_database, account, "error, repeated, actor, action, interface")
         rows = [row for row in found if row[0]]
         assert {(*row[:1], *row[2:]) for row in rows} <= {
             ("AccessDenied", f"arn:aws:iam::{account}:user/ann", "sqs:CreateQueue", "rest")
@@ -242,6 +242,6 @@ def test_keys_of_the_command_line_leave_rows(shared_database: Database, account:
         list(ring.limit(key, None))
         list(ring.revoke(key))
         list(ring.end_user("ann", account))
-    rows = audit_of(shared_database, account, "action, door, actor is not null")
+    rows = audit_of(shared_database, account, "action, interface, actor is not null")
     acts = ("SetUser", "CreateKey", "LimitKey", "RevokeKey", "EndUser")
     assert rows == [(f"penstock:{act}", "database", True) for act in acts]

@@ -71,9 +71,9 @@ PARTS: dict[str, Any] = {
 
 
 class Case(NamedTuple):
-    """One right of one door. `what` is a method and a path, or the name of a tool."""
+    """One right of one interface. `what` is a method and a path, or the name of a tool."""
 
-    door: str
+    interface: str
     what: str
     action: str
     arn: str
@@ -88,7 +88,7 @@ def list_cases() -> Iterator[Case]:
         yield from cases_of("mcp", name, tool.right)
 
 
-def cases_of(door: str, what: str, right: Right) -> Iterator[Case]:
+def cases_of(interface: str, what: str, right: Right) -> Iterator[Case]:
     for action in right.actions:
         if right.scope == "operation":
             arn = (
@@ -98,7 +98,7 @@ def cases_of(door: str, what: str, right: Right) -> Iterator[Case]:
             )
         else:
             arn = "*" if right.scope == "account" else RESOURCES[right.scope]
-        yield Case(door, what, action, arn)
+        yield Case(interface, what, action, arn)
 
 
 CASES = list(list_cases())
@@ -119,12 +119,12 @@ class Interfaces(NamedTuple):
 
     def ask(self, case: Case) -> tuple[int, str]:
         """Returns the status and the text of the answer."""
-        if case.door == "mcp":
+        if case.interface == "mcp":
             return self._call(case.what)
         method, _, path = case.what.partition(" ")
         for name, value in {**PATH, "key": self.keys["guarded"]}.items():
             path = path.replace(f"{{{name}}}", value)
-        if case.door == "console":
+        if case.interface == "console":
             form = {"name": "guarded"}
             page = self.console.get(path) if method == "GET" else self.console.post(path, **form)
             return page.status_code, page.text
@@ -177,7 +177,7 @@ def interfaces(shared_database: Database, shared_service: Service) -> Iterator[I
 EVERYTHING = {"Effect": "Allow", "Action": "*", "Resource": "*"}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.door} {case.what} {case.action}")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.interface} {case.what} {case.action}")
 def test_a_right_is_asked_with_its_arn(case: Case, interfaces: Interfaces) -> None:
     interfaces.set_policy(EVERYTHING, {"Effect": "Deny", "Action": case.action, "Resource": case.arn})
     status, text = interfaces.ask(case)

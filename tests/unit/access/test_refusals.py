@@ -22,7 +22,7 @@ from penstock.effects import Call, Operation
 def request(refusals: Refusals, address: str = "192.0.2.1", key_id: str | None = "KEY") -> Any:
     environment = SimpleNamespace(cache=lambda _: refusals)
     return SimpleNamespace(
-        account_id="000000000000", user=None, key_id=key_id, client_address=address, door_name="rest",
+        account_id="000000000000", user=None, key_id=key_id, client_address=address, interface_name="rest",
         environment=environment,
     )  # fmt: skip
 

@@ -54,7 +54,7 @@ class RequestContext(ResourceContext, Protocol):
         """Returns the caller."""
 
     @property
-    def door_name(self) -> str:
+    def interface_name(self) -> str:
         """Returns the name of the API by which the request came."""
 
     @property

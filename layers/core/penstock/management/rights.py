@@ -1,6 +1,6 @@
 """Declares the rights that a route, a page or a tool requires of the caller's policies.
 
-A right is asked with the ARN that the AWS API asks it with, so that one policy means the same at every door.
+A right is asked with the ARN that the AWS API asks it with, so that one policy means the same at every interface.
 """
 
 from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ from fastapi import Depends, Request
 
 from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
-from penstock.context import Context, Door
+from penstock.context import Context, Interface
 from penstock.effects import Operation
 from penstock.management.rights import BUILDERS, Right, authorize
 from penstock_web.routing.runner import OperationRunner
@@ -34,7 +34,7 @@ class Page:
         self.viewer: Viewer | None = None
         self._runner = OperationRunner(request)
         self.context: Context = self._runner.context
-        self.context.door = Door.CONSOLE
+        self.context.interface = Interface.CONSOLE
 
     @property
     def is_full(self) -> bool:

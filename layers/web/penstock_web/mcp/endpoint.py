@@ -16,7 +16,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Message, Receive, Scope, Send
 
 from penstock import __version__
-from penstock.context import Door
+from penstock.context import Interface
 from penstock.documents.decoding import decode_document
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.rights import SIGNED_IN, authorize
@@ -84,7 +84,7 @@ async def _call_tool(
 
 async def _result(call: types.CallToolRequestParams, runner: OperationRunner) -> str:
     """Returns the result of a tool. Raises InvalidParameterValue, AccessDenied, and the errors of its operation."""
-    runner.context.door = Door.MCP
+    runner.context.interface = Interface.MCP
     tool = TOOLS.get(call.name)
     if tool is None:
         raise InvalidParameterValue(f"No tool has the name {call.name[:100]}. Tools: {', '.join(TOOLS)}.")

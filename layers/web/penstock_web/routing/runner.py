@@ -11,7 +11,7 @@ from penstock.access.audit.refusals import watch_refusals
 from penstock.access.authentication import AccessRule
 from penstock.access.request_rate import check_rate
 from penstock.aws.arn import is_region
-from penstock.context import Context, Door
+from penstock.context import Context, Interface
 from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
 from penstock.environment import Environment
 from penstock.errors import InvalidParameterValue
@@ -69,7 +69,7 @@ class OperationRunner:
         self.context = Context(
             settings.queue_account_id, settings.queue_region, request_id, self._api.environment, http
         )
-        self.context.door = Door.CLI if is_command_line(request) else Door.REST
+        self.context.interface = Interface.CLI if is_command_line(request) else Interface.REST
 
     async def admit(self, right: Right) -> None:
         """Sets the context's account to the caller's, if the caller has this right.

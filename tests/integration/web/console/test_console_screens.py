@@ -40,7 +40,7 @@ class Console:
     def audit(self, action: str) -> tuple[Any, ...]:
         with psycopg.connect(self.database.dsn) as connection:
             row = connection.execute(
-                "select actor, key_id, target, details, affected, door, changes from queue.audit"
+                "select actor, key_id, target, details, affected, interface, changes from queue.audit"
                 " where action = %s order by audit_id desc limit 1", (action,)
             ).fetchone()  # fmt: skip
         assert row is not None

@@ -130,7 +130,7 @@ def test_acts_leave_a_row(database: Database) -> None:
         assert http.post("/v1/queues/orders/purge").status_code == 404
     with psycopg.connect(database.api_dsn) as db:
         rows = db.execute(
-            "select action, target, details, affected, door, actor from queue.audit order by audit_id"
+            "select action, target, details, affected, interface, actor from queue.audit order by audit_id"
         ).fetchall()
     queue, schedule = "arn:aws:sqs:us-east-1:000000000000:orders", "schedule/default/daily"
     schedule = f"arn:aws:scheduler:us-east-1:000000000000:{schedule}"

@@ -81,7 +81,7 @@ class Actor(Protocol):
     @property
     def client_address(self) -> str: ...
     @property
-    def door_name(self) -> str: ...
+    def interface_name(self) -> str: ...
 
 
 def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]], Callable[P, Operation[T]]]:
@@ -90,7 +90,9 @@ def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]
     def decorate(function: Callable[P, Operation[T]]) -> Callable[P, Operation[T]]:
         @wraps(function)
         def operation(*arguments: P.args, **named: P.kwargs) -> Operation[T]:
-            context = next(one for one in (*arguments[::-1], *named.values()) if hasattr(one, "door_name"))
+            context = next(
+                one for one in (*arguments[::-1], *named.values()) if hasattr(one, "interface_name")
+            )
             act = describe(*arguments, **named)
             return (yield from record_act(act, function(*arguments, **named), cast("Actor", context)))
 
@@ -122,7 +124,7 @@ def record_act(act: Act, operation: Operation[T], actor: Actor) -> Operation[T]:
 def record_reading(act: Act, actor: Actor) -> Operation[None]:
     """Records an act that only reads, such as an export."""
     values = build_values(
-        act, actor.account_id, actor.door_name, None if actor.user is None else actor.user.principal.arn,
+        act, actor.account_id, actor.interface_name, None if actor.user is None else actor.user.principal.arn,
         actor.key_id, actor.client_address,
     )  # fmt: skip
     yield from Call(WRITE_AUDIT, (*values, None, None, "{}"))
@@ -157,19 +159,19 @@ def add_audit(effect: Effect[Any], act: Act, actor: Actor) -> Call[Row] | None:
         return None
     statement, arguments = build_call(effect)
     values = build_values(
-        act, actor.account_id, actor.door_name, None if actor.user is None else actor.user.principal.arn,
+        act, actor.account_id, actor.interface_name, None if actor.user is None else actor.user.principal.arn,
         actor.key_id, actor.client_address,
     )  # fmt: skip
     return Call(extend_statement(statement, act.counted), (*arguments, *values))
 
 
 def build_values(
-    act: Act, account_id: str, door: str, actor: str | None, key_id: str | None, address: str
+    act: Act, account_id: str, interface: str, actor: str | None, key_id: str | None, address: str
 ) -> tuple[object, ...]:
     """Returns the arguments that an extended statement has after those of its function."""
     details = _NUL(r"\1\\ufffd", msgspec.json.encode(act.details).decode())
     return (
-        account_id, door, actor, key_id, clean(address), act.action, clean(act.target)[:LONGEST_TARGET],
+        account_id, interface, actor, key_id, clean(address), act.action, clean(act.target)[:LONGEST_TARGET],
         details if len(details) <= LONGEST_DETAILS else "{}", act.when_changed,
     )  # fmt: skip
 

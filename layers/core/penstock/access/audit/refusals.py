@@ -34,10 +34,10 @@ _denied = re.compile(r"to perform: (\S+) on resource: (\S+) ").search
 
 
 class Refusal(NamedTuple):
-    """Who was refused, by which door, and why."""
+    """The caller who was refused, the interface, and the error."""
 
     account_id: str
-    door: str
+    interface: str
     actor: str | None
     key_id: str | None
     address: str
@@ -56,7 +56,7 @@ class RefusedRequest(Protocol):
     @property
     def client_address(self) -> str: ...
     @property
-    def door_name(self) -> str: ...
+    def interface_name(self) -> str: ...
     @property
     def environment(self) -> "Caches": ...
 
@@ -78,7 +78,7 @@ class Refusals:
     def add(self, refusal: Refusal, action: str, target: str) -> None:
         """Counts a refusal."""
         if refusal not in self._counts and len(self._counts) >= MOST_CALLERS:
-            refusal = Refusal(refusal.account_id, refusal.door, None, None, OTHERS, refusal.error)
+            refusal = Refusal(refusal.account_id, refusal.interface, None, None, OTHERS, refusal.error)
         self._counts[refusal] = self._counts.get(refusal, 0) + 1
         self._first.setdefault(refusal, (action, target))
 
@@ -117,7 +117,7 @@ def count_refusal(error: AwsError, request: RefusedRequest, action: str) -> None
     denied = _denied(error.message)
     actor = None if request.user is None else request.user.principal.arn
     refusal = Refusal(
-        request.account_id, request.door_name, actor, None if request.key_id is None else shorten(request.key_id),
+        request.account_id, request.interface_name, actor, None if request.key_id is None else shorten(request.key_id),
         shorten(request.client_address), error.query_code,
     )  # fmt: skip
     target = shorten(denied[2]) if denied else ""

@@ -254,7 +254,7 @@ class AuditRow(NamedTuple):
 
     audit_id: int
     happened_at: datetime
-    door: str
+    interface: str
     actor: str | None
     key_id: str | None
     address: str
