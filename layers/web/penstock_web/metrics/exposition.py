@@ -46,7 +46,7 @@ FamilySeries = tuple[Family, Sequence[Series]]
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
-class Form(NamedTuple):
+class ExpositionFormat(NamedTuple):
     """Describes the form of a scrape. `is_openmetrics` selects OpenMetrics. `exemplars` may be None, which leaves them
     out."""
 
@@ -68,7 +68,7 @@ class Form(NamedTuple):
         return "# EOF\n" if self.is_openmetrics else ""
 
 
-TEXT: Final = Form()
+TEXT: Final = ExpositionFormat()
 
 
 def format_labels(names: Sequence[str], values: Sequence[str]) -> str:
@@ -95,7 +95,7 @@ def block_series(blocks: Mapping[Key, Sequence[float]]) -> Iterator[FamilySeries
             start = end
 
 
-def format_family(family: Family, series: Iterable[Series], form: Form = TEXT) -> str:
+def format_family(family: Family, series: Iterable[Series], form: ExpositionFormat = TEXT) -> str:
     """Returns the HELP and TYPE lines of a family, and a line for each number."""
     lines = []
     for text, numbers in series:
@@ -107,7 +107,7 @@ def format_family(family: Family, series: Iterable[Series], form: Form = TEXT) -
     return format_head(family, form) + "".join(lines)
 
 
-def format_head(family: Family, form: Form) -> str:
+def format_head(family: Family, form: ExpositionFormat) -> str:
     """Returns the lines about a metric. In OpenMetrics the name of a counter has no `_total`, and a unit has a line."""
     name = family.name
     if not form.is_openmetrics:
@@ -117,7 +117,9 @@ def format_head(family: Family, form: Form) -> str:
     return f"# TYPE {name} {family.kind}\n{unit}# HELP {name} {family.help.translate(_ESCAPES)}\n"
 
 
-def format_histogram(family: Family, text: str, numbers: Sequence[float], form: Form = TEXT) -> list[str]:
+def format_histogram(
+    family: Family, text: str, numbers: Sequence[float], form: ExpositionFormat = TEXT
+) -> list[str]:
     """Returns the lines of a histogram: cumulative buckets, sum and count."""
     head = f"{family.name}_bucket{{{text}," if text else f"{family.name}_bucket{{"
     exemplars = form.exemplars.of(family.name, text) if form.exemplars is not None else {}

@@ -17,7 +17,7 @@ from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock.settings import Settings
 from penstock_web.database.pool import Pool
 
-from .exposition import TEXT, Form, block_series, format_family
+from .exposition import TEXT, ExpositionFormat, block_series, format_family
 from .meter import Meter
 from .negotiation import takes_gzip, wants_openmetrics
 from .readings import Reading, Readings, reading_series
@@ -31,7 +31,7 @@ ROUNDS_BETWEEN_REMOVALS: Final = 60
 """After this many rounds of PUBLISH_SECONDS, deleted queues are removed from a full table again."""
 
 
-def metric_texts(meter: Meter, reading: Reading | None, form: Form = TEXT) -> Iterator[str]:
+def metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat = TEXT) -> Iterator[str]:
     """Yields the text of each family, and the end."""
     for family, series in block_series(meter.memory.total()):
         yield format_family(family, series, form)
@@ -66,7 +66,7 @@ def metrics_router(
         """Returns metrics for Prometheus, as OpenMetrics and compressed if the request says so."""
         await admit(request)
         is_openmetrics = wants_openmetrics(request.headers.get("accept", ""))
-        form = Form(is_openmetrics, meter.exemplars if is_openmetrics else None)
+        form = ExpositionFormat(is_openmetrics, meter.exemplars if is_openmetrics else None)
         reading = await readings()
         publish_pool(meter, pool)
         parts: list[str] = []

@@ -1,0 +1,23 @@
+"""The console that the tests of its screens share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import running_service
+from tests.support.web.console import Console
+from tests.support.web.report_page import ConsoleClient
+
+
+@pytest.fixture(scope="package")
+def console(postgres: TestServer) -> Iterator[Console]:
+    """The files that use it are in one group of pytest-xdist, so one process makes it, once."""
+    with postgres.database() as database, running_service(
+        database.api_dsn, QUEUE_CONSOLE="full", QUEUE_METRICS_INTERVAL_MS="100"
+    ) as service:  # fmt: skip
+        sqs = service.sqs()
+        yield Console(database, service, ConsoleClient(service), sqs)
+        sqs.close()

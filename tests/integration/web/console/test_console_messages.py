@@ -1,0 +1,242 @@
+"""The console's screens show a queue's messages and attributes, and their forms change them."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import pytest
+
+from tests.support.wait import wait_until
+from tests.support.web.console import Console
+
+pytestmark = pytest.mark.xdist_group("console")
+
+HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}`|"
+QUEUES = "arn:aws:sqs:us-east-1:000000000000:"
+
+
+def test_messages_are_looked_at_and_nothing_changes(console: Console) -> None:
+    url = console.queue("looked-at")
+    attributes = {"tenant": {"DataType": "String", "StringValue": HOSTILE}}
+    console.sqs.send_message(
+        QueueUrl=url, MessageBody=json.dumps({"n": 1.10, "t": HOSTILE}), MessageAttributes=attributes
+    )
+    text = console.page("/queues/looked-at/messages")
+    assert "alert(1)" in text
+    assert "<script>alert" not in text
+    assert "49" not in text.partition("<main")[2].partition("49")[0]  # {{7*7}} is text
+    path = text.partition('class="preview" href="/console')[2].partition('"')[0]
+    shown = console.page(path)
+    assert "&#34;n&#34;: 1.1" in shown
+    assert "<script>alert" not in shown
+    assert "sqs.send_message(" in shown
+    assert "AmazonSQS.SendMessage" in shown
+    (message,) = console.sqs.receive_message(QueueUrl=url, AttributeNames=["All"])["Messages"]
+    assert message["Attributes"]["ApproximateReceiveCount"] == "1"
+
+
+def test_a_copy_is_sent_and_the_chosen_are_deleted(console: Console) -> None:
+    url = console.queue("copied")
+    sent = console.sqs.send_message(
+        QueueUrl=url,
+        MessageBody="line 1\nline 2",
+        MessageAttributes={"a": {"DataType": "Number", "StringValue": "7"}},
+    )
+    path = (
+        console.page("/queues/copied/messages")
+        .partition('class="preview" href="/console')[2]
+        .partition('"')[0]
+    )
+    number = path.rpartition("/")[2]
+    form = console.page(f"/queues/copied/send?copy={number}")
+    assert "line 1\nline 2</textarea>" in form
+    assert 'value="Number"' in form
+    console.browser.post(
+        "/console/queues/copied/send",
+        body="line 1\r\nline 2",
+        copy=number,
+        attribute="a",
+        type="Number",
+        value="7",
+    )
+    assert console.audit("sqs:SendMessage")[2:5] == (f"{QUEUES}copied", {"copy_of": number}, 1)
+    messages = console.sqs.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=0
+    )["Messages"]
+    assert [(m["Body"], m["MessageAttributes"]["a"]["StringValue"]) for m in messages] == [
+        ("line 1\nline 2", "7")
+    ] * 2
+    assert len({m["MessageId"] for m in messages}) == 2
+    assert sent["MessageId"] in {m["MessageId"] for m in messages}
+    answer = console.browser.post(
+        "/console/queues/copied/messages/delete", id=[number, "999"], state="visible"
+    )
+    assert answer.headers["location"].endswith("?state=visible&done=deleted&n=1")
+    assert console.audit("sqs:DeleteMessage")[3:5] == ({"ids": [int(number), 999]}, 1)
+    assert console.browser.get(f"/console{path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/messages/0x1", "/messages/99999999999999999999", "/messages?state=x&after=-1"]
+)
+def test_addresses_of_nothing(console: Console, path: str) -> None:
+    console.queue("nothing")
+    assert console.browser.get(f"/console/queues/nothing{path}").status_code in (200, 404)
+    assert console.browser.get(f"/console/queues/is-not-there{path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("form", "status"),
+    [({"body": ""}, 400), ({"body": "x", "delay": "901"}, 400), ({"body": "x", "delay": "-1"}, 400),
+     ({"body": "x\x01"}, 400), ({"body": "x", "attribute": "AWS.x", "type": "String", "value": "1"}, 400)],
+)  # fmt: skip
+def test_a_message_that_cannot_be_sent_shows_the_reason(
+    console: Console, form: dict[str, str], status: int
+) -> None:
+    console.queue("refusing")
+    answer = console.browser.post("/console/queues/refusing/send", **form)
+    assert answer.status_code == status
+    assert 'role="alert"' in answer.text
+    assert "Traceback" not in answer.text
+    assert "No message is visible" in console.page("/queues/refusing/messages")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("text=needle", ["n2"]), ("path=a.n&value=1", ["n1"]), ("path=a.n&value=%222%22", ["n2"]), ("attr=tenant", ["n1"]),
+     ("attr=tenant&attr_value=x", []), ("group=g", ["n2"]), ("max_receives=0", ["n1", "n2"]),
+     ("state=delayed&text=n", [])],
+)  # fmt: skip
+def test_messages_by_a_filter_in_the_address(console: Console, query: str, found: list[str]) -> None:
+    url = console.queue("filtered")
+    if "No message is visible" in console.page("/queues/filtered/messages"):
+        tenant = {"tenant": {"DataType": "String", "StringValue": "acme"}}
+        console.sqs.send_message(
+            QueueUrl=url, MessageBody='{"a":{"n":1},"is":"n1"}', MessageAttributes=tenant
+        )
+        console.sqs.send_message(
+            QueueUrl=url, MessageBody='{"a":{"n":"2"},"is":"n2 needle"}', MessageGroupId="g"
+        )
+    text = console.page(f"/queues/filtered/messages?{query}")
+    assert [name for name in ("n1", "n2") if f"&#34;{name}" in text] == found
+    assert "examined 2 of" in text
+
+
+def test_a_filter_that_cannot_be_says_so(console: Console) -> None:
+    console.queue("filtered")
+    answer = console.browser.get("/console/queues/filtered/messages?min_receives=many")
+    assert answer.status_code == 400
+    assert "This filter cannot be used" in answer.text
+
+
+def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> None:
+    dead = console.queue("grouped-dead")
+    arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"][
+        "QueueArn"
+    ]
+    url = console.queue(
+        "grouped", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
+    )
+    for body in ('{"order":1,"same":"s"}', '{"order":2,"same":"s"}', "not json"):
+        console.sqs.send_message(QueueUrl=url, MessageBody=body)
+    while console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0).get(
+        "Messages"
+    ):
+        pass
+    text = console.page("/queues/grouped-dead/failures")
+    assert "2 groups in 3 messages" in text
+    group = text.partition("2 messages</a>")[2].partition("</section>")[0]
+    assert group.count("<mark>") == 2
+    assert "<mark>  &#34;order&#34;: 1,</mark>" in group
+    assert "&#34;same&#34;" not in "".join(re.findall("<mark>(.*?)</mark>", group))
+    assert "**2 dead letters in grouped-dead**" in group
+    path = re.findall(r'href="/console(/queues/grouped-dead/messages[?][^"]+)">2 messages', text)[0]
+    assert "2 messages of this shape: examined 3 of 3" in console.page(path.replace("&amp;", "&"))
+    assert "3 messages" in console.page("/queues/grouped-dead/failures?by=source")
+    # All messages move back to the queues that they came from.
+    path = "/console/queues/grouped-dead/redrive"
+    form = re.findall(rf'href="({path}[?][^"]+)"', text)
+    shape = form[0].partition("shape=")[2]
+    for bad in (
+        {"rate": "501"},
+        {"rate": "x"},
+        {"id": "x"},
+        {"shape": "x"},
+        {"first": "0"},
+    ):
+        assert console.browser.post(path, **bad).status_code == 400
+    # The task moves one message of a group first and the other when the operator lets it continue.
+    assert "The messages of a group" in console.page(form[0].removeprefix("/console").replace("&amp;", "&"))
+    assert console.browser.post(path, shape=shape, source="grouped", rate="500", first="1").status_code == 303
+    assert console.audit("sqs:StartMessageMoveTask")[2:4] == (
+        f"{QUEUES}grouped-dead",
+        {"filter": {"source_queue": "grouped", "shape": shape}, "per_second": 500, "canary": 1},
+    )
+    wait_until(lambda: ">waiting<" in console.page("/queues/grouped-dead/redrive"))
+    move = re.findall("redrive/([0-9a-f-]{36})/continue", console.page("/queues/grouped-dead/redrive"))[0]
+    assert visible(console, url) == 1
+    assert console.browser.post(f"{path}/{move}/continue").status_code == 303
+    wait_until(lambda: ">completed<" in console.page("/queues/grouped-dead/redrive"))
+    assert (visible(console, url), visible(console, dead)) == (2, 1)
+    assert console.browser.post(f"{path}/{move}/cancel").status_code == 409
+    # A task for one chosen message leaves that message in place when the task is cancelled.
+    rest = console.page("/queues/grouped-dead/messages")
+    chosen = re.findall('name="id" value="([0-9]+)"', rest)
+    assert "1 chosen message" in console.page(f"/queues/grouped-dead/redrive?id={chosen[0]}")
+    assert console.browser.post(path, id=chosen[0]).status_code == 303
+    wait_until(lambda: visible(console, url) == 3)
+    exported = console.browser.get("/console/queues/grouped/messages/export")
+    assert "attachment" in exported.headers["content-disposition"]
+    assert sorted(str(json.loads(line)["message"]) for line in exported.text.splitlines()) == [
+        "not json",
+        "{'order': 1, 'same': 's'}",
+        "{'order': 2, 'same': 's'}",
+    ]
+    assert (
+        len(console.browser.get("/console/queues/grouped/messages/export?text=json").text.splitlines()) == 1
+    )
+
+
+def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -> None:
+    url, path = console.queue("changing", VisibilityTimeout="30"), "/console/queues/changing/attributes"
+
+    def timeout() -> str:
+        found = console.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+        return str(found["Attributes"]["VisibilityTimeout"])
+
+    form = {
+        name: html.unescape(value)
+        for name, value in re.findall(
+            'name="([A-Za-z_]+)" value="([^"]*)"', console.page("/queues/changing/attributes")
+        )
+    }
+    assert "Nothing was done" in console.browser.post(path, **form).text
+    form["VisibilityTimeout"] = "90"
+    shown = console.browser.post(path, **form)
+    assert (shown.status_code, timeout()) == (200, "30")
+    assert "<del><code>30</code></del>" in shown.text
+    assert "<ins><code>90</code></ins>" in shown.text
+    console.sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "31"})
+    confirmed = {**form, "confirmed": "yes", "before.VisibilityTimeout": "30"}
+    assert "in between" in console.browser.post(path, **confirmed).text
+    assert timeout() == "31"
+    confirmed["before.VisibilityTimeout"] = "31"
+    assert console.browser.post(path, **confirmed).status_code == 303
+    assert timeout() == "90"
+    assert console.audit("sqs:SetQueueAttributes")[2] == f"{QUEUES}changing"
+    assert console.audit("sqs:SetQueueAttributes")[6] == {"VisibilityTimeout": ["31", "90"]}
+    form["VisibilityTimeout"] = "-1"
+    assert (
+        console.browser.post(
+            path, **{**form, "confirmed": "yes", "before.VisibilityTimeout": "90"}
+        ).status_code
+        == 400
+    )
+
+
+def visible(console: Console, url: str) -> int:
+    """Returns messages of a queue that can be received."""
+    found = console.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return int(found["ApproximateNumberOfMessages"])
