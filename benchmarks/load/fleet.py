@@ -33,7 +33,7 @@ MAX_PROCESSES = 64
 
 @dataclass(frozen=True, slots=True)
 class PhaseOrder:
-    """Describes a phase. With `idle_samples` the flows are ignored and an idle queue is measured."""
+    """A phase. With `idle_samples` the flows are ignored and an idle queue is measured."""
 
     address: Address
     body: str

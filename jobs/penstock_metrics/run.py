@@ -58,7 +58,7 @@ _NAMED_QUEUES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class RequestedDays:
-    """Describes the requested days of `zone`, from `start` to `end`. If both are None, the run computes the changes up
+    """The requested days of `zone`, from `start` to `end`. If both are None, the run computes the changes up
     to now."""
 
     zone: ZoneInfo
@@ -79,7 +79,7 @@ class Step:
 
 @dataclass(slots=True)
 class Job:
-    """Represents the current run."""
+    """The current run."""
 
     database: SourceDatabase
     run: Run
@@ -113,7 +113,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Holds the input of a run: the snapshot, the messages in the tables, and the start of each queue's complete
+    """The input of a run: the snapshot, the messages in the tables, and the start of each queue's complete
     history."""
 
     snapshot: Snapshot

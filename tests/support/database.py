@@ -30,11 +30,11 @@ _TEST_SETTINGS = {"fsync": "off", "full_page_writes": "off", "max_connections": 
 
 @dataclass(frozen=True)
 class Database:
-    """Represents a new database, migrated and empty."""
+    """A new database, migrated and empty."""
 
     name: str
     dsn: str  # superuser
-    api_dsn: str  # This is a direct address with the service's role.
+    api_dsn: str  # a direct address with the service's role
     pooled_dsn: str  # This address has the service's role, through a real PgBouncer: prepare_threshold=None.
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 # Only a broken test gets this far, even on a machine that is busy with other work.
 LONGEST_SECONDS = 300
-# This is the pause between two checks, because a caller without pauses takes CPU from the processes that it waits for.
+# The pause between two checks, because a caller without pauses takes CPU from the processes that it waits for.
 # A long wait checks less often: after a twentieth of that time, up to the longest pause.
 PAUSE_SECONDS = 0.005
 LONGEST_PAUSE_SECONDS = 0.025

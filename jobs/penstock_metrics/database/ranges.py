@@ -28,7 +28,7 @@ _SWITCH: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """Describes the end of a zone's range: the run that handled it and the snapshot of that run."""
+    """The end of a zone's range: the run that handled it and the snapshot of that run."""
 
     run_id: int
     snapshot: Snapshot

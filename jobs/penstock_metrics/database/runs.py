@@ -17,7 +17,7 @@ from .snapshot import Snapshot
 
 Connection = psycopg.Connection[Any]
 
-# This is the key of the advisory lock that lets one run work at a time. Two runs that replace the same windows would
+# The key of the advisory lock that lets one run work at a time. Two runs that replace the same windows would
 # violate the primary key. The number is the bytes of "metrics".
 _LOCK_KEY: Final = 0x6D657472696373
 
@@ -31,7 +31,7 @@ _END_KILLED_RUNS: Final = (
 
 @dataclass(slots=True)
 class Run:
-    """Represents the row of the current run in the table."""
+    """The row of the current run in the table."""
 
     connection: Connection
     run_id: int

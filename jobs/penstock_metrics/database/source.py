@@ -31,7 +31,7 @@ _TYPES: Final = {
 
 
 class QueryPartition(InputPartition):
-    """Represents a partition, which is one query."""
+    """A partition, which is one query."""
 
     def __init__(self, query: str) -> None:
         self.query = query

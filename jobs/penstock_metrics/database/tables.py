@@ -15,7 +15,7 @@ import psycopg
 
 from .address import TRANSACTION_SETTINGS
 
-PIECE_BYTES: Final = 16 * 2**20  # This is 0.3 to 0.8 million messages.
+PIECE_BYTES: Final = 16 * 2**20  # 0.3 to 0.8 million messages
 _SAMPLED_PAGES: Final = 400
 _LIVE_READERS: Final = 8
 _LIVE_ROWS: Final = 200_000  # This many rows justify one more connection.
@@ -23,7 +23,7 @@ _LIVE_ROWS: Final = 200_000  # This many rows justify one more connection.
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Describes a view and the columns that the job reads: their Spark names and types, and the SQL that selects
+    """A view and the columns that the job reads: their Spark names and types, and the SQL that selects
     them."""
 
     name: str

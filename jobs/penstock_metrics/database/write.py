@@ -48,7 +48,7 @@ WRITTEN: Final = pa.schema([("piece", pa.string()), ("changed", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class WindowTable:
-    """Describes a table of windows and the windows that a run may change: those of each queue from a given time on."""
+    """A table of windows and the windows that a run may change: those of each queue from a given time on."""
 
     table: str
     zone: str
@@ -94,7 +94,7 @@ def make_piece_writer(address: str, target: WindowTable) -> Callable[[Batches], 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Holds lines of one piece."""
+    """Lines of one piece."""
 
     piece: str
     rows: int

@@ -18,7 +18,7 @@ _HOUR_FACTOR: Final = 12  # Hour windows are kept this many times as long as min
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Holds the numbers of days for which minute windows and the history are kept (QUEUE_METRICS_DAYS,
+    """The numbers of days for which minute windows and the history are kept (QUEUE_METRICS_DAYS,
     QUEUE_HISTORY_DAYS).
     """
 
@@ -34,7 +34,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """Describes the span [start, end] that the runs up to `run_id` computed since an export. A span of None means that
+    """The span [start, end] that the runs up to `run_id` computed since an export. A span of None means that
     they computed nothing."""
 
     run_id: int

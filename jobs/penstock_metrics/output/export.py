@@ -26,7 +26,7 @@ from .days import Kept, find_computed, find_replaceable
 from .place import Note, Place, Slot
 from .write import KEY, WRITTEN, WriteTask, make_writer
 
-# This is the key of the advisory lock that lets one export work at a time. The number is the bytes of "exports".
+# The key of the advisory lock that lets one export work at a time. The number is the bytes of "exports".
 _LOCK_KEY: Final = 0x6578706F727473
 # A row may be recorded this long before its times, after a change of a clock.
 _CLOCKS: Final = timedelta(days=1)

@@ -31,7 +31,7 @@ class NoCatalogError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Represents the tables of a namespace."""
+    """The tables of a namespace."""
 
     catalog: Any
     namespace: str

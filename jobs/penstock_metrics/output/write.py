@@ -28,7 +28,7 @@ WRITTEN: Final = pa.schema([("name", pa.string()), ("rows", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """Holds the parameters of a task. If `keep_replaced` is set, the task does not remove replaced files."""
+    """The parameters of a task. If `keep_replaced` is set, the task does not remove replaced files."""
 
     uri: str
     dataset: str
@@ -83,7 +83,7 @@ def _split_runs(batches: Batches) -> Iterator[tuple[str, pa.Table]]:
 
 @dataclass(slots=True)
 class _Folder:
-    """Holds the unfinished files of a day and queue."""
+    """The unfinished files of a day and queue."""
 
     day: str
     queue: str

@@ -38,7 +38,7 @@ _MINUTE: Final = ("queue_id", "minute_us")
 
 @dataclass(frozen=True, slots=True)
 class DepthChange:
-    """Describes the change of a queue. `first_us` is the earliest minute with a change. None means that there is no
+    """The change of a queue. `first_us` is the earliest minute with a change. None means that there is no
     change.
 
     `is_open` says whether the queue has open messages. `changed` says whether their contribution differs from the last

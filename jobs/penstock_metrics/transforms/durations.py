@@ -60,7 +60,7 @@ SUMMARY: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Holds rows of a partition, once for the queue and once for the group. `row` is the index of the duration in
+    """Rows of a partition, once for the queue and once for the group. `row` is the index of the duration in
     `us`."""
 
     numbers: GroupNumbers

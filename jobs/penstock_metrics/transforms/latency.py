@@ -31,7 +31,7 @@ from .pieces import FOUND, MERGED, WANTED, find_candidates, merge_pieces
 from .sketch import PERCENTILES
 
 BUSY_HOUR: Final = CHUNK // 2  # One partition takes this many durations of a queue in an hour.
-_PARTITION_DURATIONS: Final = CHUNK // 2  # This is an average, chosen so that most partitions are one chunk.
+_PARTITION_DURATIONS: Final = CHUNK // 2  # an average, chosen so that most partitions are one chunk
 _EACH: Final = 3  # A message has at most this many durations.
 _KEY: Final = ("window_seconds", "queue_id", "group_id", "measure", "starts_us")
 _PERCENTILES: Final = tuple(f"p{percent}_us" for percent in PERCENTILES)

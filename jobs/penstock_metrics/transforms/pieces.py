@@ -44,7 +44,7 @@ FOUND: Final = pa.schema([*WANTED, ("us", pa.int64()), ("number", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Holds pieces in the order of their windows. `starts` has the first row of each window."""
+    """Pieces in the order of their windows. `starts` has the first row of each window."""
 
     rows: pa.Table
     codes: Ints
@@ -198,7 +198,7 @@ def _build_found(rows: pa.Table, windows: Windows, wanted: pa.Table) -> pa.Table
 
 @dataclass(frozen=True, slots=True)
 class _WantedBuckets:
-    """Holds the wanted buckets by the codes of a partition's rows. A pair of code and bucket is one number."""
+    """The wanted buckets by the codes of a partition's rows. A pair of code and bucket is one number."""
 
     pairs: Ints
 

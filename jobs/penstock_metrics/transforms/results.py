@@ -21,7 +21,7 @@ _CUBE = (
 
 @dataclass(frozen=True, slots=True)
 class ResultInputs:
-    """Holds the inputs of all results. `checkpoint` stores rows that are used twice. `messages` is their approximate
+    """The inputs of all results. `checkpoint` stores rows that are used twice. `messages` is their approximate
     number.
 
     `since` (queue_id, since_us) says which windows to compute: the windows of a queue that start at its time or later.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 GAMMA: Final = 1.02 / 0.98  # The relative error is 2 %.
-BELOW_ALL: Final = -(2**31)  # This is the bucket of 0.
+BELOW_ALL: Final = -(2**31)  # the bucket of 0
 PERCENTILES: Final = (50, 90, 95, 99)
 
 

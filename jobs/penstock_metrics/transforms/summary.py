@@ -19,7 +19,7 @@ LISTS: Final = ("sketch_buckets", "sketch_counts")
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Holds lists of different lengths, one after the other: list k is values[offsets[k]:offsets[k + 1]]."""
+    """Lists of different lengths, one after the other: list k is values[offsets[k]:offsets[k + 1]]."""
 
     offsets: Ints
     values: Ints
@@ -30,7 +30,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Holds one row for each of `codes`, in their order. `ordered` has all durations of a row, sorted."""
+    """One row for each of `codes`, in their order. `ordered` has all durations of a row, sorted."""
 
     codes: Ints
     columns: Mapping[str, Ints]

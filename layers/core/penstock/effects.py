@@ -4,21 +4,9 @@ An operation is a generator: it yields effects, its driver sends it the result o
 It never touches a connection, a clock or a socket, so the same rules run in a Lambda function (`drivers.run`)
 and in the container (`penstock_web.runtime.driver`), where effects of concurrent requests are merged.
 
-    Call        one call of one SQL function                     result: its rows
-    BatchCall   the same over a list of entries; equal calls of  result: the rows of this effect; their `n` counts the
-                concurrent requests may be merged into one       call's entries, so only its order means something
-    Transact    acknowledges and sends, all or nothing; those    result: this effect's rows of `queue.transact`
-                of concurrent requests may be merged into one
-    Receive     up to `count` messages of one queue, for which   result: the header row, then at most `count` rows
-                it waits; equal calls of concurrent requests
-                may be merged into one
-    Pause       waits for a while                                result: True, or False when the process ends
-    Compute     a long computation, which holds up no other      result: the function's
-                request of the process
-    Ask         asks another server, for which no other request  result: the function's
-                of the process waits
-    Wake        wakes receives that wait in this process         result: None
-    Report      says what the operation has done (`observing`)   result: None
+`Call`, `BatchCall`, `Transact` and `Receive` call the database, and their result is rows. All but `Call` may share one
+with those of concurrent requests. The other effects wait (`Pause`), compute (`Compute`), ask another server (`Ask`),
+wake receives of this process (`Wake`), or report what the operation has done (`penstock.observing.reports`).
 
 `rows = yield from Call(DESCRIBE_QUEUE, (arn, False))` gives typed rows: `yield` alone has no type.
 """
@@ -45,7 +33,7 @@ class Effect(Struct, Generic[Result_co], frozen=True):
 
 
 class Call(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
-    """One call of one SQL function with plain arguments."""
+    """One call of one SQL function with plain arguments. Its result is the function's rows."""
 
     statement: Statement[RowT_co]
     arguments: tuple[object, ...]
@@ -58,6 +46,9 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
     separate key keeps a FIFO queue that waits for a lock from delaying other queues. `queue_arn` is the queue to which
     all entries are sent. `size_bytes` is the size of their contents, if these may be long. Such a call is merged with
     fewer others.
+
+    Its result is the rows of this effect, in the order of the entries. Their `n` counts the entries of the whole call,
+    so only its order means something.
     """
 
     statement: BatchStatement[EntryT_co, RowT_co]
@@ -81,7 +72,7 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
     `handles` and `messages` are entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction. If
     the function refuses one of them, it changes no rows, and each effect gets its own transaction. `size_bytes` is as
-    in a BatchCall.
+    in a BatchCall. The result is this effect's rows of `queue.transact`.
     """
 
     statement: Statement[RowT_co]
@@ -107,6 +98,8 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     connection meanwhile. It does not wait if the header names an error. About `in_flight_limit` messages of the queue
     may be in flight (None: any number). `limit` is the maximum length of all messages together (None: no limit). A
     receive with an `attempt_id` is not merged with others.
+
+    Its result is the header row, then at most `count` rows with a message each.
     """
 
     statement: Statement[RowT_co]
@@ -129,7 +122,7 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
 
 class Pause(Effect[bool], frozen=True):
-    """Waits `seconds`, without holding a connection."""
+    """Waits `seconds`, without holding a connection. Its result is True, or False when the process ends."""
 
     seconds: float
 
@@ -137,14 +130,18 @@ class Pause(Effect[bool], frozen=True):
 class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
     """Calls a function that uses no shared state. The container calls it in a separate thread, one call at a time.
 
-    Other requests go on meanwhile, except during a single step in C, such as decoding a text.
+    Its result is the function's. Other requests go on meanwhile, except during a single step in C, such as decoding a
+    text.
     """
 
     function: Callable[[], Result_co]
 
 
 class Ask(Effect[Result_co], Generic[Result_co], frozen=True):
-    """Calls a function that waits for another server, some seconds at most. The container calls it in a thread."""
+    """Calls a function that waits for another server, some seconds at most. The container calls it in a thread.
+
+    Its result is the function's.
+    """
 
     function: Callable[[], Result_co]
 

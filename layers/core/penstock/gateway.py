@@ -62,7 +62,7 @@ from .http import HttpRequest, HttpResponse
 from .observing.telemetry import AtMost
 from .settings import Settings
 
-# This is a batch of 1 MiB with every character escaped as \uXXXX, plus names and ids.
+# A batch of 1 MiB with every character escaped as \uXXXX, plus names and ids.
 MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144
 
 _log = logging.getLogger(__name__)

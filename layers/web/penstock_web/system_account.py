@@ -23,7 +23,7 @@ class LocalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SystemAccount:
-    """Represents the user that runs the servers. `is_other_user` says whether it differs from the caller, who is
+    """The user that runs the servers. `is_other_user` says whether it differs from the caller, who is
     root."""
 
     uid: int

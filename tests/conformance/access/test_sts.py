@@ -127,7 +127,7 @@ def test_with_access_keys(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
     owner = sqs.with_settings(SIGV4).with_key(*keys[OWNER])
     answer = client(owner, "sts").get_caller_identity()
     answer.pop("ResponseMetadata")
-    # These are the values of a root user ("GetCallerIdentity", API reference, and "IAM policy variables", the value of
+    # The values of a root user ("GetCallerIdentity", API reference, and "IAM policy variables", the value of
     # aws:userid).
     assert answer == {"Account": OWNER, "UserId": OWNER, "Arn": f"arn:aws:iam::{OWNER}:root"}
     for method, parameters in TOKENS:

@@ -40,7 +40,7 @@ PLAIN = (
     "sql",
     "tests/system",
 )
-# These are the same in tests. The other folders have a file that sends or expects such a text.
+# The same for tests. The other folders have a file that sends or expects such a text.
 PLAIN_TESTS = {
     "tests/conformance": "aws scheduler sqs/dead_letters sqs/fifo sqs/messages",
     "tests/integration": "benchmarks delivery/functions delivery/http jobs project sns testing",

@@ -47,7 +47,7 @@ def client(service: str, url: str) -> Any:
 
 
 class Topic:
-    """Holds a topic with one queue, on a new database."""
+    """A topic with one queue, on a new database."""
 
     def __init__(self, url: str) -> None:
         self._sqs, sns = client("sqs", url), client("sns", url)

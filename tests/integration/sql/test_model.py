@@ -37,7 +37,7 @@ _numbers = count()
 
 @dataclass
 class Message:
-    """Holds the model's knowledge of one message."""
+    """The model's knowledge of one message."""
 
     public_id: int
     group: str
@@ -62,7 +62,7 @@ class Message:
 
 @dataclass
 class Queue:
-    """Holds the model and the queue under test side by side."""
+    """The model and the queue under test side by side."""
 
     db: Connection
     arn: str

@@ -33,7 +33,7 @@ SETTINGS = {
 
 
 class Installation(NamedTuple):
-    """Holds a service with access control, its keys, and the log lines that it and PostgreSQL write from now on."""
+    """A service with access control, its keys, and the log lines that it and PostgreSQL write from now on."""
 
     http: httpx.Client
     signer: Signer

@@ -25,7 +25,7 @@ ALLOWED, REFUSED = {200}, {401, 429}
 
 
 class Installation(NamedTuple):
-    """Holds a connection to the service, a signer with a queue, a valid bearer key, and forged keys."""
+    """A connection to the service, a signer with a queue, a valid bearer key, and forged keys."""
 
     connection: HTTPConnection
     signer: Signer

@@ -34,7 +34,7 @@ class Received(NamedTuple):
 
 
 class Endpoint:
-    """Represents one deployment in one protocol: json, query or rest."""
+    """One deployment in one protocol: json, query or rest."""
 
     def __init__(self, deployment: str, protocol: str, endpoint_url: str) -> None:
         self.name = f"{deployment} {protocol}"

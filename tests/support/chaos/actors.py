@@ -72,7 +72,7 @@ def _act(traffic: Traffic, work: Callable[[Actor], None], number: int) -> None:
 
 
 class Actor:
-    """Holds a thread's connection, random numbers and serial number."""
+    """A thread's connection, random numbers and serial number."""
 
     def __init__(self, traffic: Traffic, number: int, name: str) -> None:
         self.traffic = traffic

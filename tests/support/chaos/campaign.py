@@ -31,7 +31,7 @@ _KINDS: Final = ("send", "receive", "delete", "publish")
 
 @dataclass
 class Report:
-    """Holds the results of a run. `violations` are by ledger and name. `recovery` has seconds by fault. `background`
+    """The results of a run. `violations` are by ledger and name. `recovery` has seconds by fault. `background`
     has the seconds until a schedule fired that was due after the fault. `seconds` is how long there were faults."""
 
     seconds: int = 0

@@ -12,7 +12,7 @@ import time
 from itertools import cycle
 from typing import Any
 
-# This is much longer than any request of the service may take, even on a busy machine: QUEUE_REQUEST_TIMEOUT_SECONDS in
+# Much longer than any request of the service may take, even on a busy machine: QUEUE_REQUEST_TIMEOUT_SECONDS in
 # servers.py, the wait of a long poll, and a process that is stopped during it.
 TIMEOUT_SECONDS = 60
 SQS = {

@@ -15,7 +15,7 @@ Call = tuple[str, dict[str, Any]]
 Facts = dict[str, Any]
 Scenario = Generator[Call, dict[str, Any], Facts]
 
-# This is longer than any test. Messages come back only because the scenario makes them visible.
+# Longer than any test. Messages come back only because the scenario makes them visible.
 _VISIBILITY_SECONDS = 600
 _TEXT = "grüße, 世界 <&>"
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 
 class Deployment(Protocol):
-    """Describes an installation that clients call, such as `penstock up` (tests.support.programs.penstock_up.Up)."""
+    """An installation that clients call, such as `penstock up` (tests.support.programs.penstock_up.Up)."""
 
     @property
     def address(self) -> str: ...

@@ -57,7 +57,7 @@ DEPLOYMENTS = tuple(STARTERS)
 
 @dataclass(eq=False)
 class Deployments:
-    """Holds the deployments of one database, opened when first requested, by kind and settings, and kept open."""
+    """The deployments of one database, opened when first requested, by kind and settings, and kept open."""
 
     database: Database
     stack: ExitStack = field(default_factory=ExitStack)

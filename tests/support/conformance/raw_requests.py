@@ -26,7 +26,7 @@ MIB = 1_048_576
 
 
 class Raw(NamedTuple):
-    """Represents a deployment for bytes. `sqs` is an ordinary client of the same deployment."""
+    """A deployment for bytes. `sqs` is an ordinary client of the same deployment."""
 
     sqs: Sqs
     http: httpx.Client

@@ -24,7 +24,7 @@ _CONFIG = Config(retries={"total_max_attempts": 1}, read_timeout=40)
 
 @dataclass
 class Answer:
-    """Holds an answer as bytes, with header names in lower case."""
+    """An answer as bytes, with header names in lower case."""
 
     status: int = 0
     headers: dict[str, str] | None = None

@@ -30,7 +30,7 @@ function."""
 
 
 class Refusal(NamedTuple):
-    """Holds an error from the wire. `type` is JSON's `__type` without its namespace. Query has none."""
+    """An error from the wire. `type` is JSON's `__type` without its namespace. Query has none."""
 
     code: str
     status: int
@@ -41,7 +41,7 @@ class Refusal(NamedTuple):
 
 @dataclass
 class Sqs:
-    """Represents one deployment in one protocol for one caller. `settings` has environment variables of the service."""
+    """One deployment in one protocol for one caller. `settings` has environment variables of the service."""
 
     deployments: Deployments
     clock: Clock

@@ -17,7 +17,7 @@ from tests.support.wait import wait_until
 
 
 class Installation:
-    """Holds a `penstock up --data-dir`, its folder and its port. `stack` ends its processes."""
+    """A `penstock up --data-dir`, its folder and its port. `stack` ends its processes."""
 
     def __init__(self, state: Path, stack: ExitStack) -> None:
         self.state = state

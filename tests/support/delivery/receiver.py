@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
-# This is 64 KiB of zeros, gzipped a million times over. A decoder would make gigabytes of it. Penstock does not decode
+# 64 KiB of zeros, gzipped a million times over. A decoder would make gigabytes of it. Penstock does not decode
 # it.
 CHUNK = b"10000\r\n" + b"\x1f\x8b" + b"\0" * 65_534 + b"\r\n"
 FIXED = {
@@ -32,7 +32,7 @@ FIXED = {
 
 @dataclass
 class Request:
-    """Represents a request that arrived."""
+    """A request that arrived."""
 
     path: str
     headers: dict[str, str]

@@ -14,7 +14,7 @@ TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
 
 
 class Row(NamedTuple):
-    """Holds the columns of queue.outgoing_delivery that tests need."""
+    """The columns of queue.outgoing_delivery that tests need."""
 
     state: str
     attempts: int

@@ -19,7 +19,7 @@ STRING, NUMBER, STRINGS, NUMBERS = "String", "Number", "String.Array", "Number.A
 
 @dataclass(frozen=True)
 class Example:
-    """Represents one policy of a page."""
+    """One policy of a page."""
 
     page: str
     policy: dict[str, Any]
@@ -31,7 +31,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Case:
-    """Represents one line of a page: a message, and whether the policy accepts it."""
+    """One line of a page: a message, and whether the policy accepts it."""
 
     name: str
     policy: str
@@ -260,7 +260,7 @@ EXAMPLES = (
     ),
 )
 
-# These are policies of "AND/OR logic" and "Filter policy constraints" with the combinations that the page counts.
+# Policies of "AND/OR logic" and "Filter policy constraints" with the combinations that the page counts.
 OR_POLICY = {
     "source": ["aws.cloudwatch"],
     "$or": [

@@ -33,7 +33,7 @@ RESERVED |= {"cidr", "=", "<", "<=", ">", ">="}
 
 @dataclass(frozen=True)
 class Leaf:
-    """Represents a value in a message with its property names, and the index of its element for each array that
+    """A value in a message with its property names, and the index of its element for each array that
     contains it."""
 
     names: tuple[str, ...]

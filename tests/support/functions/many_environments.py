@@ -43,7 +43,7 @@ class FailedError(Exception):
 
 @dataclass
 class Seen:
-    """Holds the outcomes of the requests. Times are those of `time.time`."""
+    """The outcomes of the requests. Times are those of `time.time`."""
 
     ledger: Ledger = field(default_factory=Ledger)
     successes: list[float] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Turns:
 
 
 class Environment:
-    """Represents one environment. `run` lasts until its turns are over."""
+    """One environment. `run` lasts until its turns are over."""
 
     def __init__(self, url: str, arn: str, number: int, seen: Seen, turns: Turns) -> None:
         self._handler = Handler(None, None, ExecutionEnvironment({"DATABASE_URL": url, **QUIET}))

@@ -32,7 +32,7 @@ REGION: Final = "us-east-1"
 
 
 class SecretsManager:
-    """Holds the secret `name`, a text, or None if there is no secret. `refusals` are answered first, in their order:
+    """The secret `name`, a text, or None if there is no secret. `refusals` are answered first, in their order:
     the status, and the name of an error. `calls` counts the requests."""
 
     def __init__(self, name: str) -> None:

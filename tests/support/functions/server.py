@@ -85,7 +85,7 @@ class TooLargeError(Exception):
 
 
 class Functions:
-    """Holds the deployed functions: execution environments, made when needed, busy with one invocation or idle."""
+    """The deployed functions: execution environments, made when needed, busy with one invocation or idle."""
 
     def __init__(self, dsn: str, variables: Mapping[str, str] | None = None, limit: int = 10) -> None:
         # An invocation of a scheduled function ends when nothing is due.
@@ -143,7 +143,7 @@ class Functions:
 
 
 class FunctionServer:
-    """Represents the server. `variables` has settings other than DATABASE_URL by their names in the environment."""
+    """The server. `variables` has settings other than DATABASE_URL by their names in the environment."""
 
     def __init__(
         self, dsn: str, event_form: EventForm = "http_api", variables: Mapping[str, str] | None = None

@@ -36,7 +36,7 @@ _TEMPLATE: Final = Path(__file__).with_name("patroni.yml.tmpl")
 
 @dataclass
 class Member:
-    """Represents a PostgreSQL and the Patroni that runs it. `process` is Patroni's."""
+    """A PostgreSQL and the Patroni that runs it. `process` is Patroni's."""
 
     name: str
     folder: Path
@@ -62,7 +62,7 @@ class Member:
 
 @dataclass
 class Cluster:
-    """Represents a running cluster. With `synchronous` a commit waits for a standby."""
+    """A running cluster. With `synchronous` a commit waits for a standby."""
 
     folder: Path
     account: SystemAccount

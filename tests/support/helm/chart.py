@@ -28,7 +28,7 @@ class ChartError(Exception):
 
 @dataclass(frozen=True)
 class Rendered:
-    """Holds the objects of one rendering."""
+    """The objects of one rendering."""
 
     objects: tuple[Object, ...]
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from tests.support.hostile.attack import Attack
 
-# This is longer than any answer takes. A hang fails the test.
+# Longer than any answer takes. A hang fails the test.
 PATIENCE_SECONDS = 20
 _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)

@@ -29,7 +29,7 @@ URL, ARN = f"http://localhost/{ACCOUNT}/q", f"arn:aws:sqs:us-east-1:{ACCOUNT}:q"
 TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:t"
 KEYS = ("PSTKAAAAAAAAAAAAAAAA", "s" * 40), ("PSTKBBBBBBBBBBBBBBBB", "t" * 40)
 BEARER = f"PSTB{'A' * 16}.{'s' * 40}"
-# These are seeds and numbers of tests/system/hostile/test_hostile.py, without the slow test and with it.
+# Seeds and numbers of tests/system/hostile/test_hostile.py, without the slow test and with it.
 FUZZED, FUZZED_SLOWLY = ((1, 1_500), (2, 800)), (3, 50_000)
 
 

@@ -16,7 +16,7 @@ Members = dict[str, Any]
 
 
 class Target(NamedTuple):
-    """Holds the resources to attack: URLs of a standard and a FIFO queue, the ARN of the first and a receipt handle of
+    """The resources to attack: URLs of a standard and a FIFO queue, the ARN of the first and a receipt handle of
     it; ARNs of a standard and a FIFO topic, and of the first one's subscription of that queue."""
 
     url: str
@@ -29,7 +29,7 @@ class Target(NamedTuple):
 
 
 class Poison(NamedTuple):
-    """Describes an action, its other members, and the invalid member with its values. Without a member, several are
+    """An action, its other members, and the invalid member with its values. Without a member, several are
     invalid at once."""
 
     action: str

@@ -64,7 +64,7 @@ NOT_A_LIST: tuple[Any, ...] = ({}, "x", 1, True, [1], [[]], [{"a": []}], [None],
 NOT_A_MAP: tuple[Any, ...] = ([], "x", 1, True, {"a": 1}, {"a": [1]}, [["a", "b"]])
 HUGE = (2**31, 2**63, 2**64, -(2**63), 10**30, -(10**30))
 
-# They are written into the JSON unchanged.
+# Written into the JSON unchanged.
 RAW_NUMBERS = (
     b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999", b"01", b"+1", b".5", b"1.", b"0x10", b"1_000", b"--1",
     b"1" * 400, b"1." + b"1" * 400, b"1e" + b"9" * 40, "٣".encode(), b"- 1", b"1e", b"tru", b"nul", b"undefined",

@@ -17,7 +17,7 @@ STEP_MINUTES = STEP // MINUTE
 
 @dataclass(slots=True)
 class Score:
-    """Holds the score of the forecasts of one process. Errors are mean absolute errors over an hour, in messages."""
+    """The score of the forecasts of one process. Errors are mean absolute errors over an hour, in messages."""
 
     told: int = 0
     asked: int = 0

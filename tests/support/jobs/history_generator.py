@@ -21,7 +21,7 @@ TOGETHER = 10
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Represents whole days of a zone, the span that a history fills. A day has 23 to 25 hours."""
+    """Whole days of a zone, the span that a history fills. A day has 23 to 25 hours."""
 
     first_day: date
     days: int = 1
@@ -41,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """Describes the amount of a random history. Of three queues one is FIFO, one has groups, and one has none."""
+    """The amount of a random history. Of three queues one is FIFO, one has groups, and one has none."""
 
     messages: int
     queues: int = 9

@@ -22,7 +22,7 @@ WEEK: Final = 7 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Holds the events of each minute, and the depth at its end."""
+    """The events of each minute, and the depth at its end."""
 
     arrivals: Ints
     drained: Ints

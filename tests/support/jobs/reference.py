@@ -45,7 +45,7 @@ def compute(connection: Connection, from_at: datetime, to_at: datetime, timezone
     connection.execute(_SCRIPT.read_bytes())
 
 
-BASE = 490_000 * HOUR  # This is 2025-11-24 16:00 UTC.
+BASE = 490_000 * HOUR  # 2025-11-24 16:00 UTC
 MESSAGE = (
     "queue_id int, group_id string, entered_us bigint, received_us bigint, finished_us bigint,"
     " redelivered_us array<bigint>, receive_count int, outcome string"

@@ -33,7 +33,7 @@ from .schedules import run_schedules
 from .template import Stack, read_stack
 from .values import TemplateError
 
-# This is the value in samconfig.toml. QUEUE_ACCESS of the environment overrides it, as all variables of functions do.
+# The value in samconfig.toml. QUEUE_ACCESS of the environment overrides it, as all variables of functions do.
 PARAMETERS = {"Access": "off"}
 
 

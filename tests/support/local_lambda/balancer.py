@@ -16,7 +16,7 @@ RULE, GROUP, LISTENER = (
 
 
 class Rule(NamedTuple):
-    """Holds conditions that must all match: patterns of a header's value, patterns of the path, and methods.
+    """Conditions that must all match: patterns of a header's value, patterns of the path, and methods.
 
     An empty condition always matches.
     """

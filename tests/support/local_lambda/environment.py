@@ -26,7 +26,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Invocation(NamedTuple):
-    """Holds an event for a process, and the future of its result. `deadline_ms` is in milliseconds since 1970."""
+    """An event for a process, and the future of its result. `deadline_ms` is in milliseconds since 1970."""
 
     request_id: str
     event: bytes
@@ -35,7 +35,7 @@ class Invocation(NamedTuple):
 
 
 class ExecutionEnvironment:
-    """Represents a process of `function`. It requests invocations from the Runtime API at `api`."""
+    """A process of `function`. It requests invocations from the Runtime API at `api`."""
 
     def __init__(self, function: Function, number: int, api: str, python: Path) -> None:
         self.function = function

@@ -21,7 +21,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """Represents an HTTP request. `query` has no question mark."""
+    """An HTTP request. `query` has no question mark."""
 
     method: str = "POST"
     path: str = "/"
@@ -36,7 +36,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """Represents an HTTP response."""
+    """An HTTP response."""
 
     status: int
     headers: Headers

@@ -25,7 +25,7 @@ SHARED = ""
 
 
 class Fleet:
-    """Holds all environments of a stack.
+    """All environments of a stack.
 
     `max_concurrency` is the account's concurrency. Up to twice as many processes run. `recycle_after` is the number of
     invocations after which an environment is ended, and the next one starts a new one. 0 means never. Lambda does so

@@ -52,7 +52,7 @@ _segment = re.compile(r"\{[^}+]+\}")
 
 
 class FrontKind(NamedTuple):
-    """Describes AWS's front end. `request_bytes` limits a body, and `answer_bytes` a result as JSON. `seconds` limits
+    """AWS's front end. `request_bytes` limits a body, and `answer_bytes` a result as JSON. `seconds` limits
     the wait, and None means the time of the function. `failure_status` is the status if the invocation has no
     result."""
 
@@ -68,7 +68,7 @@ BALANCER: Final = FrontKind("alb_multi_value", BALANCER_REQUEST_BYTES, BALANCER_
 
 
 class FrontEnd:
-    """Represents an ASGI application that invokes functions.
+    """An ASGI application that invokes functions.
 
     `choose` returns the name of the function for a request, or None if no function serves it.
     """

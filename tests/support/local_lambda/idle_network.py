@@ -29,7 +29,7 @@ _DATABASE_PORT: Final = 5432
 
 
 class Link:
-    """Holds a client's connection and its connection to the database. `used_at` is the time of the last data."""
+    """A client's connection and its connection to the database. `used_at` is the time of the last data."""
 
     def __init__(self, network: IdleNetwork) -> None:
         self.network = network
@@ -47,7 +47,7 @@ class Link:
 
 
 class End(asyncio.Protocol):
-    """Represents one of the two connections of a link. `other` is the other one, or None until it exists."""
+    """One of the two connections of a link. `other` is the other one, or None until it exists."""
 
     transport: asyncio.Transport
 
@@ -76,7 +76,7 @@ class End(asyncio.Protocol):
 
 
 class ClientEnd(End):
-    """Represents the connection of a client. Its data before the database is connected is kept."""
+    """The connection of a client. Its data before the database is connected is kept."""
 
     def __init__(self, network: IdleNetwork) -> None:
         super().__init__(Link(network))

@@ -11,11 +11,11 @@ import sys
 from typing import Any
 
 TEMPORARY = "/tmp"
-_TEMPORARY_BYTES = 512 * 2**20  # This is the number of `limits`, which the script cannot import.
+_TEMPORARY_BYTES = 512 * 2**20  # the number of `limits`, which the script cannot import
 
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
-_MOUNT_SETATTR = 442  # It is the same on every architecture.
+_MOUNT_SETATTR = 442  # the same on every architecture
 _AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = -100, 0x8000, 0x1
 
 
@@ -72,5 +72,5 @@ if __name__ == "__main__":
     _, folders, *command = sys.argv
     directory = os.getcwd()  # noqa: PTH109 - as above
     make_read_only(folders.split(":"))
-    os.chdir(directory)  # It is mounted there now.
+    os.chdir(directory)  # the file system is mounted there now
     os.execv(command[0], command)

@@ -18,7 +18,7 @@ ACCEPTED, TOO_LARGE = 202, 413
 
 
 class RuntimeApi:
-    """Represents the Runtime API of all environments. `environments` has by number those whose processes may request
+    """The Runtime API of all environments. `environments` has by number those whose processes may request
     work."""
 
     def __init__(self) -> None:

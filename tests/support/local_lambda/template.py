@@ -15,16 +15,16 @@ from .values import TemplateError, Values
 
 FUNCTION, LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}
-# This is the prefix of values that only CloudFormation can resolve.
+# The prefix of values that only CloudFormation can resolve.
 DYNAMIC = "{{resolve:"
-# This is the path of an event's route without a path ("HttpApi", AWS SAM Developer Guide).
+# The path of an event's route without a path ("HttpApi", AWS SAM Developer Guide).
 DEFAULT_ROUTE = "$default"
 
 _rate = re.compile(r"rate\((\d+) (minute|hour|day)s?\)").fullmatch
 
 
 class Function(NamedTuple):
-    """Describes one function. With `reserved_concurrency` None it shares the account's concurrency. `log_format` is
+    """One function. With `reserved_concurrency` None it shares the account's concurrency. `log_format` is
     Text or JSON. `log_level` is the level of JSON, and empty if not given."""
 
     name: str
@@ -41,7 +41,7 @@ class Function(NamedTuple):
 
 
 class Route(NamedTuple):
-    """Describes a route of the HTTP API, such as GET /schedules/{name}. The path `$default` takes requests that no
+    """A route of the HTTP API, such as GET /schedules/{name}. The path `$default` takes requests that no
     other route matches."""
 
     method: str
@@ -50,7 +50,7 @@ class Route(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """Describes a function that is invoked at this interval in seconds."""
+    """A function that is invoked at this interval in seconds."""
 
     function: str
     seconds: float
@@ -58,7 +58,7 @@ class Schedule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Holds the functions, routes and schedules of a template."""
+    """The functions, routes and schedules of a template."""
 
     functions: Mapping[str, Function]
     routes: tuple[Route, ...]

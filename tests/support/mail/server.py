@@ -35,7 +35,7 @@ GREYLISTED = "450 4.2.0 greylisted, try again"
 
 @dataclass
 class Received:
-    """Represents a mail that was accepted, or for which the answer was lost."""
+    """A mail that was accepted, or for which the answer was lost."""
 
     sender: str
     recipients: list[str]
@@ -99,7 +99,7 @@ class MailServer:
         name = name_of(address)
         if name == "spam":
             return "554 5.6.0 not wanted"
-        login: Any = session.auth_data  # It is the type, which aiosmtpd does not name.
+        login: Any = session.auth_data  # the type, which aiosmtpd does not name
         user = login.login.decode() if isinstance(login, LoginPassword) else None
         raw = envelope.original_content or b""
         first = not self.to(address)

@@ -20,7 +20,7 @@ class Throttle(Exception):  # noqa: N818 - named for the event
 
 
 class Refusal(Exception):  # noqa: N818 - named for the event
-    """Represents Lambda's answer to a refused invocation: status and name of the error."""
+    """Lambda's answer to a refused invocation: status and name of the error."""
 
     def __init__(self, status: int, name: str) -> None:
         super().__init__(name)
@@ -29,7 +29,7 @@ class Refusal(Exception):  # noqa: N818 - named for the event
 
 @dataclass
 class Invocation:
-    """Represents a call: the function's name (or the path of a URL), headers in lower case, the event, and the bytes
+    """A call: the function's name (or the path of a URL), headers in lower case, the event, and the bytes
     sent."""
 
     name: str

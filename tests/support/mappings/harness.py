@@ -18,7 +18,7 @@ _numbers = count(1)
 
 
 class Harness:
-    """Holds the service, its clients, and the functions that it may invoke."""
+    """The service, its clients, and the functions that it may invoke."""
 
     def __init__(self, service: Service, functions: Functions, dsn: str) -> None:
         self.service = service

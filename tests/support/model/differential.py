@@ -21,7 +21,7 @@ from tests.support.conformance.sdk_clients import Answer
 from tests.support.conformance.sqs import REGION, read_refusal
 from tests.support.model.requests import NAMES, Act, Ref
 
-# These are times. A difference of milliseconds is ignored.
+# Times. A difference of milliseconds is ignored.
 TIMES = {
     "SentTimestamp",
     "ApproximateFirstReceiveTimestamp",
@@ -36,7 +36,7 @@ CODE_OF_TYPE = {error.json_type: error.query_code for error in ERRORS.values()}
 
 
 class Outcome(NamedTuple):
-    """Holds an answer without values that must differ."""
+    """An answer without values that must differ."""
 
     result: Any = None
     error: tuple[str, int, str, str] | None = None
@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
 
 @dataclass
 class Side:
-    """Represents one protocol and one account."""
+    """One protocol and one account."""
 
     protocol: str
     account: str
@@ -141,7 +141,7 @@ class Side:
 
 @dataclass
 class Pair:
-    """Holds both sides and the clock that they share."""
+    """Both sides and the clock that they share."""
 
     json: Side
     query: Side

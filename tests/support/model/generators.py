@@ -23,7 +23,7 @@ protocols = st.sampled_from(("json", "query"))
 picks = st.integers(0, 39)
 visibilities = st.sampled_from((None, None, 0, MINUTE, 10 * MINUTE, HALF_A_DAY))
 pauses = st.sampled_from((2 * MINUTE, 5 * MINUTE, 10 * MINUTE, HOUR, HALF_A_DAY - MINUTE, HALF_A_DAY))
-# These are source and destination of a message move task. Most can run.
+# Source and destination of a message move task. Most can run.
 tasks = st.sampled_from(
     (
         *[("dead", None), ("dead.fifo", None)] * 3,
@@ -47,7 +47,7 @@ SEVERAL = {
 ELEVEN = {f"a{number}": TEXT["kind"] for number in range(11)}
 TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a994272793"}}
 
-# These are possible faults of a message. Whether one is a fault depends on the queue.
+# Possible faults of a message. Whether one is a fault depends on the queue.
 FLAWS: tuple[Mapping[str, Any], ...] = (
     {"MessageBody": ""},
     {"MessageBody": "a\x01b"},
@@ -134,7 +134,7 @@ def redrive_policy(target_arn: str, maximum: int) -> str:
     return json.dumps({"deadLetterTargetArn": target_arn, "maxReceiveCount": maximum})
 
 
-# These are changes of attributes, and the code of the error if AWS knows no such value. `redrive` has the same meaning,
+# Changes of attributes, and the code of the error if AWS knows no such value. `redrive` has the same meaning,
 # and 0 removes it.
 CHANGES: tuple[tuple[dict[str, Any], str | None], ...] = (
     ({"VisibilityTimeout": "0"}, None),

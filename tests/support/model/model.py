@@ -39,7 +39,7 @@ ACCEPTED: Codes = frozenset()
 
 
 class Handle(NamedTuple):
-    """Holds the model's knowledge of a receipt handle: a receive, by its number, of a message in a queue."""
+    """The model's knowledge of a receipt handle: a receive, by its number, of a message in a queue."""
 
     queue: Queue
     message: Message
@@ -47,7 +47,7 @@ class Handle(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """Represents a message that a move task took out of its queue, and its destination."""
+    """A message that a move task took out of its queue, and its destination."""
 
     message: Message
     target: str
@@ -59,7 +59,7 @@ def allow(*codes: str) -> Codes:
 
 @dataclass
 class Model:
-    """Holds all queues of one account. It knows only `arn_of` and `now`, in whole seconds, of its environment."""
+    """All queues of one account. It knows only `arn_of` and `now`, in whole seconds, of its environment."""
 
     arn_of: Callable[[str], str]
     now: int = 0

@@ -29,7 +29,7 @@ FIFO_DEFAULTS = {"FifoQueue": "true", "ContentBasedDeduplication": "false", "Ded
 
 
 class Counts(NamedTuple):
-    """Holds ApproximateNumberOfMessages, …NotVisible and …Delayed."""
+    """ApproximateNumberOfMessages, …NotVisible and …Delayed."""
 
     visible: int
     in_flight: int
@@ -38,7 +38,7 @@ class Counts(NamedTuple):
 
 @dataclass(eq=False)
 class Message:
-    """Represents a message in a queue. `system` has the system attributes that stay unchanged."""
+    """A message in a queue. `system` has the system attributes that stay unchanged."""
 
     message_id: str
     body: str
@@ -79,7 +79,7 @@ class Message:
 
 
 class Original(NamedTuple):
-    """Holds the message of a deduplication id, and the end of its validity."""
+    """The message of a deduplication id, and the end of its validity."""
 
     message_id: str
     sequence_number: str
@@ -87,7 +87,7 @@ class Original(NamedTuple):
 
 
 class Redrive(NamedTuple):
-    """Represents a RedrivePolicy: the queue to which messages go, and after how many receives."""
+    """A RedrivePolicy: the queue to which messages go, and after how many receives."""
 
     target_arn: str
     maximum: int
@@ -95,13 +95,13 @@ class Redrive(NamedTuple):
 
 @dataclass(eq=False)
 class Queue:
-    """Represents a queue with its messages. A queue that was created again is another object."""
+    """A queue with its messages. A queue that was created again is another object."""
 
     name: str
     arn: str
     attributes: dict[str, str]
     tags: dict[str, str] = field(default_factory=dict)
-    messages: list[Message] = field(default_factory=list)  # They are in the order of their arrival.
+    messages: list[Message] = field(default_factory=list)  # in the order of their arrival
     originals: dict[tuple[str, str], Original] = field(default_factory=dict)
     last_numbers: dict[str, str] = field(default_factory=dict)  # Sequence numbers rise within a group.
     handles: list[str] = field(default_factory=list)  # It has every one that was ever given out.

@@ -22,7 +22,7 @@ _numbers = count(1)
 
 
 class Stored(NamedTuple):
-    """Represents a message in the tables."""
+    """A message in the tables."""
 
     message_id: str
     body: str
@@ -32,7 +32,7 @@ class Stored(NamedTuple):
 
 @dataclass
 class Service:
-    """Represents one deployment in both protocols for one caller. `offset` has the seconds by which its clock was moved
+    """One deployment in both protocols for one caller. `offset` has the seconds by which its clock was moved
     so far."""
 
     json: Sqs

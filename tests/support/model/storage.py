@@ -27,7 +27,7 @@ JUMP: Final = 100
 
 
 class Handle(NamedTuple):
-    """Holds the content of a receipt handle. `uid` replaces the id of the message, and `pos` its lease. It is 0 for
+    """The content of a receipt handle. `uid` replaces the id of the message, and `pos` its lease. It is 0 for
     FIFO."""
 
     pos: int
@@ -38,7 +38,7 @@ class Handle(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Represents a message of the slow path, or of a FIFO queue."""
+    """A message of the slow path, or of a FIFO queue."""
 
     id: int
     uid: int
@@ -55,7 +55,7 @@ class Lease(NamedTuple):
 
 
 class Database(NamedTuple):
-    """Represents one queue. `sent` and `deleted` are the messages that were acknowledged in this state of the
+    """One queue. `sent` and `deleted` are the messages that were acknowledged in this state of the
     database."""
 
     log: tuple[tuple[int, int], ...] = ()  # id, uid
@@ -84,11 +84,11 @@ class Database(NamedTuple):
 class SystemState(NamedTuple):
     database: Database
     flushed: Database | None = None  # A crash leaves this if receives were not flushed.
-    copy: Database | None = None  # It belongs to the standby, or to the dump.
+    copy: Database | None = None  # of the standby, or of the dump
     noticed: bool = True  # No process has to let ids jump.
     handles: frozenset[tuple[int, Handle]] = frozenset()  # It includes the consumer that holds it.
     holds: frozenset[tuple[int, int]] = frozenset()  # It has uid and consumer, and is hidden from all others.
-    budget: tuple[int, ...] = ()  # These are the remaining steps of each kind.
+    budget: tuple[int, ...] = ()  # the remaining steps of each kind
     next_uid: int = 1
     next_nonce: int = 1
 

@@ -21,7 +21,7 @@ NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Link:
-    """Holds a client's connection and its connection to the target."""
+    """A client's connection and its connection to the target."""
 
     def __init__(self, client: asyncio.StreamWriter, target: asyncio.StreamWriter) -> None:
         self.writers = (client, target)

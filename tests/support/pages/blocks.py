@@ -33,7 +33,7 @@ _list_item = re.compile(r"(?:[-*]|\d+\.) ")
 
 @dataclass(frozen=True)
 class Block:
-    """Represents a fenced block. `kind` and `value` are those of its mark: ("not run", "needs a Docker engine")."""
+    """A fenced block. `kind` and `value` are those of its mark: ("not run", "needs a Docker engine")."""
 
     page: str
     line: int

@@ -35,7 +35,7 @@ OWN_CLUSTER = ("docs/your_database.md",)
 
 @dataclass(frozen=True)
 class Installation:
-    """Holds environment variables of the page's reader, and the ports of this machine for those that the page names."""
+    """Environment variables of the page's reader, and the ports of this machine for those that the page names."""
 
     variables: dict[str, str]
     ports: defaultdict[str, int]

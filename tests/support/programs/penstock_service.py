@@ -34,7 +34,7 @@ _processes.set_forkserver_preload(
 
 @dataclass
 class Service:
-    """Represents a service whose `process` has been started and whose `url` answers."""
+    """A service whose `process` has been started and whose `url` answers."""
 
     url: str
     process: BaseProcess

@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-m", "penstock_web.cli"]
 
 
 class Up:
-    """Represents a running `penstock up`: its address, the DSN it printed, and its process."""
+    """A running `penstock up`: its address, the DSN it printed, and its process."""
 
     def __init__(self, *arguments: str, port: int, log: IO[bytes], **variables: str) -> None:
         self.port = port

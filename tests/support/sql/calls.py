@@ -50,7 +50,7 @@ class Counts(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Represents a message to send."""
+    """A message to send."""
 
     body: str
     delay: int | None = None

@@ -34,7 +34,7 @@ PAUSE_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Plan:
-    """Holds numbers of actors and calls. `groups` 0 means a standard queue. `maximum` is maxReceiveCount of a redrive
+    """Numbers of actors and calls. `groups` 0 means a standard queue. `maximum` is maxReceiveCount of a redrive
     policy.
 
     With `tenants`, messages of a standard queue have groups. The first tenant sends four of five.
@@ -53,7 +53,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Holds the results. Counts and rows are those after the last message was deleted and maintenance ran."""
+    """The results. Counts and rows are those after the last message was deleted and maintenance ran."""
 
     findings: Findings
     errors: list[str]

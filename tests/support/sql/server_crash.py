@@ -27,7 +27,7 @@ HIDDEN_SECONDS = 3600  # No consumer sees a message again before the drain.
 
 @dataclass
 class Round:
-    """Represents one run until the kill. `number` makes the bodies of all rounds different."""
+    """One run until the kill. `number` makes the bodies of all rounds different."""
 
     dsn: str
     arn: str

@@ -45,7 +45,7 @@ from pg_proc p where p.pronamespace::regnamespace || '.' || p.proname = %s
 
 
 class Function(NamedTuple):
-    """Represents a function in the catalogue. If it returns a scalar, the column has the function's name."""
+    """A function in the catalogue. If it returns a scalar, the column has the function's name."""
 
     parameters: list[str]
     defaults: int

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 class Certificate(NamedTuple):
-    """Holds a certificate and its private key, both in PEM."""
+    """A certificate and its private key, both in PEM."""
 
     certificate: str
     key: str

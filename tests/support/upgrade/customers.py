@@ -42,7 +42,7 @@ Actor = Callable[["Customers"], None]
 
 @dataclass
 class Customers:
-    """Holds the state that they share. A client that sees another `generation` makes new connections."""
+    """The state that they share. A client that sees another `generation` makes new connections."""
 
     address: str
     ledgers: dict[str, Ledger] = field(default_factory=lambda: {name: Ledger() for name in QUEUES})

@@ -17,7 +17,7 @@ Expectation = Callable[[int], frozenset[Kind]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """Describes a day. `expected` is an Expectation, or None if only the drain time is judged."""
+    """A day. `expected` is an Expectation, or None if only the drain time is judged."""
 
     plan: Plan
     expected: Expectation | None = None

@@ -36,7 +36,7 @@ Series = list[tuple[float, float]]
 
 @dataclass
 class Record:
-    """Represents a queue of a run. `pushes` has seconds in which messages arrived. Series have seconds and values."""
+    """A queue of a run. `pushes` has seconds in which messages arrived. Series have seconds and values."""
 
     name: str
     fifo: bool

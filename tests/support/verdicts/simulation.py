@@ -43,7 +43,7 @@ class Plan:
 
 @dataclass
 class Day:
-    """Holds the stored rows, and the messages at the end of each minute."""
+    """The stored rows, and the messages at the end of each minute."""
 
     minutes: list[Minute] = field(default_factory=list)
     visible: list[int] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Day:
 
 @dataclass
 class Returning:
-    """Holds messages that become visible at a step. `bad` ones are by their number of receives."""
+    """Messages that become visible at a step. `bad` ones are by their number of receives."""
 
     at: int
     good: int = 0

@@ -26,7 +26,7 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Transport(asyncio.Transport):
-    """Represents a client's connection: the bytes written to it, and whether the server has ended or closed its side.
+    """A client's connection: the bytes written to it, and whether the server has ended or closed its side.
 
     `lingering` is the protocol that continues reading after the end. It ignores the bytes that `say` gives to the
     former one.
@@ -78,7 +78,7 @@ class Transport(asyncio.Transport):
 
 
 class Client:
-    """Represents a connection to a server with this application."""
+    """A connection to a server with this application."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Scrape:
-    """Holds the samples of an answer."""
+    """The samples of an answer."""
 
     def __init__(self, text: str) -> None:
         self.text = text

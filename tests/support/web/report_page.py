@@ -91,7 +91,7 @@ def barriers(page: str) -> list[str]:
 
 
 class ConsoleClient:
-    """Represents a client of one service, as one browser would be."""
+    """A client of one service, as one browser would be."""
 
     def __init__(self, service: Service) -> None:
         self.url = service.url

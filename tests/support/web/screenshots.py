@@ -29,7 +29,7 @@ LARGEST_BYTES: Final = 600_000
 
 
 class Picture(NamedTuple):
-    """Describes a file's name, the page below /console, and the theme."""
+    """A file's name, the page below /console, and the theme."""
 
     name: str
     path: str

@@ -32,7 +32,7 @@ _DEPTH = 8
 
 
 class Function(NamedTuple):
-    """Represents a function or method below layers/."""
+    """A function or method below layers/."""
 
     file: str
     line: int
@@ -44,7 +44,7 @@ class Function(NamedTuple):
 
 @dataclass
 class Walk:
-    """Holds the functions that one request passed through, in order, and the event loop's other work during that time.
+    """The functions that one request passed through, in order, and the event loop's other work during that time.
 
     `carriers` are the functions whose arguments held one of `texts`. `statements` are those that any function got.
     """

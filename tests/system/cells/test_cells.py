@@ -51,7 +51,7 @@ def block(language: str, words: str) -> str:
 
 
 class Cells(NamedTuple):
-    """Holds the addresses of HAProxy and of the two services, and of their databases by region."""
+    """The addresses of HAProxy and of the two services, and of their databases by region."""
 
     url: str
     services: dict[str, str]

@@ -22,7 +22,7 @@ from tests.support.clients.toolchains import build_go_program
 
 
 class Client:
-    """Represents a running program that gets calls and prints their answers, one in each line."""
+    """A running program that gets calls and prints their answers, one in each line."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin

@@ -26,7 +26,7 @@ NUMBERS = (
     "ReceiveMessageWaitTimeSeconds",
     "VisibilityTimeout",
 )
-# These are the values of queues.tf in the names of SQS. A plan cannot show all: the provider drops a change of the
+# The values of queues.tf in the names of SQS. A plan cannot show all: the provider drops a change of the
 # reuse period if it believes that SQS encrypts the queue.
 FIRST: Attributes = {
     "every-number": dict(zip(NUMBERS, ("900", "1024", "1209600", "20", "0"), strict=True)),

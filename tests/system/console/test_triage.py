@@ -89,7 +89,7 @@ def visible(sqs: Any, url: str) -> int:
 
 
 class Triage:
-    """Represents a user at the keyboard, and how long each step took."""
+    """A user at the keyboard, and how long each step took."""
 
     def __init__(self, page: Any, service: Service, times: int) -> None:
         self.page = page

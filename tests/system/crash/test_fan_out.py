@@ -45,7 +45,7 @@ select body, count(*) from (select body from queue.log union all select body fro
 
 @dataclass
 class Newspaper:
-    """Holds a topic and its queues in an installation with faults. `acknowledged` has the texts."""
+    """A topic and its queues in an installation with faults. `acknowledged` has the texts."""
 
     installation: Installation
     queues: int

@@ -48,7 +48,7 @@ def test_objects_fit_the_schemas_of_kubernetes(rendered: Rendered, tmp_path: Pat
     [
         (("spec", "replica"), 2),  # This field does not exist.
         (("spec", "replicas"), "2"),  # It has another type.
-        (("spec", "selector"), None),  # It is needed.
+        (("spec", "selector"), None),  # needed
         (("spec", "template", "spec", "containers", 0, "readinessProbe", "httpGet", "port"), None),
         (("kind",), "Deploymet"),
     ],

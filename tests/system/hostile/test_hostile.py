@@ -42,7 +42,7 @@ OF_PROCESSES = {
 
 
 class Arena(NamedTuple):
-    """Holds a new installation, with something to attack in each deployment."""
+    """A new installation, with something to attack in each deployment."""
 
     deployments: Deployments
     clock: Clock
@@ -121,7 +121,7 @@ BUSY_MS = 500.0
 
 
 class Time(NamedTuple):
-    """Holds milliseconds until the answer, and of the service's CPU."""
+    """Milliseconds until the answer, and of the service's CPU."""
 
     wall: float
     cpu: float

@@ -24,14 +24,14 @@ PATIENCE_SECONDS = 20
 
 
 class Answers(NamedTuple):
-    """Holds the answers until the service closed the connection: the statuses except 100."""
+    """The answers until the service closed the connection: the statuses except 100."""
 
     name: str
     statuses: tuple[int, ...]
 
 
 class Target(NamedTuple):
-    """Holds a service that checks no signature, and whether the prize was won."""
+    """A service that checks no signature, and whether the prize was won."""
 
     address: tuple[str, int]
     http: httpx.Client

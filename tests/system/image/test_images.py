@@ -46,7 +46,7 @@ def buildah(*arguments: str) -> str:
 
 @dataclass
 class Container:
-    """Represents a started container. `output` is its output until it was ready."""
+    """A started container. `output` is its output until it was ready."""
 
     process: subprocess.Popen[str]
     port: int

@@ -133,9 +133,7 @@ async def test_between_invocations_an_environment_is_frozen(code: Path) -> None:
     async with running(function(code, "pid")) as fleet:
         pid = await call(fleet, "pid", {})
         for _ in range(2):
-            await asyncio.to_thread(
-                wait_until, lambda: state_of(pid) == "T"
-            )  # It is stopped by a signal: proc(5).
+            await asyncio.to_thread(wait_until, lambda: state_of(pid) == "T")  # stopped by a signal: proc(5)
             assert await call(fleet, "pid", {}) == pid
 
 

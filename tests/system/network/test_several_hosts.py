@@ -36,7 +36,7 @@ WHERE = Statement("pg_catalog.inet_server_port", (), Port)
 
 
 class Pair:
-    """Holds a primary and its standby. `address` names both, the standby first."""
+    """A primary and its standby. `address` names both, the standby first."""
 
     def __init__(self, primary: Postgres, standby: Path, port: int) -> None:
         self.primary = primary

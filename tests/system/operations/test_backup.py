@@ -37,7 +37,7 @@ ACCOUNT = SystemAccount.choose()
 
 
 class Deployment(NamedTuple):
-    """Represents a service on one of the databases, with a client that has a key of the service, and the key."""
+    """A service on one of the databases, with a client that has a key of the service, and the key."""
 
     sqs: Any
     key: tuple[str, str]

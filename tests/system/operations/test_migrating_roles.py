@@ -36,7 +36,7 @@ ACCOUNT, REGION = "111111111111", "eu-west-1"
 
 
 class Case(NamedTuple):
-    """Holds addresses of an empty database: as the superuser, as the role that migrates, as an application."""
+    """Addresses of an empty database: as the superuser, as the role that migrates, as an application."""
 
     superuser: str
     migrating: str

@@ -47,7 +47,7 @@ class Plan:
 
 
 class Process:
-    """Holds some environments (many_environments.py)."""
+    """Some environments (many_environments.py)."""
 
     def __init__(self, url: str, arn: str, environments: int) -> None:
         command = [

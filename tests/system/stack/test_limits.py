@@ -22,7 +22,7 @@ from tests.support.stack.templates import expanded, of_type, transformed
 pytestmark = pytest.mark.tools
 
 TEMPLATE = (ROOT / "template.yaml").read_text()
-# They are made when a test needs them, because only `make check-sam` installs the tools.
+# Made when a test needs them, because only `make check-sam` installs the tools.
 MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "functions": lambda: transformed(TEMPLATE),
     "functions, gradually": lambda: transformed(add_gradual_deployment(TEMPLATE, "1")),

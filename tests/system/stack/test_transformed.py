@@ -71,7 +71,7 @@ def test_every_caller_calls_a_functions_alias() -> None:
             if r["Type"] == "AWS::Scheduler::Schedule"
         ),
     ]
-    assert len(called) > 12  # These are the actions of EventBridge Scheduler.
+    assert len(called) > 12  # the actions of EventBridge Scheduler
     assert [each for each in called if not each["Ref"].endswith(f"Alias{ALIAS}")] == []
     (api,) = (r["Properties"]["Body"] for r in resources.values() if r["Type"] == "AWS::ApiGatewayV2::Api")
     integrations = [

@@ -72,7 +72,7 @@ class Fleet:
 
 @dataclass
 class Installation:
-    """Holds a database behind PgBouncer, first of the previous release, and the processes of both."""
+    """A database behind PgBouncer, first of the previous release, and the processes of both."""
 
     server: Postgres
     old: Fleet

@@ -32,7 +32,7 @@ _ABOUT_AS_GOOD: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """Holds the past forecasts of a method, with one row for each origin, the oldest first. An error is the actual less
+    """The past forecasts of a method, with one row for each origin, the oldest first. An error is the actual less
     the predicted depth."""
 
     method: str

@@ -11,14 +11,14 @@ from .methods import compute_slopes
 from .series import Floats
 
 RETENTION_DAYS: Final = 3  # A warning is due if a message will be deleted unread within this many days.
-_LEAST_SLOPE: Final = 0.02  # This is growth in seconds of age for each second. Slower growth may be chance.
+_LEAST_SLOPE: Final = 0.02  # growth in seconds of age for each second. Slower growth may be chance.
 _LEAST_HOURS: Final = 6
 HOURS_COMPARED: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """Holds the arrived and drained messages of each of the last full clock hours in which the queue existed."""
+    """The arrived and drained messages of each of the last full clock hours in which the queue existed."""
 
     arrivals: Floats
     drained: Floats
@@ -26,7 +26,7 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """Holds the ages of the oldest message in seconds: over the last hour in steps of five minutes, and at the ends of
+    """The ages of the oldest message in seconds: over the last hour in steps of five minutes, and at the ends of
     the hours before. The newest is last. An unknown age is NaN, and an empty queue has the age 0."""
 
     steps: Floats

@@ -56,7 +56,7 @@ def measure_activity(series: DepthSeries, origins: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Rolled:
-    """Holds the past intervals for one horizon: which of them held, and the share that may be missed now."""
+    """The past intervals for one horizon: which of them held, and the share that may be missed now."""
 
     held: Sequence[bool]
     miss: float

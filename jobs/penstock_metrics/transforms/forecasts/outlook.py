@@ -52,7 +52,7 @@ def drain_seconds(backlog: int, rate: MeanRates) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class WindowCounts:
-    """Holds windows of one length in any order: their ends and their counts."""
+    """Windows of one length in any order: their ends and their counts."""
 
     ends_us: Ints
     arrivals: Ints
@@ -68,7 +68,7 @@ class WindowCounts:
 
 @dataclass(frozen=True, slots=True)
 class ForecastQueue:
-    """Holds the known facts of a queue. `begins_us` is the first known time. Windows end at `last_us` or earlier."""
+    """The known facts of a queue. `begins_us` is the first known time. Windows end at `last_us` or earlier."""
 
     minutes: WindowCounts
     hours: WindowCounts
@@ -80,7 +80,7 @@ class ForecastQueue:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Holds the depths of the next hour and the quality of such forecasts."""
+    """The depths of the next hour and the quality of such forecasts."""
 
     expected: Floats
     intervals: Intervals

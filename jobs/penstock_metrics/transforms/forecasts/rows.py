@@ -56,7 +56,7 @@ FORECAST: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """Holds facts about a queue that its windows do not contain. `created_us` may be before its first window."""
+    """Facts about a queue that its windows do not contain. `created_us` may be before its first window."""
 
     created_us: int
     retention_seconds: int

@@ -23,7 +23,7 @@ POINTS: Final = 12  # The forecast is for 5, 10 … 60 minutes.
 STEPS_AN_HOUR: Final = HOUR // STEP
 DAY_STEPS: Final = 24 * STEPS_AN_HOUR
 WEEK_STEPS: Final = 7 * DAY_STEPS
-# These are a day to test, the day before it, and two hours that trends need.
+# A day to test, the day before it, and two hours that trends need.
 FINE_STEPS: Final = 50 * STEPS_AN_HOUR
 WEEKS: Final = 3
 HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_AN_HOUR + 3
@@ -75,7 +75,7 @@ class DepthSeries:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Holds values at times in any order. A missing time has the value 0."""
+    """Values at times in any order. A missing time has the value 0."""
 
     at_us: Ints
     value: Floats

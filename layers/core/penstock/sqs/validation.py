@@ -19,7 +19,7 @@ MAXIMUM_ATTRIBUTES = 10
 MAXIMUM_ENTRIES = 10
 MAXIMUM_DELAY_SECONDS = 900
 MAXIMUM_TAGS = 50
-# This is our choice. The header does not count towards the message size, and X-Ray's headers have 100 characters.
+# Our choice. The header does not count towards the message size, and X-Ray's headers have 100 characters.
 MAXIMUM_TRACE_HEADER = 8_192
 
 _CONTROLS = bytes(set(range(32)) - {9, 10, 13})

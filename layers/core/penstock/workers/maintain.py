@@ -91,7 +91,7 @@ class Maintainer:
         self.found_nothing = True
         self.idle = False
         self._check_server(connection, deadline)
-        # This is not the first call of a run, since during that one the server counts earlier changes of this session.
+        # Not the first call of a run, since during that one the server counts earlier changes of this session.
         self.changes = number(connection, COUNT_CHANGES)
         while monotonic() < deadline:
             due = connection.call(NEXT_QUEUES, options)

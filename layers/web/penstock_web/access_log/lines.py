@@ -17,7 +17,7 @@ LONGEST_ADDRESS: Final = 64
 
 
 class Answered(NamedTuple):
-    """Represents a request that has ended. `action` may be the template of a route. `status` is None if the client
+    """A request that has ended. `action` may be the template of a route. `status` is None if the client
     disconnected early.
 
     `request_bytes` and `response_bytes` are the lengths of the bodies.
@@ -34,7 +34,7 @@ class Answered(NamedTuple):
 
 
 class AnsweredRequest(NamedTuple):
-    """Represents a line that waits to be written. `ended_at` is in seconds since 1970."""
+    """A line that waits to be written. `ended_at` is in seconds since 1970."""
 
     ended_at: float
     answered: Answered
@@ -44,7 +44,7 @@ class AnsweredRequest(NamedTuple):
 
 
 class LogLine(msgspec.Struct, omit_defaults=True):
-    """Represents an entry in its written form, with the first keys of all log lines."""
+    """An entry in its written form, with the first keys of all log lines."""
 
     timestamp: str
     level: str

@@ -97,7 +97,7 @@ _log = logging.getLogger(__name__)
 
 
 class Batcher:
-    """Holds all pending batches of a process.
+    """All pending batches of a process.
 
     `limit` is the number of entries that may wait. `linger_seconds` says how long a send waits for others. The batcher
     calls `on_answer` with the statement and the number of rows of each call, except headers of receives.
@@ -134,7 +134,7 @@ class Batcher:
         self._batches: dict[Hashable, PendingBatch] = {}
         self._pending_entries = 0
         self._lengths = MessageLengths()
-        self._last_flush_ended_at = 0.0  # This is about the flushes of all pending batches.
+        self._last_flush_ended_at = 0.0  # of all pending batches
         self._tasks: set[asyncio.Task[None]] = set()
         # The event loop is looked up once, not for each effect.
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -77,7 +77,7 @@ class QueueShares:
 
 
 class LockedKeys:
-    """Holds the locked keys: message groups of FIFO queues, leases, and messages of FIFO queues."""
+    """The locked keys: message groups of FIFO queues, leases, and messages of FIFO queues."""
 
     def __init__(self) -> None:
         self._until: dict[Hashable, float] = {}

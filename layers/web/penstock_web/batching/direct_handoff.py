@@ -33,13 +33,13 @@ ReturnMessages = Callable[[ResolvedQueue, Sequence[ReceivedRow]], None]
 
 
 class Pipeline(Protocol):
-    """Describes the method of a pipeline connection that the handoff uses."""
+    """The method of a pipeline connection that the handoff uses."""
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> Awaitable[list[list[Row]]]: ...
 
 
 class HandoffDatabase(Protocol):
-    """Describes the methods of the pool that the handoff uses."""
+    """The methods of the pool that the handoff uses."""
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> Awaitable[list[RowT]]: ...
 
@@ -47,7 +47,7 @@ class HandoffDatabase(Protocol):
 
 
 class WaiterGroup:
-    """Holds the waiting receives of one queue that may share a call. `hidden` has the ids of the messages that they
+    """The waiting receives of one queue that may share a call. `hidden` has the ids of the messages that they
     took and hid."""
 
     def __init__(self, waiters: list[Waiter]) -> None:

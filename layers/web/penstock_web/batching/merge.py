@@ -21,7 +21,7 @@ Mergeable: TypeAlias = Batch | Transact[TransactedRow] | Receive[ReceivedRow]
 
 
 class NumberedRow(Protocol):
-    """Describes a row that names its entry of the call by a number from 1."""
+    """A row that names its entry of the call by a number from 1."""
 
     @property
     def n(self) -> int: ...

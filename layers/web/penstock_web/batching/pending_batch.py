@@ -34,7 +34,7 @@ RowsFuture = asyncio.Future[Sequence[Row]]
 
 
 class PendingEffect(Struct, eq=False):
-    """Holds one request's effect and the future of its rows.
+    """One request's effect and the future of its rows.
 
     `weight` is the part of a flush that it fills. `since` is the time when it began to wait, by the monotonic clock.
     """
@@ -52,7 +52,7 @@ class PendingEffect(Struct, eq=False):
 
 
 class PendingBatch:
-    """Holds effects that may share a call. They wait for the one call under way, because two calls would carry fewer
+    """Effects that may share a call. They wait for the one call under way, because two calls would carry fewer
     entries each.
 
     `queue` is the queue from which they receive, if they do.

@@ -20,7 +20,7 @@ STALLED_SECONDS = 60.0
 
 
 class Transport(Protocol):
-    """Describes the methods of asyncio's transport that are needed here."""
+    """The methods of asyncio's transport that are needed here."""
 
     def get_write_buffer_size(self) -> int:
         """Returns the number of bytes that the kernel has not taken."""
@@ -30,7 +30,7 @@ class Transport(Protocol):
 
 
 class WriteBackpressure:
-    """Holds the transports of a process whose clients read slower than the service writes."""
+    """The transports of a process whose clients read slower than the service writes."""
 
     def __init__(self) -> None:
         # This includes bytes that were read, because asyncio shrinks a buffer late.

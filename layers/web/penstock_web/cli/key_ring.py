@@ -45,7 +45,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class KeyRing:
-    """Holds the keys of one installation."""
+    """The keys of one installation."""
 
     def __init__(self, settings: Settings, database: Database, folder: Path | None = None) -> None:
         """`folder` is the folder of the database if `penstock up` runs it."""

@@ -41,7 +41,7 @@ WIDTH_OF_A_FILE: Final = 160
 
 
 class NamedVerdict(msgspec.Struct):
-    """Represents a line of JSON."""
+    """A line of JSON."""
 
     name: str
     verdict: QueueVerdict
@@ -61,14 +61,14 @@ def read_all(database: Database, settings: Settings, target_lag_seconds: int) ->
 
 
 class _Named(msgspec.Struct):
-    """Holds the needed members of a queue of GET /v1/metrics/lag."""
+    """The needed members of a queue of GET /v1/metrics/lag."""
 
     name: str
     verdict: QueueVerdict | None
 
 
 class _Page(msgspec.Struct):
-    """Holds the needed members of GET /v1/metrics/lag."""
+    """The needed members of GET /v1/metrics/lag."""
 
     queues: list[_Named]
     next: str | None = None

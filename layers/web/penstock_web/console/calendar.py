@@ -32,7 +32,7 @@ A_TURN: Final = 16
 
 
 class Fires(NamedTuple):
-    """Holds the schedules that fire at one time. `names` has the first three of them."""
+    """The schedules that fire at one time. `names` has the first three of them."""
 
     at: datetime
     schedules: int
@@ -40,7 +40,7 @@ class Fires(NamedTuple):
 
 
 class Often(NamedTuple):
-    """Holds schedules that fire more than four times a day. `words` says when, in English."""
+    """Schedules that fire more than four times a day. `words` says when, in English."""
 
     words: str
     next_at: datetime
@@ -49,7 +49,7 @@ class Often(NamedTuple):
 
 
 class Day(NamedTuple):
-    """Represents a day in UTC. `more` counts further times that are not listed."""
+    """A day in UTC. `more` counts further times that are not listed."""
 
     date: date
     fires: Sequence[Fires]

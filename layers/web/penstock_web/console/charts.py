@@ -23,7 +23,7 @@ SPARK_WIDTH, SPARK_HEIGHT = 96, 22
 
 
 class Chart(NamedTuple):
-    """Represents a picture below its caption. `lines` maps CSS classes to the meaning of their lines."""
+    """A picture below its caption. `lines` maps CSS classes to the meaning of their lines."""
 
     caption: str
     picture: Markup
@@ -31,7 +31,7 @@ class Chart(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """Holds series by the minute: messages at its end, arrivals and departures, and the age of the oldest message."""
+    """Series by the minute: messages at its end, arrivals and departures, and the age of the oldest message."""
 
     visible: list[tuple[datetime, float]]
     in_flight: list[tuple[datetime, float]]

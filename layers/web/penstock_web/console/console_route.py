@@ -38,7 +38,7 @@ class SignInWanted(Exception):  # noqa: N818 - nothing failed
 
 
 class ConsoleRoute(APIRoute):
-    """Represents a route of the console for a handler that `screen.py` knows."""
+    """A route of the console for a handler that `screen.py` knows."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[None, None, Response]]:
         """Returns FastAPI's handler, which runs if the viewer has the right. Every error becomes a page."""

@@ -13,7 +13,7 @@ LONGEST_FORM: Final = 1_400_000
 
 
 class Query(QueryParams):
-    """Holds the parameters of an address."""
+    """The parameters of an address."""
 
     def read_number(self, name: str, default: int, most: int = 2**62) -> int:
         """Returns a parameter that is a whole number from 1 to `most`; the default for anything else."""
@@ -28,7 +28,7 @@ class Query(QueryParams):
 
 
 class Form:
-    """Holds the fields of a form. A request without a form has none."""
+    """The fields of a form. A request without a form has none."""
 
     def __init__(self, fields: dict[str, list[str]] | None = None) -> None:
         self._fields = fields or {}

@@ -31,7 +31,7 @@ _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 
 
 class Seen:
-    """Represents a message as it was seen, in this state."""
+    """A message as it was seen, in this state."""
 
     def __init__(self, row: PeekedRow | FoundRow | FailureRow, state: str) -> None:
         self.row = row
@@ -109,7 +109,7 @@ def look_at(name: str, state: str, after: int | None, limit: int, context: Conte
 
 
 class MessagePage(NamedTuple):
-    """Holds messages that pass a filter, the numbers of examined and of all messages, and where the search
+    """Messages that pass a filter, the numbers of examined and of all messages, and where the search
     continues."""
 
     messages: list[Seen]

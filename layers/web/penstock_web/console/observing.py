@@ -24,7 +24,7 @@ MOST_LONG: Final = QUEUES_A_READ[KEPT]
 
 
 class Observed(NamedTuple):
-    """Holds a queue: its last measurement, its minutes with the newest last, and the verdict."""
+    """A queue: its last measurement, its minutes with the newest last, and the verdict."""
 
     facts: VerdictFactsRow
     minutes: Sequence[Minute]

@@ -24,7 +24,7 @@ READING: Final = ("Get", "List", "ReceiveMessage", "Read", "Match", "Preview")
 
 
 class Page:
-    """Represents an admitted request. `viewer` is its user, and None on public pages. `form` is read late."""
+    """An admitted request. `viewer` is its user, and None on public pages. `form` is read late."""
 
     def __init__(self, request: Request, screen: Screen) -> None:
         self.screen = screen

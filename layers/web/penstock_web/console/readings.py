@@ -25,7 +25,7 @@ SLOW_SECONDS: Final = 60.0
 
 
 class CachedView(Generic[T]):
-    """Holds a value, the time until which it is used, and the task that reads it again."""
+    """A value, the time until which it is used, and the task that reads it again."""
 
     __slots__ = ("_seconds", "_task", "_until", "_values")
 
@@ -55,7 +55,7 @@ class CachedView(Generic[T]):
 
 
 class ViewCache:
-    """Holds the readings of a process."""
+    """The readings of a process."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, object] = {}
@@ -79,7 +79,7 @@ class ViewCache:
 
 
 class Refresher:
-    """Holds the refreshes of a process. `refresh` returns when the queues have been measured, and raises nothing."""
+    """The refreshes of a process. `refresh` returns when the queues have been measured, and raises nothing."""
 
     def __init__(self, refresh: Callable[[], Awaitable[None]]) -> None:
         self._refresh = refresh

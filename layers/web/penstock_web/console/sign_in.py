@@ -35,7 +35,7 @@ COOKIE: Final = "penstock_console"
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Represents a user of the console. `key_id` is None without sign-in. Such a user has every right."""
+    """A user of the console. `key_id` is None without sign-in. Such a user has every right."""
 
     account_id: str
     user: User
@@ -53,7 +53,7 @@ class Viewer:
 
 
 class Sessions:
-    """Holds the sessions that this process has looked up in the last five seconds, and failed sign-ins."""
+    """The sessions that this process has looked up in the last five seconds, and failed sign-ins."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, SessionRow]] = {}

@@ -11,7 +11,7 @@ from penstock.context import Context
 
 
 class Snippet(NamedTuple):
-    """Represents a text to copy. `label` says what it is for."""
+    """A text to copy. `label` says what it is for."""
 
     label: str
     text: str
@@ -64,7 +64,7 @@ resource "aws_sqs_queue" "this" {{
 
 
 class Attribute(NamedTuple):
-    """Represents a message attribute: its type, and its text (base64 for a binary one)."""
+    """A message attribute: its type, and its text (base64 for a binary one)."""
 
     kind: str
     text: str

@@ -6,7 +6,7 @@ Wake = Callable[[], None]
 
 
 class Activity:
-    """Holds the workers of a process that have nothing to do until something changes.
+    """The workers of a process that have nothing to do until something changes.
 
     `notice` reports sends, receives and deletes of this process at once. The next check (`compare`) finds every other
     change.

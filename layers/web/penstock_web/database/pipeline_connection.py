@@ -69,15 +69,15 @@ class PipelineConnection:
         self._transformer = Transformer(connection)
         self._prepares = prepares
         self._prepared: dict[Statement[Row], bytes] = {}
-        # These are the statements that the current call prepares.
+        # The statements that the current call prepares.
         self._preparing: deque[Statement[Row]] = deque()
         self._results_future: ResultsFuture | None = None
-        # These belong to the current call, as do the rows and the error.
+        # Of the current call, as the rows and the error below.
         self._calls: list[Statement[Row]] = []
         self._rows: list[list[Row]] = []
         self._error: psycopg.Error | None = None
         self._writing = False
-        # This is the call that was under way at the last question.
+        # The call that was under way at the last question.
         self._last_watched: ResultsFuture | None = None
         self._watched_since = 0.0
         self.silent_seconds = 0.0

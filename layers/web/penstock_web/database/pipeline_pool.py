@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class PipelinePool:
-    """Holds at most `max_connections` pipeline connections to the database at `url`.
+    """At most `max_connections` pipeline connections to the database at `url`.
 
     A call that takes longer than `call_seconds` ends its connection, and the pool calls `on_overdue`. `watcher` is the
     id under which this process registers the queues of its long polls (`long_poll`).

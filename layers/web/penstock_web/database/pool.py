@@ -40,7 +40,7 @@ MIN_CONNECTIONS = 2
 
 
 class SettingRow(NamedTuple):
-    """Holds the new value of a setting."""
+    """The new value of a setting."""
 
     set_config: str
 

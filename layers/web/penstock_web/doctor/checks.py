@@ -56,7 +56,7 @@ CHECKS: Final = (
 
 @dataclass(slots=True)
 class CheckOutcome:
-    """Holds the result of an examination. `checked` has the names of the checks that ended. `skipped` has the names of
+    """The result of an examination. `checked` has the names of the checks that ended. `skipped` has the names of
     those that could not begin, and the reasons.
     """
 

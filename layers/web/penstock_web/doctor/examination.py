@@ -19,7 +19,7 @@ CALL_SECONDS: Final = 10.0
 
 
 class Finding(NamedTuple):
-    """Represents a problem, or advice, which leaves the exit code 0."""
+    """A problem, or advice, which leaves the exit code 0."""
 
     subject: str
     """Names the check, or has the ARN of the object."""

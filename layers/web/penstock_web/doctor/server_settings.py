@@ -25,7 +25,7 @@ from pg_settings s where s.name = any (%s)
 
 
 class Rule(NamedTuple):
-    """Describes a value that causes a finding."""
+    """A value that causes a finding."""
 
     name: str
     is_wrong: Callable[[str], bool]

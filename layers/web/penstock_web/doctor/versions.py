@@ -66,5 +66,5 @@ def check_running(examined: Examination) -> Iterator[Finding]:
 def _is_other(release: str) -> bool:
     try:
         return Version(release) != Version(RELEASE)
-    except InvalidVersion:  # This is the name of another program.
+    except InvalidVersion:  # the name of another program
         return False

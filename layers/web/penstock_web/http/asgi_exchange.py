@@ -50,7 +50,7 @@ class ResponseWriter(Protocol):
 
 
 class AsgiExchange:
-    """Represents a request whose application runs in a task.
+    """A request whose application runs in a task.
 
     `is_written` says whether the head of the response was written, and `response_complete` whether all of it was.
     `keep_alive` says whether the connection serves further requests after it.
@@ -76,13 +76,13 @@ class AsgiExchange:
         self._expects_continue = expects_continue
         self._body = bytearray()
         self._body_is_whole = False
-        # It is set when more of the body has arrived, or when the exchange is over.
+        # Set when more of the body has arrived, or when the exchange is over.
         self._changed = asyncio.Event()
         self._disconnected = False
         self._head: list[bytes] = []  # The head is held back.
         self._is_started = False  # The application has sent http.response.start.
         self.is_written = False  # The head was written.
-        self._missing_bytes: int | None = None  # It belongs to a body with Content-Length.
+        self._missing_bytes: int | None = None  # of a body with Content-Length
         self._bodiless = scope["method"] == "HEAD"
         self._chunked = False
         self.keep_alive = keep_alive

@@ -40,7 +40,7 @@ class HeldResponse:
 
 
 class AsgiRequest(AwsRequest):
-    """Represents one request of an ASGI server, answered in the current task. `tracing/requests.py` ends its span."""
+    """One request of an ASGI server, answered in the current task. `tracing/requests.py` ends its span."""
 
     __slots__ = ("_held", "_receive", "_scope", "_task", "_watch")
 

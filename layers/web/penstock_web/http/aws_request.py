@@ -39,7 +39,7 @@ class ResponseConnection(Protocol):
 
 
 class AwsRequest:
-    """Represents a request under way: runs its operation, and writes, counts and logs its response.
+    """A request under way: runs its operation, and writes, counts and logs its response.
 
     `keep_alive` says whether the connection serves further requests. `may_wait` says that the body is short, so a
     receive may wait for messages. `_notes` are for the span of a recorded request. `_trace` ends with the request.

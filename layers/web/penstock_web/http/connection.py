@@ -24,20 +24,20 @@ from .server_state import ServerState
 
 
 class HttpConnection(asyncio.Protocol):
-    """Represents a connection to asyncio, the reader, the requests and the server."""
+    """A connection to asyncio, the reader, the requests and the server."""
 
     _flow: FlowControl
     _transport: asyncio.Transport
-    peer = ""  # This is the address of the other side.
+    peer = ""  # the address of the other side
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
         self._timer = ConnectionTimer(asyncio.get_running_loop(), self._on_time_out)
         self._reader = RequestReader(self, state, self._timer)
-        self._request: AwsRequest | AsgiExchange | None = None  # This is the last request that began.
+        self._request: AwsRequest | AsgiExchange | None = None  # the last request that began
         self._waiting: deque[AsgiExchange] = deque()
         self._refusal = 0  # The server ends the connection with this status after all responses.
-        self._held = False  # It is set until the client has read the last response.
+        self._held = False  # true until the client has read the last response
         self._lingers = False  # It reads and drops data, so that the client can read its answer.
 
     # --- called by asyncio -------------------------------------------------------------------------------------------

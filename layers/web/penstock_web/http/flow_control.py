@@ -56,7 +56,7 @@ class FlowControl:
 
 
 class LingeringClose(asyncio.Protocol):
-    """Represents the protocol of a connection from then on. `on_lost` is the `connection_lost` of the former
+    """The protocol of a connection from then on. `on_lost` is the `connection_lost` of the former
     protocol."""
 
     def __init__(

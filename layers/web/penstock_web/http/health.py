@@ -27,7 +27,7 @@ READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
 class Life(msgspec.Struct):
-    """Represents the answer of /livez. `region` is the region whose queues REST, SQL and the console show
+    """The answer of /livez. `region` is the region whose queues REST, SQL and the console show
     (QUEUE_REGION)."""
 
     status: Literal["ok", "stuck"]
@@ -36,7 +36,7 @@ class Life(msgspec.Struct):
 
 
 class HealthState(msgspec.Struct):
-    """Represents the answer of /readyz."""
+    """The answer of /readyz."""
 
     status: Literal["ok", "degraded"]
 

@@ -17,7 +17,7 @@ from .server_state import ServerState
 
 
 class HttpServer:
-    """Represents a server on one listening socket. `aws_application` is the fast path of the application, if it has
+    """A server on one listening socket. `aws_application` is the fast path of the application, if it has
     one."""
 
     def __init__(

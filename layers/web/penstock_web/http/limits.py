@@ -28,7 +28,7 @@ def connections_of_process() -> int:
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """Holds the limits of one server."""
+    """The limits of one server."""
 
     max_head_bytes: int = 65_536
     """Limits the bytes of the request line and headers. A longer head gets 431 (RFC 6585). AWS's load balancers pass on
@@ -63,7 +63,7 @@ class HttpLimits:
 
 
 class ConnectionTimer:
-    """Represents the timer of a connection. It is moved when it fires, so that starting it again for each response
+    """The timer of a connection. It is moved when it fires, so that starting it again for each response
     costs little."""
 
     __slots__ = ("_expires_at", "_fires_at", "_handle", "_loop", "_on_expired")

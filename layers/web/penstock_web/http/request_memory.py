@@ -37,7 +37,7 @@ CHECK_SECONDS = 0.25
 
 
 class Claimant(Protocol):
-    """Describes a request that needs memory. `address` names the address whose share it takes."""
+    """A request that needs memory. `address` names the address whose share it takes."""
 
     @property
     def size(self) -> int: ...
@@ -131,7 +131,7 @@ class MemoryBudget:
 
 
 class LongRequest:
-    """Represents a request with a long body, which is read and then processed when there is memory for it."""
+    """A request with a long body, which is read and then processed when there is memory for it."""
 
     def __init__(
         self, reading: MemoryBudget, processing: MemoryBudget, size: int, address: str, receive: Receive
@@ -145,7 +145,7 @@ class LongRequest:
         self._received_bytes = 0
         self._is_whole = False
         self._began_at = 0.0
-        self._timeout: asyncio.Timeout | None = None  # It is set while a part of the body is awaited.
+        self._timeout: asyncio.Timeout | None = None  # while a part of the body is awaited
 
     async def receive(self) -> Message:
         """Implements ASGI's receive. Raises ServiceUnavailable if the budget is used up for too long, and

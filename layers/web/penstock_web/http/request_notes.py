@@ -63,7 +63,7 @@ class RequestNotes:
 
 
 class RequestTrace(Protocol):
-    """Represents the trace that a request belongs to. As a context manager it is the current trace.
+    """The trace that a request belongs to. As a context manager it is the current trace.
 
     `notes` is None if the request is not recorded.
     """

@@ -22,7 +22,7 @@ REASONS = {
 
 
 class DateHeader:
-    """Represents the header `date` of all responses (RFC 9110, 6.6.1). It is renewed at most once a second, and only if
+    """The header `date` of all responses (RFC 9110, 6.6.1). It is renewed at most once a second, and only if
     there are responses.
 
     `line` is the header with its line end. It is empty if it is older than a second.

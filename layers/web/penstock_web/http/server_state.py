@@ -15,7 +15,7 @@ from .responses import DateHeader
 
 
 class Stoppable(Protocol):
-    """Describes a connection for the server. `peer` is the address of the client."""
+    """A connection for the server. `peer` is the address of the client."""
 
     peer: str
 
@@ -25,7 +25,7 @@ class Stoppable(Protocol):
 
 @dataclass(slots=True, eq=False)
 class ServerState:
-    """Holds the applications, the limits and the open connections. `aws_application` is None without the fast path."""
+    """The applications, the limits and the open connections. `aws_application` is None without the fast path."""
 
     application: ASGIApp
     aws_application: AwsApplication | None

@@ -16,7 +16,7 @@ from .state import cache_directory
 
 
 class Running(NamedTuple):
-    """Represents a service of this machine. `folder` is the folder of its database, or None if DATABASE_URL names the
+    """A service of this machine. `folder` is the folder of its database, or None if DATABASE_URL names the
     database."""
 
     address: str

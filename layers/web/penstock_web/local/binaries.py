@@ -29,7 +29,7 @@ _USUAL_PLACES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """Represents a folder with initdb, pg_ctl and postgres of one major version, 15 or newer."""
+    """A folder with initdb, pg_ctl and postgres of one major version, 15 or newer."""
 
     directory: Path
     major: int

@@ -46,7 +46,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class PgBouncer:
-    """Represents a running pooler. Tests end its `process`."""
+    """A running pooler. Tests end its `process`."""
 
     port: int
     password: str

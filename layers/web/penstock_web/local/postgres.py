@@ -70,7 +70,7 @@ SERVER_SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Postgres:
-    """Represents a running server. DSNs name the role `penstock`, which owns its database and is not a superuser."""
+    """A running server. DSNs name the role `penstock`, which owns its database and is not a superuser."""
 
     data: Path
     port: int
@@ -128,7 +128,7 @@ def running_postgres(
     """Runs a server in `state`/postgres and stops it at the end. `settings` override ours. Raises LocalError."""
     home, binaries = _prepare(state, account, source)
     try:
-        # This is within `try`, because a signal may arrive while the server starts.
+        # Within `try`, because a signal may arrive while the server starts.
         yield _run(home, binaries, account, settings or {})
     finally:
         command: list[str | Path] = [binaries.path("pg_ctl"), "stop", "-D", home / "data", "-m", "fast"]

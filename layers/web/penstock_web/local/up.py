@@ -51,7 +51,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """Holds the options of `penstock up`."""
+    """The options of `penstock up`."""
 
     host: str
     port: int

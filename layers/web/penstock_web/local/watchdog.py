@@ -59,7 +59,7 @@ def _is_running(server: Postgres) -> bool:
         os.kill(postmaster, 0)
         status = Path(f"/proc/{postmaster}/stat")
         return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
-    except PermissionError:  # It is another user's process, so it lives.
+    except PermissionError:  # another user's process, so it lives
         return True
     except (OSError, ValueError):
         return False

@@ -27,14 +27,14 @@ from penstock_web.system_account import LocalError
 
 _log = logging.getLogger(__name__)
 
-# This is the pause before a restart, for a worker that cannot start.
+# The pause before a restart, for a worker that cannot start.
 _RESTART_PAUSE_SECONDS: Final = 0.5
 _EXTRA_SECONDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """Holds the address on which all processes listen, and the folder of their metrics (None: no shared metrics)."""
+    """The address on which all processes listen, and the folder of their metrics (None: no shared metrics)."""
 
     host: str
     port: int

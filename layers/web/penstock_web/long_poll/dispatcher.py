@@ -41,7 +41,7 @@ EMPTY_RECEIVE_VALID_SECONDS = 0.02
 
 
 class LongPollDispatcher:
-    """Holds the waiting requests of a process. `execute` runs SQL functions. If it fails, waiters are woken later.
+    """The waiting requests of a process. `execute` runs SQL functions. If it fails, waiters are woken later.
 
     `watcher` is the id under which queues are registered. `missed_wakeups` counts the wake-ups that found too few
     waiters, over all queues. `receives_notifications` says whether notifications arrive (`listener`). `draining` says

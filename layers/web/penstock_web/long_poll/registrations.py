@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class Registrations:
-    """Holds the registrations of a process. `check_new` checks queues once, after they were registered.
+    """The registrations of a process. `check_new` checks queues once, after they were registered.
 
     `looks_at_each` says that the next shared check looks at each queue, because requests have begun to wait or
     registrations have failed. `renew_at` is the time at which the first queue is due for registration again.

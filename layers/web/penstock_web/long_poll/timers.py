@@ -9,7 +9,7 @@ STEPS_PER_WAIT = 100
 
 
 class SharedTimer:
-    """Holds the callbacks of one moment in the order in which they were added."""
+    """The callbacks of one moment in the order in which they were added."""
 
     __slots__ = ("at", "callbacks", "handle")
 
@@ -25,7 +25,7 @@ class SharedTimer:
 
 
 class WaitTimers:
-    """Holds the shared timers of all waits."""
+    """The shared timers of all waits."""
 
     def __init__(self) -> None:
         self._timers: dict[float, SharedTimer] = {}

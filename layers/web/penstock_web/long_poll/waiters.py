@@ -14,7 +14,7 @@ WaitFuture = asyncio.Future[Woken | list[ReceivedRow]]
 
 
 class Waiter:
-    """Represents one request's wait. Tickets keep the order of arrival, also for requests that wait again after an
+    """One request's wait. Tickets keep the order of arrival, also for requests that wait again after an
     empty receive.
 
     `receive` is the effect that found nothing, if it may share a call with others. `timer` ends the wait.
@@ -49,7 +49,7 @@ class Waiter:
 
 
 class WaitedQueue:
-    """Represents a queue that requests wait for, or waited for a moment ago.
+    """A queue that requests wait for, or waited for a moment ago.
 
     `registered` says that the queue is registered, or is being registered, until `renew_at`. `previous_unused` says
     that no notification used the previous registration. `woken_locally` says that a sender of this process has woken a
@@ -84,7 +84,7 @@ class WaitedQueue:
 
 
 class LastCheck:
-    """Holds the result of the last shared check: these queues have no messages, and get none before `until` without a
+    """The result of the last shared check: these queues have no messages, and get none before `until` without a
     commit."""
 
     __slots__ = ("arns", "snapshot", "until")

@@ -32,7 +32,7 @@ class Phase(IntEnum):
 
 @dataclass(slots=True)
 class Change:
-    """Represents a line of the plan. `sign` is + for created, ~ for changed, - for deleted. `differences` has old and
+    """A line of the plan. `sign` is + for created, ~ for changed, - for deleted. `differences` has old and
     new values."""
 
     sign: str

@@ -65,7 +65,7 @@ class Rest(Protocol):
 
 @dataclass(slots=True)
 class Current:
-    """Holds the current state. `messages` is the number for each queue. REST and SNS name some objects by ids that the
+    """The current state. `messages` is the number for each queue. REST and SNS name some objects by ids that the
     file lacks."""
 
     manifest: Manifest = field(default_factory=Manifest)
@@ -76,7 +76,7 @@ class Current:
 
 
 class Binding(msgspec.Struct):
-    """Represents a binding in the REST API's answer."""
+    """A binding in the REST API's answer."""
 
     id: int
     pattern: str
@@ -196,7 +196,7 @@ def _read_subscriptions(
 
 
 class CurrentMapping(msgspec.Struct):
-    """Holds the file's form of a mapping, and its id in the REST API's answer."""
+    """The file's form of a mapping, and its id in the REST API's answer."""
 
     id: str
     queue: str
@@ -232,7 +232,7 @@ def _read_mappings(found: Current, rest: Rest, names: References) -> None:
 
 
 class CurrentSchedule(msgspec.Struct):
-    """Holds the file's form of a schedule in the REST API's answer."""
+    """The file's form of a schedule in the REST API's answer."""
 
     name: str
     expression: str

@@ -26,7 +26,7 @@ class DeadLetterTarget(Struct, forbid_unknown_fields=True):
 
 
 class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Describes the routed events that a queue gets, by a pattern such as `orders.*` and a filter policy on their
+    """The routed events that a queue gets, by a pattern such as `orders.*` and a filter policy on their
     bodies."""
 
     pattern: str
@@ -34,7 +34,7 @@ class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestMapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Describes a function that the queue triggers, by its name or ARN, or a URL. The rest is the body of `POST
+    """A function that the queue triggers, by its name or ARN, or a URL. The rest is the body of `POST
     /v1/mappings`."""
 
     function: Function
@@ -48,7 +48,7 @@ class ManifestMapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestQueue(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Describes a queue. `attributes` have the names of SQS, or are `archive`, `archive_seconds`, `history` and
+    """A queue. `attributes` have the names of SQS, or are `archive`, `archive_seconds`, `history` and
     `paused`."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class ManifestQueue(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Describes the subscriber of a topic: a queue, or a URL of http or https, which has to confirm."""
+    """The subscriber of a topic: a queue, or a URL of http or https, which has to confirm."""
 
     queue: str | None = None
     url: str | None = None
@@ -82,7 +82,7 @@ class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Describes a topic. `attributes` have the names of SNS."""
+    """A topic. `attributes` have the names of SNS."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
     policy: Document | UnsetType | None = UNSET
@@ -91,13 +91,13 @@ class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestUser(Struct, forbid_unknown_fields=True):
-    """Describes a user with policies: `read`, `operate`, `admin`, or documents. `penstock keys create` creates keys."""
+    """A user with policies: `read`, `operate`, `admin`, or documents. `penstock keys create` creates keys."""
 
     policies: list[str | Document]
 
 
 class Manifest(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Represents the file. A schedule is the body of `POST /v1/schedules` without its name."""
+    """The file. A schedule is the body of `POST /v1/schedules` without its name."""
 
     queues: dict[str, ManifestQueue] = field(default_factory=dict)
     topics: dict[str, ManifestTopic] = field(default_factory=dict)

@@ -31,7 +31,7 @@ routes = Routes("mcp")
 
 
 class ProtocolResponse(Response):
-    """Represents the package's answer to one request."""
+    """The package's answer to one request."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, body: bytes) -> None:
         super().__init__()

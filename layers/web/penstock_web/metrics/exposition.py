@@ -19,7 +19,7 @@ DURATIONS: Final = "penstock_http_request_duration_seconds"
 
 
 class Exemplars:
-    """Holds exemplars of the durations of requests. It is used only in the event loop."""
+    """Exemplars of the durations of requests. It is used only in the event loop."""
 
     def __init__(self) -> None:
         self._texts: defaultdict[str, dict[int, str]] = defaultdict(dict)
@@ -47,7 +47,7 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 class ExpositionFormat(NamedTuple):
-    """Describes the form of a scrape. `is_openmetrics` selects OpenMetrics. `exemplars` may be None, which leaves them
+    """The form of a scrape. `is_openmetrics` selects OpenMetrics. `exemplars` may be None, which leaves them
     out."""
 
     is_openmetrics: bool = False

@@ -23,7 +23,7 @@ RUN_SECONDS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
 
 
 class Family(NamedTuple):
-    """Describes a metric. `buckets` has the upper bounds of a histogram, without `+Inf`. With `takes_maximum`, the
+    """A metric. `buckets` has the upper bounds of a histogram, without `+Inf`. With `takes_maximum`, the
     value of several processes on one port is their greatest and not their sum."""
 
     name: str
@@ -40,7 +40,7 @@ class Family(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Holds families that are counted together and have these labels."""
+    """Families that are counted together and have these labels."""
 
     labels: tuple[str, ...]
     families: tuple[Family, ...]

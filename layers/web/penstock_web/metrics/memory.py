@@ -36,7 +36,7 @@ class CounterMemoryFull(Exception):  # noqa: N818 - of a table
 
 
 class CounterMemory:
-    """Holds slots for numbers, and the blocks that own them.
+    """Slots for numbers, and the blocks that own them.
 
     `folder` is shared by the processes of a port. None means that this process is the only one. Only one thread writes
     a slot: the event loop's thread writes those of requests, and a worker's thread those of the worker.
@@ -55,7 +55,7 @@ class CounterMemory:
             descriptor, name = tempfile.mkstemp(".numbers", "", folder)
             self._own_name = name
             os.ftruncate(descriptor, slots * SLOT_BYTES)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # It is held until the process ends.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # until the process ends
             self._descriptor = descriptor
             pages = mmap.mmap(descriptor, slots * SLOT_BYTES)
             self._key_file = _find_keys(Path(name)).open("a")

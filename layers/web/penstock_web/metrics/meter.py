@@ -101,7 +101,7 @@ class Meter:
         named = method if method in METHODS else OTHER_METHOD
         try:
             slots = self._start("requests", named, path, str(status)), self._start("durations", named, path)
-        except CounterMemoryFull:  # This is not expected, and must not make a request fail.
+        except CounterMemoryFull:  # not expected, and no reason for a request to fail
             return None
         if named is not OTHER_METHOD:  # A client can invent any number of methods.
             self._requests[method, path, status] = slots

@@ -9,7 +9,7 @@ PLAIN: Final = ("text/plain", "text/*", "*/*")
 
 
 class Choice(NamedTuple):
-    """Represents an entry of a header: its value and parameters in lower case, and its quality, from 0 to 1."""
+    """An entry of a header: its value and parameters in lower case, and its quality, from 0 to 1."""
 
     value: str
     parameters: dict[str, str]

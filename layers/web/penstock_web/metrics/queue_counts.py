@@ -15,7 +15,7 @@ from .families import AGE_SECONDS, DATABASE_SECONDS, INVOCATION_SECONDS
 from .memory import CounterMemory
 
 OTHER: Final = "_other"
-# These are positions in the blocks of `families`. A counter is one slot. A histogram has its sum, then its buckets and
+# Positions in the blocks of `families`. A counter is one slot. A histogram has its sum, then its buckets and
 # the rest.
 SEND_SUM: Final = 1
 SEND_TIMES: Final = SEND_SUM + 1
@@ -30,7 +30,7 @@ OLDEST_SUM: Final = INVOCATION_SUM + len(INVOCATION_SECONDS) + 2
 
 
 class QueueCounts:
-    """Holds the counters by queue.
+    """The counters by queue.
 
     `counters` maps reports of an operation to functions that count them, with the seconds of the last database call.
     `own_account` is the account and region whose queues have their name as label. Other queues have their ARN.

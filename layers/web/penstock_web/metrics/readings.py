@@ -22,7 +22,7 @@ FRESH_SECONDS: Final = 1.0
 
 
 class Reading(NamedTuple):
-    """Holds rows of `queue.read_measurements` and `queue.read_installation`, and verdicts on the queues that have a
+    """Rows of `queue.read_measurements` and `queue.read_installation`, and verdicts on the queues that have a
     row."""
 
     queues: list[MeasurementRow]

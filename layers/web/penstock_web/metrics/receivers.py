@@ -31,7 +31,7 @@ Write = Callable[..., Awaitable[list[Row]]]
 
 
 class Noted:
-    """Represents a receiver of a queue since the last write."""
+    """A receiver of a queue since the last write."""
 
     __slots__ = ("address", "agent", "caller", "last_at", "queue_arn", "received")
 
@@ -47,7 +47,7 @@ class Noted:
 
 
 class Receivers:
-    """Holds the receivers that this process has seen since it last wrote."""
+    """The receivers that this process has seen since it last wrote."""
 
     def __init__(self) -> None:
         self._noted: dict[tuple[object, ...], Noted] = {}

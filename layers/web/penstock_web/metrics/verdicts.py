@@ -33,7 +33,7 @@ FRESH_SECONDS: Final = 10.0
 
 
 class Judged(NamedTuple):
-    """Holds a queue, its verdict, and the facts behind the verdict."""
+    """A queue, its verdict, and the facts behind the verdict."""
 
     arn: str
     verdict: Verdict

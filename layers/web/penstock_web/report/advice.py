@@ -8,7 +8,7 @@ from .formats import digits
 
 
 class Advice(NamedTuple):
-    """Holds the suggestion, and the page in docs/ with the section that explains more. `page` is empty if there is no
+    """The suggestion, and the page in docs/ with the section that explains more. `page` is empty if there is no
     such page.
     """
 

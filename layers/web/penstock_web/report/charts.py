@@ -31,7 +31,7 @@ _DURATION_TICKS = [10**n for n in range(1, 8)] + [n * 60_000_000 for n in (1, 10
 
 
 class ChartPeriod(NamedTuple):
-    """Represents the time that a chart shows. Points that are more than `gap` apart are not joined by a line."""
+    """The time that a chart shows. Points that are more than `gap` apart are not joined by a line."""
 
     start: datetime
     end: datetime
@@ -39,7 +39,7 @@ class ChartPeriod(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """Represents the vertical axis: the scale from values to pixels, and the ticks."""
+    """The vertical axis: the scale from values to pixels, and the ticks."""
 
     scale: Scale
     ticks: Sequence[tuple[float, str]]

@@ -13,7 +13,7 @@ LEAST_SHARE = 0.05
 
 
 class Bar(NamedTuple):
-    """Represents a message group and its number of arrivals."""
+    """A message group and its number of arrivals."""
 
     name: str
     value: int
@@ -21,7 +21,7 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class HotGroups:
-    """Holds the groups of a queue with most arrivals, and the number of all its arrivals, in groups or not."""
+    """The groups of a queue with most arrivals, and the number of all its arrivals, in groups or not."""
 
     queue: str
     bars: list[Bar]

@@ -13,13 +13,13 @@ from typing import NamedTuple
 from .formats import count, duration, moment
 from .svg import Scale, clip_name, element, join_markup, picture, time_ticks, tooltip
 
-# These are upper bounds in microseconds. Longer durations have the last shade.
+# Upper bounds in microseconds. Longer durations have the last shade.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)
 _WIDTH, _HEIGHT = 700, 20
 
 
 class Cell(NamedTuple):
-    """Holds the number of durations and their 95th percentile in microseconds."""
+    """The number of durations and their 95th percentile in microseconds."""
 
     messages: int
     p95_us: int
@@ -27,7 +27,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Holds the lag of each queue in each slot of time."""
+    """The lag of each queue in each slot of time."""
 
     names: list[str]
     slots: list[datetime]

@@ -40,7 +40,7 @@ HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
 
 @dataclass(frozen=True)
 class QueueState:
-    """Holds a queue, its verdict, and the facts behind the verdict. `series` has the minutes of shown queues."""
+    """A queue, its verdict, and the facts behind the verdict. `series` has the minutes of shown queues."""
 
     name: str
     verdict: Verdict
@@ -64,7 +64,7 @@ class QueueState:
 
 
 class Named(NamedTuple):
-    """Represents a healthy queue."""
+    """A healthy queue."""
 
     name: str
     kind: Kind
@@ -72,7 +72,7 @@ class Named(NamedTuple):
 
 @dataclass
 class ReportState:
-    """Holds all queues. `measured_at` is the time when the service last measured one of them. None means never.
+    """All queues. `measured_at` is the time when the service last measured one of them. None means never.
 
     `shown` has the queues in trouble, the worst first, at most MAX_TROUBLED, or the requested queue. `endpoints` has
     those that need attention.

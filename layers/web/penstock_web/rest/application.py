@@ -27,7 +27,7 @@ async def entrance() -> dict[str, str]:
 
 
 class RestApplication(FastAPI):
-    """Has the routes below /v1, the certificates and the OpenAPI document. `run_operation` runs operations."""
+    """The routes below /v1, the certificates and the OpenAPI document. `run_operation` runs operations."""
 
     def __init__(self, environment: Environment, run_operation: RunOperation) -> None:
         super().__init__(

@@ -32,7 +32,7 @@ logging.getLogger("mangum").setLevel(logging.WARNING)
 
 
 class RestHandler:
-    """Represents a Lambda function. The first invocation creates the application, because it reads the receipt key in
+    """A Lambda function. The first invocation creates the application, because it reads the receipt key in
     the database."""
 
     def __init__(self, environment: ExecutionEnvironment) -> None:

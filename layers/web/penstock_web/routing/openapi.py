@@ -33,7 +33,7 @@ EVERY_ROUTE: Final = (
 
 
 class Problem(msgspec.Struct):
-    """Describes an error. `detail` explains a message that AWS words, and `hint` gives a remedy if one is known.
+    """An error. `detail` explains a message that AWS words, and `hint` gives a remedy if one is known.
 
     For a schedule's expression it also has the `position` of the error, counted from 0, a `suggestion` of the probable
     meaning, and `examples`.
@@ -49,7 +49,7 @@ class Problem(msgspec.Struct):
 
 
 class ErrorAnswer(msgspec.Struct):
-    """Represents the body of every response that is not 2xx."""
+    """The body of every response that is not 2xx."""
 
     error: Problem
 

@@ -47,7 +47,7 @@ class RouteOptions(TypedDict, total=False):
 
 
 class Declared(NamedTuple):
-    """Holds a declared route."""
+    """A declared route."""
 
     method: str
     path: str
@@ -57,7 +57,7 @@ class Declared(NamedTuple):
 
 
 class Routes:
-    """Holds the routes of a subject. `router` is FastAPI's router, which has them."""
+    """The routes of a subject. `router` is FastAPI's router, which has them."""
 
     def __init__(self, tag: str, prefix: str = "") -> None:
         self.router = APIRouter(prefix=prefix, tags=[tag], route_class=AdmittingRoute)

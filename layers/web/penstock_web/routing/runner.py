@@ -34,14 +34,14 @@ REGION_HEADER = b"penstock-region"
 
 
 class RunOperation(Protocol):
-    """Describes a driver that runs an operation of the request with this scope and returns its result."""
+    """A driver that runs an operation of the request with this scope and returns its result."""
 
     def __call__(self, operation: Operation[T], scope: Scope, /) -> Awaitable[T]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """Holds the environment and the driver that all routes of an application share."""
+    """The environment and the driver that all routes of an application share."""
 
     environment: Environment
     run_operation: RunOperation

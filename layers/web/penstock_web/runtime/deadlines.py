@@ -28,7 +28,7 @@ class EndReason(Enum):
 
 
 class PendingRequest(Protocol):
-    """Describes a request under way for `Deadlines` and operations."""
+    """A request under way for `Deadlines` and operations."""
 
     @property
     def may_wait(self) -> bool:
@@ -74,7 +74,7 @@ class DisconnectWatch:
 
 
 class AsgiTask:
-    """Represents a request under way that an ASGI application answers in a task."""
+    """A request under way that an ASGI application answers in a task."""
 
     __slots__ = (
         "_deadlines", "_task", "_watch", "end_reason", "may_wait",

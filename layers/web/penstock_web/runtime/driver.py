@@ -32,7 +32,7 @@ ResultFuture: TypeAlias = asyncio.Future[Any]
 
 
 class Resources:
-    """Holds the resources that all requests of a process share. `observe` wraps each operation to record its effects.
+    """The resources that all requests of a process share. `observe` wraps each operation to record its effects.
 
     `refresh_gauges` returns when the queues are measured, before a scrape. `access_log` is None if no log is written.
     """
@@ -111,10 +111,10 @@ class OperationRun(Generic[T]):
         self._resources = resources
         self._on_end: Callable[[OperationRun[T]], None] | None = on_end
         self._request = request
-        self._call_seconds = self._started_at = 0.0  # It belongs to the last effect.
+        self._call_seconds = self._started_at = 0.0  # of the last effect
         self._effect: Effect[Any] | None = None
         self._future: ResultFuture | None = None
-        self._last_result: object = None  # It belongs to the last effect.
+        self._last_result: object = None  # of the last effect
         self.result: T
         self.error: BaseException | None = None
         self.is_cancelled = False

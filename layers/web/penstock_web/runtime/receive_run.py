@@ -18,7 +18,7 @@ from .deadlines import PendingRequest
 
 ReceivedFuture: TypeAlias = asyncio.Future[Sequence[ReceivedRow]]
 
-# This is the header of a queue that is known to be empty, for a request that has a wait time.
+# The header of a queue that is known to be empty, for a request that has a wait time.
 EMPTY_RECEIVE = ReceivedRow._make((None, 0, *[None] * (len(ReceivedRow._fields) - 2)))
 
 
@@ -33,7 +33,7 @@ class Receiver:
 
 
 class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
-    """Represents one receive under way, as a future of its rows: a header and then messages.
+    """One receive under way, as a future of its rows: a header and then messages.
 
     Cancelling it gives later messages to others. The time of `request` does not count during a wait, in which its
     client may disconnect. `ticket` is the order in which requests wait, and stays the same after an empty call.

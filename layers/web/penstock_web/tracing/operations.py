@@ -163,7 +163,7 @@ def record_message_id(effect: Effect[object], rows: object, request: RecordedSpa
     text = None if message_id is None else str(UUID(bytes=message_id))
     if effect.statement in (SEND_MESSAGES, PUBLISH_MESSAGES):
         (row,) = cast("list[SentRow | PublishedRow]", rows)
-        text = row.message_id or text  # It is the id of an earlier message with the same deduplication id.
+        text = row.message_id or text  # the id of an earlier message with the same deduplication id
     if text is not None:
         request.set("messaging.message.id", text)
 

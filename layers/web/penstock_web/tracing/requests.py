@@ -47,7 +47,7 @@ MAX_STATE_BYTES: Final = 512
 
 
 class CallerTrace(NamedTuple):
-    """Holds the caller's trace from the request's headers.
+    """The caller's trace from the request's headers.
 
     `by_w3c` says that the header was traceparent. `decided` says that the caller has decided whether the trace is
     sampled.
@@ -60,7 +60,7 @@ class CallerTrace(NamedTuple):
 
 
 class SpanOfRequest:
-    """Represents the trace of one request: with a recorded span, or the caller's trace, of which nothing is recorded
+    """The trace of one request: with a recorded span, or the caller's trace, of which nothing is recorded
     here."""
 
     __slots__ = ("_context", "_span", "_tokens", "notes")

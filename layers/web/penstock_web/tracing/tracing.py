@@ -40,7 +40,7 @@ FLUSH_SECONDS: Final = 2.0
 
 
 class RecordedSpan:
-    """Represents a span under way. It implements `penstock.observing.trace_context.Span`.
+    """A span under way. It implements `penstock.observing.trace_context.Span`.
 
     `is_named` says that it has its final name. `messages` is their number, or None if it is unknown.
     """
@@ -67,7 +67,7 @@ class RecordedSpan:
 
 
 class Tracing:
-    """Represents the tracer of a process. It implements `penstock.observing.trace_context.Tracer`. Thread-safe."""
+    """The tracer of a process. It implements `penstock.observing.trace_context.Tracer`. Thread-safe."""
 
     def __init__(self, settings: Settings, exporter: SpanExporter) -> None:
         self._rate = settings.otlp_sample_rate

@@ -204,9 +204,9 @@ class MeasurementWorker(Worker):
         super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
         self._long_polls = long_polls
         self._activity = activity
-        # This is the last known change before each part. The parts have separate pauses, so a run may do only one.
+        # The last known change before each part. The parts have separate pauses, so a run may do only one.
         self._known: dict[str, tuple[int | None, int]] = {}
-        # This is the last known change before the current round. Many queues take several runs.
+        # The last known change before the current round. Many queues take several runs.
         self._round_known: tuple[int | None, int] | None = None
         self._run_ended = asyncio.Event()
         long_polls.on_wake(measure.MEASUREMENTS, self.wake)

@@ -19,7 +19,7 @@ RunOnce = Callable[[Settings, "psycopg.Connection[Row]"], Counts]
 
 CANCEL_SECONDS = 0.5
 FAILURE_PAUSE_SECONDS = 1.0
-# This is the pause after the first failure. Usually the connection was lost, and a new one works.
+# The pause after the first failure. Usually the connection was lost, and a new one works.
 FIRST_FAILURE_PAUSE_SECONDS = 0.1
 
 _log = logging.getLogger(__name__)

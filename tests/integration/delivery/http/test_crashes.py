@@ -70,7 +70,7 @@ def test_nothing_is_lost_when_workers_are_killed(
         wait_until(lambda arrived=arrived: len(receiver.requests) >= arrived + 10)  # type: ignore[misc]
         workers.kill(rnd.randrange(WORKERS))
         if kill % 10 == 9:
-            pass_time(db, LEASE_SECONDS + 1)  # These are leases of the killed and of the living workers.
+            pass_time(db, LEASE_SECONDS + 1)  # leases of the killed and of the living workers
     pass_time(db, LEASE_SECONDS + 1)
     wait_until(lambda: not release(db))
     bodies = Counter(request.body.decode() for request in receiver.requests)

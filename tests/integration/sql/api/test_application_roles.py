@@ -28,7 +28,7 @@ PASSWORD = "long enough"
 
 
 class Setup(NamedTuple):
-    """Holds the superuser's address, those of two applications, and ids of messages of the first application's
+    """The superuser's address, those of two applications, and ids of messages of the first application's
     queues."""
 
     dsn: str

@@ -103,7 +103,7 @@ def test_of_noisy_tenants_the_one_with_the_fewest_in_flight_comes_first(db: Conn
     send_as(db, arn, "louder", 100)
     assert tenants(receive(db, arn, 1)) == [
         "louder"
-    ]  # It is not noisy yet, so this comes before "loud", which is.
+    ]  # a group that is not noisy yet comes before "loud", which is
 
 
 @pytest.mark.parametrize(("in_flight", "first"), [(1, "many"), (40, "quiet")])

@@ -58,7 +58,7 @@ def how(db: Connection, arn: str) -> list[tuple[str, str | None]]:
 
 @dataclass
 class Marks:
-    """Holds moments between the steps of a test, and the messages of two queues then."""
+    """Moments between the steps of a test, and the messages of two queues then."""
 
     db: Connection
     arns: tuple[str, ...]

@@ -40,7 +40,7 @@ BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 
 
 class Seen(NamedTuple):
-    """Represents a message in the views, without its times."""
+    """A message in the views, without its times."""
 
     view: str
     became: str | None

@@ -32,7 +32,7 @@ from tests.support.sql.move_tasks import BOTH, dead_queue, poison
 
 
 class Page(NamedTuple):
-    """Holds the bodies of a search, and its last row."""
+    """The bodies of a search, and its last row."""
 
     bodies: list[str]
     end: FoundRow

@@ -245,7 +245,7 @@ def test_late_and_missed_occurrences_are_shown(calendar: Calendar) -> None:
 
 
 class System:
-    """Holds the page and its database."""
+    """The page and its database."""
 
     def __init__(self, database: Database, browser: ConsoleClient) -> None:
         self.database = database

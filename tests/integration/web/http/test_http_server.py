@@ -58,7 +58,7 @@ class Application:
 
 
 class Service:
-    """Holds a server and its clients."""
+    """A server and its clients."""
 
     def __init__(self, limits: HttpLimits | None) -> None:
         self.application = Application()

@@ -74,7 +74,7 @@ class Pool:
 
 
 class Waiters:
-    """Holds a dispatcher whose queues only the test sends to, and the messages that it returned."""
+    """A dispatcher whose queues only the test sends to, and the messages that it returned."""
 
     def __init__(self, pool: Pool) -> None:
         self.long_polls = LongPollDispatcher(self._nothing)

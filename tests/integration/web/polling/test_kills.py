@@ -25,7 +25,7 @@ SENDERS = 4
 
 @dataclass(frozen=True)
 class Size:
-    """Holds the numbers of messages and groups and the queue's visibility timeout in seconds."""
+    """The numbers of messages and groups and the queue's visibility timeout in seconds."""
 
     messages: int
     groups: int

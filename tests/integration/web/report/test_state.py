@@ -28,7 +28,7 @@ OTHERS = QUEUES_A_PAGE
 
 @dataclass
 class Service:
-    """Holds a database and the minute that had not ended when its rows were written."""
+    """A database and the minute that had not ended when its rows were written."""
 
     database: Database
     now: datetime

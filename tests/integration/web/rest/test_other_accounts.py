@@ -46,7 +46,7 @@ class Account(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """Holds the owner's resources: a queue with two messages, one of them in flight; bindings of the queue and of a
+    """The owner's resources: a queue with two messages, one of them in flight; bindings of the queue and of a
     URL for `key`; a delivery that waits; a schedule. `other`: a queue with a message in flight that the partner has.
     """
 

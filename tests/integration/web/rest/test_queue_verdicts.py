@@ -45,7 +45,7 @@ KINDS = {
 
 @dataclass
 class Queues:
-    """Holds a database whose queues have minutes up to `now`, the start of the present minute."""
+    """A database whose queues have minutes up to `now`, the start of the present minute."""
 
     database: Database
     now: datetime

@@ -37,7 +37,7 @@ USUAL: dict[str, Members] = {
     "UntagResource": {"ResourceArn": "<group-arn>", "TagKeys": ["a"]},
     "ListTagsForResource": {"ResourceArn": "<group-arn>"},
 }
-# These are parameters of targets that Penstock does not invoke.
+# Parameters of targets that Penstock does not invoke.
 WITHOUT = frozenset(
     (
         "EcsParameters",
@@ -48,7 +48,7 @@ WITHOUT = frozenset(
         "SageMakerPipelineParameters",
     )
 )
-# These are the items of lists for cases about members of an item.
+# The items of lists for cases about members of an item.
 ITEMS: dict[str, Any] = {"Tags": [TAG]}
 BEGINNINGS = {
     "KmsKeyArn": "arn:aws:kms:us-east-1:710000000001:key/",

@@ -17,7 +17,7 @@ Header = tuple[str, str]
 
 
 class Attempt(NamedTuple):
-    """Represents a request that reads queues, with its headers and its query string."""
+    """A request that reads queues, with its headers and its query string."""
 
     name: str
     headers: tuple[Header, ...]
@@ -36,7 +36,7 @@ def forgeries(key: str, others: dict[str, str]) -> Iterator[Attempt]:
     key_id, _, secret = key.partition(".")
     hashed = sha256(secret.encode()).hexdigest()
     tokens = {
-        **others,  # They are first, because the service looks up a limited number of unknown ids.
+        **others,  # first, because the service looks up a limited number of unknown ids.
         **{f"character {place}": changed for place, changed in flips(key)},
         **{f"cut to {length}": key[:length] for length in range(len(key))},
         **{f"without the first {length}": key[length:] for length in range(1, len(key_id) + 2)},

@@ -17,7 +17,7 @@ Forgeries = Iterator[tuple[str, Request]]
 
 
 class Signer(NamedTuple):
-    """Represents the owner of the key `key`. `queue_url` is a queue of the owner, `other_path` a path of another queue,
+    """The owner of the key `key`. `queue_url` is a queue of the owner, `other_path` a path of another queue,
     and `partner` a key of another account."""
 
     endpoint_url: str

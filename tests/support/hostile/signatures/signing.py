@@ -18,7 +18,7 @@ Key = tuple[str, str]
 
 
 class Request(NamedTuple):
-    """Represents a request on the wire. `target` is path and query string."""
+    """A request on the wire. `target` is path and query string."""
 
     method: str
     target: str

@@ -35,7 +35,7 @@ def wrapped(action: str, children: "list[Plain]") -> Plain:
 
 
 def test_send_message() -> None:
-    # This is the example of SendMessage in the SQS API reference, with its digests and ids.
+    # The example of SendMessage in the SQS API reference, with its digests and ids.
     result = sqs.SendMessageResult(
         md5_of_message_body="fafb00f5732ab283681e124bf8747ed1",
         md5_of_message_attributes="c48838208d2b4e14e3ca0093a8443f09",

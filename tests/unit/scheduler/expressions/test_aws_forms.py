@@ -118,7 +118,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         # The guide says "3#1,6#3 is not valid because it is interpreted as two expressions".
         ("cron(0 9 ? * 3#1,6#3 *)", 13, None),
         ("cron(0 9 ? * 3#0 *)", 15, None),
-        # These are invalid rates.
+        # Invalid rates.
         ("rate(0 minutes)", 5, None),
         ("rate(-5 minutes)", 5, None),
         ("rate(1.5 hours)", 5, None),
@@ -133,7 +133,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("rate(10\tminutes)", 7, "rate(10 minutes)"),
         ("cron( 0 1 * * ? *)", 5, "cron(0 1 * * ? *)"),
         ("cron(0  1 * * ? * )", 6, "cron(0 1 * * ? *)"),
-        # These are invalid moments.
+        # Invalid moments.
         ("at(2022-11-20)", 13, "at(2022-11-20T00:00:00)"),
         ("at(2022-11-20T13:00)", 0, None),
         ("at(2022-11-20T13:00:00Z)", 0, None),

@@ -83,8 +83,8 @@ def unquote(text: bytes) -> bytes:
     if escapes <= FEW_ESCAPES:
         return unquote_to_bytes(text)
     if 3 * escapes <= len(text):
-        # This is exact because each = now begins an escape: decoding a valid escape makes the text two bytes shorter,
-        # an invalid one does not, and nothing else but a soft line break makes it shorter.
+        # The number is exact because each = now begins an escape: decoding a valid escape makes the text two bytes
+        # shorter, an invalid one does not, and nothing else but a soft line break makes it shorter.
         marked = text.replace(b"=", b"%3D").translate(_PERCENT_TO_EQUALS)
         decoded = a2b_qp(marked)
         soft_break = b"=\r" in marked or b"=\n" in marked

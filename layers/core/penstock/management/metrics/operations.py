@@ -26,7 +26,7 @@ from .views import (
     to_utc,
 )
 
-# This is a day of minutes, two months of hours, or four years of days.
+# A day of minutes, two months of hours, or four years of days.
 MAX_WINDOWS = 1_440
 WINDOW_SECONDS = {"1m": 60, "1h": 3_600, "1d": 86_400}
 DEFAULT_SPANS = {"1m": timedelta(hours=1), "1h": timedelta(days=1), "1d": timedelta(days=30)}

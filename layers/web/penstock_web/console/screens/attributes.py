@@ -30,7 +30,7 @@ LONG: Final = ("RedrivePolicy", "RedriveAllowPolicy", "Policy")
 
 
 class Difference(NamedTuple):
-    """Represents an attribute before and after the change. An empty value means that it is not set."""
+    """An attribute before and after the change. An empty value means that it is not set."""
 
     name: str
     before: str

@@ -25,14 +25,14 @@ LONGEST_PLACE: Final = 160
 
 
 class ComparedLine(NamedTuple):
-    """Represents a line of a text. It says whether some text lacks the line."""
+    """A line of a text. It says whether some text lacks the line."""
 
     text: str
     differs: bool
 
 
 class ShownSample(NamedTuple):
-    """Represents a message of a group, with its lines beside those of the others."""
+    """A message of a group, with its lines beside those of the others."""
 
     seen: Seen
     lines: list[ComparedLine]
@@ -40,7 +40,7 @@ class ShownSample(NamedTuple):
 
 
 class ShownFailures(NamedTuple):
-    """Represents a group. `parameters` is the filter that finds its messages, or None if no filter does. `markdown` is
+    """A group. `parameters` is the filter that finds its messages, or None if no filter does. `markdown` is
     the first sample."""
 
     group: FailureGroup

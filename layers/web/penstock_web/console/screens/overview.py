@@ -28,7 +28,7 @@ WORDS: Final = {"stalled": "no receives", "given_up": "given up", "endpoint_paus
 
 
 class Item(NamedTuple):
-    """Describes something that needs attention. `level` is bad, warn or info. `what` is a word or two, and `path` leads
+    """Something that needs attention. `level` is bad, warn or info. `what` is a word or two, and `path` leads
     to more."""
 
     level: str

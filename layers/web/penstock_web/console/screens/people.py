@@ -18,7 +18,7 @@ LAST_ID = 2**63 - 1
 
 
 class People(NamedTuple):
-    """Holds the account's users, and its keys with the keys of its users."""
+    """The account's users, and its keys with the keys of its users."""
 
     users: list[UserRow]
     keys: list[KeyRow]

@@ -43,14 +43,14 @@ SHOWN_RECEIVERS: Final = 10
 
 
 class QueueNow(NamedTuple):
-    """Holds a queue with its counts and its last minutes."""
+    """A queue with its counts and its last minutes."""
 
     queue: QueueDescription
     seen: Observed
 
 
 class Subscribed(NamedTuple):
-    """Holds the senders of a queue: subscriptions of topics, and bindings of routing keys."""
+    """The senders of a queue: subscriptions of topics, and bindings of routing keys."""
 
     subscriptions: list[QueueSubscriptionRow]
     bindings: list[EventSubscription]

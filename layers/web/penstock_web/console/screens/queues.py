@@ -23,7 +23,7 @@ LONGEST_SEARCH: Final = 80
 
 
 class Wanted(NamedTuple):
-    """Holds the parameters of the address. `page` begins at 1."""
+    """The parameters of the address. `page` begins at 1."""
 
     search: str
     sort: str
@@ -32,7 +32,7 @@ class Wanted(NamedTuple):
 
 
 class ListedQueue(NamedTuple):
-    """Represents a queue of the list. `seen` is None if it was deleted in between."""
+    """A queue of the list. `seen` is None if it was deleted in between."""
 
     row: QueuePageRow
     seen: Observed | None

@@ -26,7 +26,7 @@ OVER: Final = ("completed", "cancelled", "failed")
 
 
 class Selection(NamedTuple):
-    """Describes the messages to move: chosen ids, the matches of a filter, or (without both) all visible messages."""
+    """The messages to move: chosen ids, the matches of a filter, or (without both) all visible messages."""
 
     ids: list[int]
     filter: MessageFilter | None

@@ -30,7 +30,7 @@ LATE: Final = timedelta(minutes=1)
 
 
 class ListedSchedule(NamedTuple):
-    """Represents a schedule of the list. `is_late` says that it has been due for more than a minute."""
+    """A schedule of the list. `is_late` says that it has been due for more than a minute."""
 
     schedule: ShownSchedule
     is_late: bool

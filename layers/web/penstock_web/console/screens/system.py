@@ -20,7 +20,7 @@ OLD_SNAPSHOT_SECONDS: Final = 600.0
 
 
 class Fact(NamedTuple):
-    """Represents a figure, its meaning, and whether it needs attention."""
+    """A figure, its meaning, and whether it needs attention."""
 
     label: str
     text: str
@@ -28,7 +28,7 @@ class Fact(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Represents the rows of a table in PostgreSQL's estimate."""
+    """The rows of a table in PostgreSQL's estimate."""
 
     table: str
     live: float | None

@@ -36,7 +36,7 @@ _texts = msgspec.json.Decoder(dict[str, str])
 
 
 class Test(NamedTuple):
-    """Holds the message of the filter test. An empty body without attributes means no test."""
+    """The message of the filter test. An empty body without attributes means no test."""
 
     body: str
     name: str
@@ -60,7 +60,7 @@ class Test(NamedTuple):
 
 
 class ExpandedTopic(NamedTuple):
-    """Holds a topic with a page of its subscriptions."""
+    """A topic with a page of its subscriptions."""
 
     topic: TopicRow
     subscriptions: list[TopicSubscriptionRow]

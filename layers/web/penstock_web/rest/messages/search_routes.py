@@ -16,7 +16,7 @@ from penstock_web.routing.routes import Routes, Runner
 
 
 class FailureAnswer(msgspec.Struct):
-    """Has the largest groups, the largest first. `group_count` is the number of groups among the examined messages."""
+    """The largest groups, the largest first. `group_count` is the number of groups among the examined messages."""
 
     groups: list[ShownGroup]
     group_count: int

@@ -14,7 +14,7 @@ from penstock_web.routing.routes import Routes, Runner, json_response
 
 
 class QueueChange(msgspec.Struct, forbid_unknown_fields=True):
-    """Has the attributes to change. The others stay unchanged."""
+    """The attributes to change. The others stay unchanged."""
 
     attributes: Attributes
 

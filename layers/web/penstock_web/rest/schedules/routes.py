@@ -31,7 +31,7 @@ from penstock_web.routing.routes import Routes, Runner, json_response
 
 routes = Routes("schedules")
 
-# This is only for the OpenAPI document, because the operation checks the name. Other routes know the names that
+# Only for the OpenAPI document, because the operation checks the name. Other routes know the names that
 # EventBridge Scheduler allows.
 NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
 
