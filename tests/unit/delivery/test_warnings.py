@@ -8,8 +8,7 @@ from uuid import uuid4
 import pytest
 
 from penstock.delivery.delivery import Delivery
-from penstock.delivery.outcome import Outcome
-from penstock.delivery.store import Claimed, Finished
+from penstock.delivery.outcome import Claimed, Finished, Outcome
 from penstock.delivery.warnings import SECONDS_BETWEEN_RECORDS, DeliveryWarnings, hide_secrets
 
 URL = "https://user:secret@a.test:8443/hook?token=secret"

@@ -6,7 +6,9 @@ REST API are retried after 10, 30, 60 and 300 seconds. functions/outcome.py has 
 """
 
 from typing import Final, NamedTuple
+from uuid import UUID
 
+from penstock.observing.trace_context import TraceContext
 from penstock.sns.delivery_policy import retry_delays
 
 from .delivery import EVENT, GATEWAY, MAIL, Delivery
@@ -47,6 +49,22 @@ class Outcome(NamedTuple):
     health: int
     sent_bytes: int | None = None
     answer: str | None = None
+
+
+class Claimed(NamedTuple):
+    """A delivery, the lease under which this worker holds it, and, if the store is traced, the span of its publish."""
+
+    delivery: Delivery
+    lease: UUID
+    trace: TraceContext | None = None
+
+
+class Finished(NamedTuple):
+    """An attempt with its unwritten outcome. `duration_ms` includes the time to connect."""
+
+    claimed: Claimed
+    outcome: Outcome
+    duration_ms: int | None = None
 
 
 def next_delay_ms(delivery: Delivery) -> int | None:

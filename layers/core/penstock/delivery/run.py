@@ -12,8 +12,8 @@ from penstock.observing.trace_context import CURRENT_TRACE, Tracer
 from penstock.settings import Settings
 
 from .carrier import ATTEMPT_SECONDS, Carrier
-from .outcome import Outcome
-from .store import Claimed, DeliveryStore, Finished
+from .outcome import Claimed, Finished, Outcome
+from .store import DeliveryStore
 from .traces import begin_span, end_span
 
 WAIT_FOR_MORE_MS: Final = 60_000

@@ -1,7 +1,7 @@
 """Deliveries in the database, for one worker. The store claims them under a lease and settles them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID, uuid4
 
 import psycopg
@@ -19,8 +19,8 @@ from penstock.postgres.statements.deliveries import (
 )
 from penstock.postgres.statements.sns.outgoing import HAND_OVER_OUTGOING
 
-from .delivery import Delivery, read_delivery
-from .outcome import Outcome
+from .delivery import read_delivery
+from .outcome import Claimed, Finished
 from .warnings import DeliveryWarnings, log_expired
 
 LEASE_MS: Final = 30_000
@@ -29,22 +29,6 @@ MOST_EXPIRED: Final = 1_000
 MOST_HANDED_OVER: Final = 200
 SETTLED: Final = tuple(name for name in SettledDeliveriesRow._fields if name != "paused")
 """The outcomes that are counted."""
-
-
-class Claimed(NamedTuple):
-    """A delivery, the lease under which this worker holds it, and, if the store is traced, the span of its publish."""
-
-    delivery: Delivery
-    lease: UUID
-    trace: TraceContext | None = None
-
-
-class Finished(NamedTuple):
-    """An attempt with its unwritten outcome. `duration_ms` includes the time to connect."""
-
-    claimed: Claimed
-    outcome: Outcome
-    duration_ms: int | None = None
 
 
 class DeliveryStore:

@@ -4,11 +4,10 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from .store import Finished
+from .outcome import Finished
 
 SECONDS_BETWEEN_RECORDS: Final = 60.0
 """The shortest time between two records on deliveries to one endpoint; the next one counts those in between."""
@@ -25,7 +24,7 @@ class DeliveryWarnings:
         self._logged_at: dict[str, float] = {}
         self._given_up: Counter[str] = Counter()
 
-    def log(self, finished: "Iterable[Finished]", paused: Sequence[str]) -> None:
+    def log(self, finished: Iterable[Finished], paused: Sequence[str]) -> None:
         """Logs the deliveries whose last attempt failed, by endpoint, and the endpoints whose pauses begin now."""
         causes: dict[str, str] = {}
         for claimed, outcome, _ in finished:

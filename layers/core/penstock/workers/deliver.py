@@ -29,8 +29,9 @@ from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard, read_netwo
 from penstock.delivery.http.request import read_secrets
 from penstock.delivery.http.resolver import resolve
 from penstock.delivery.http.sender import Resolver, Sender
+from penstock.delivery.outcome import Finished
 from penstock.delivery.run import WAIT_FOR_MORE_MS, DeliveryRun
-from penstock.delivery.store import SETTLED, DeliveryStore, Finished
+from penstock.delivery.store import SETTLED, DeliveryStore
 from penstock.delivery.warnings import DeliveryWarnings
 from penstock.observing.observer import NO_OBSERVER, Observer
 from penstock.observing.trace_context import Tracer

@@ -12,7 +12,8 @@ import pytest
 
 from penstock.delivery.http import sender as sender_module
 from penstock.delivery.http.outcome import judge_answer
-from penstock.delivery.store import DeliveryStore, Finished
+from penstock.delivery.outcome import Finished
+from penstock.delivery.store import DeliveryStore
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from tests.support.delivery.receiver import Receiver
 from tests.support.delivery.rows import deliveries, number, pass_time, publish

@@ -18,7 +18,8 @@ import pytest
 from penstock.delivery import run
 from penstock.delivery.http import carrier
 from penstock.delivery.http.outcome import judge_answer
-from penstock.delivery.store import DeliveryStore, Finished
+from penstock.delivery.outcome import Finished
+from penstock.delivery.store import DeliveryStore
 from penstock.observing.observer import Observer
 from penstock.settings import Settings
 from penstock.workers import deliver as worker

@@ -8,7 +8,8 @@ import pytest
 
 from penstock.delivery.http.outcome import judge_answer, judge_failure
 from penstock.delivery.http.resolver import ResolverBusyError
-from penstock.delivery.store import Claimed, DeliveryStore, Finished
+from penstock.delivery.outcome import Claimed, Finished
+from penstock.delivery.store import DeliveryStore
 from tests.support.delivery.rows import deliveries, number, pass_time, publish
 from tests.support.sql.calls import Connection, bodies, create, receive
 
