@@ -97,7 +97,7 @@ def is_always_served(_http: HttpRequest, _settings: Settings) -> bool:
 
 
 class Service(Struct, frozen=True):
-    """One row of the table of services: how a service differs from the others on the wire.
+    """A row of the table of services: how a service differs from the others on the wire.
 
     `target_prefix` is that of `X-Amz-Target`, `xml_namespace` that of its XML answers, and `version` is the `Version`
     of its Query API. A REST-JSON service has neither prefix nor namespace, since its actions have routes.
@@ -117,7 +117,7 @@ class Service(Struct, frozen=True):
 
 
 class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
-    """One row of the table. `name` is AWS's spelling.
+    """A row of the table. `name` is AWS's spelling.
 
     `resources` lists what QUEUE_ACCESS=sigv4 checks before the operation runs. `route` is the method and path of a
     REST-JSON action; `status` is that of its answer.
@@ -132,7 +132,7 @@ class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
     route: str = ""
     status: int = 200
     label: str = ""
-    """The name in policies, such as sqs:SendMessage. It is computed from `service` and `name`."""
+    """The name in policies, such as sqs:SendMessage. Computed from `service` and `name`."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "label", f"{self.service}:{self.name}")
@@ -360,7 +360,7 @@ MAPPING_ACTIONS = (
            "DELETE /2017-03-31/tags/{Resource}", 204),
 )  # fmt: skip
 
-# The request of `/_aws/sqs/messages`. It is not an action of the service, but is authorized and answered like
+# The request of `/_aws/sqs/messages`. This request is not an action of the service, but is authorized and answered like
 # ReceiveMessage.
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, penstock.sqs.peek.peek_messages,
               resources.use_queue)  # fmt: skip

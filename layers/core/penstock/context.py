@@ -2,7 +2,7 @@
 
 A queue has three addresses: its name, its QueueUrl (for the client; `queue_url`) and its ARN (for SQL and for
 policies). This module converts them. The caller must be able to reach the QueueUrl that it gets, so Penstock builds it
-from the Host of the caller's request unless a base URL is configured. It accepts any host on input
+from the Host of the caller's request unless a base URL is configured. Penstock accepts any host on input
 (docs/compatibility.md).
 """
 
@@ -128,9 +128,9 @@ class Context:
     def link_base_url(self) -> str:
         """Returns the base for links in SNS messages. Other users open them, so a caller cannot choose the host alone.
 
-        It is QUEUE_BASE_URL, or the request's host if the settings or API Gateway name it. It is also the request's
-        host if that needs no entry and QUEUE_ACCESS has admitted the caller (an unsigned Unsubscribe is open to
-        everybody). Otherwise it is the address on which the process listens.
+        The base is QUEUE_BASE_URL, or the request's host if the settings or API Gateway name it. The base is also the
+        request's host if that needs no entry and QUEUE_ACCESS has admitted the caller (an unsigned Unsubscribe is
+        open to everybody). Otherwise it is the address on which the process listens.
         """
         settings, hosts = self.environment.settings, self.environment.hosts
         if settings.queue_base_url:
@@ -217,5 +217,7 @@ def find_client_address(headers: Mapping[bytes, bytes], peer: str, settings: Set
 
 
 def _take_first(value: bytes | None) -> bytes:
-    """Returns the first entry of a forwarded header. It is the client's, since each proxy appends its own entry."""
+    """Returns the first entry of a forwarded header. The first entry is the client's, since each proxy appends an
+    entry.
+    """
     return b"" if value is None else value.partition(b",")[0].strip()

@@ -1,4 +1,5 @@
-"""Runs an operation to its end on one database connection. It is the driver of Lambda functions (and of tests).
+"""Runs an operation to its end on one database connection. This function is the driver of Lambda functions (and of
+tests).
 
 The container's driver does the same with `await`, and merges the effects of concurrent requests.
 """
@@ -123,7 +124,7 @@ def receive_now(
 
 
 def count_seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -> float:
-    """Returns how long a receive with these rows waits. It is 0 if they are messages or an error."""
+    """Returns how long a receive with these rows waits. The wait is 0 if the rows are messages or an error."""
     if not is_empty(rows):
         return 0
     (header,) = rows

@@ -1,7 +1,7 @@
 """The effects that an operation may yield.
 
 An operation is a generator: it yields effects, its driver sends it the result of each, and it returns its own result.
-It never touches a connection, a clock or a socket, so the same rules run in a Lambda function (`drivers.run`)
+An operation never touches a connection, a clock or a socket, so the same rules run in a Lambda function (`drivers.run`)
 and in the container (`penstock_web.runtime.driver`), where effects of concurrent requests are merged.
 
 `Call`, `BatchCall`, `Transact` and `Receive` call the database, and their result is rows. All but `Call` may share one
@@ -95,7 +95,8 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Receives up to `count` messages of `queue`, invisible for `visibility_seconds` (None: the queue's value).
 
     If the queue is empty it waits for the first one, at most `wait_seconds` (None: the queue's value), and holds no
-    connection meanwhile. It does not wait if the header names an error. About `in_flight_limit` messages of the queue
+    connection meanwhile. The receive does not wait if the header names an error. About `in_flight_limit` messages of
+    the queue
     may be in flight (None: any number). `limit` is the maximum length of all messages together (None: no limit). A
     receive with an `attempt_id` is not merged with others.
 
@@ -164,7 +165,7 @@ def compute(
 
 
 class Woken(IntEnum):
-    """The reason why a receive's wait ended. It is true if the receive should query again."""
+    """The reason why a receive's wait ended. The value is true if the receive should query again."""
 
     NOT = 0
     FOR_ONE = 1  # a message came, and no other receive was woken for it

@@ -22,8 +22,8 @@ T = TypeVar("T")
 class RequestIds:
     """Request ids of one process, in the form of a UUID. All groups are random except the last one, a counter.
 
-    They are 20 times cheaper than a random UUID for each request, and unique because every process draws 80 random
-    bits.
+    These ids are 20 times cheaper than a random UUID for each request, and unique because every process draws 80
+    random bits.
     """
 
     def __init__(self) -> None:

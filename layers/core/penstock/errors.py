@@ -16,9 +16,9 @@
     └── our fault: InternalFailure 500, ServiceUnavailable 503
 
 JSON answers carry `__type` and the header `x-amzn-query-error: <Query code>;Sender`; Query answers carry the code.
-Sources: the error table of the SQS API reference and botocore 1.31.80's Query model (codes and statuses, the last
-model that has them); `com.amazon.coral.service` for errors that no model names. RequestEntityTooLarge,
-ResponseTooLarge, MisdirectedRequest and the texts of Penstock's limits are our choice.
+Sources: the error table of the SQS API reference and botocore 1.31.80's Query model (codes and statuses, the last model
+that has them); `com.amazon.coral.service` for errors that no model names. RequestEntityTooLarge, ResponseTooLarge,
+MisdirectedRequest and the texts of Penstock's limits are our choice.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
@@ -36,8 +36,8 @@ LONGEST_MESSAGE = 16_384  # characters; a message quotes parts of the request, w
 class AwsError(Exception):
     """An error answer. Class attributes are the row of the table.
 
-    `message` is for the client, in AWS's words if these are known. `detail` explains more than AWS does. It appears in
-    the log and in answers of the REST API.
+    `message` is for the client, in AWS's words if these are known. `detail` explains more than AWS does. `detail`
+    appears in the log and in answers of the REST API.
     """
 
     json_type: str = "InternalFailure"

@@ -5,8 +5,9 @@
     response = encode(call, result)           # or encode_error(call.protocol, error, call.context.request_id)
 
 AWS JSON names the action in `X-Amz-Target`, and REST-JSON (EventBridge Scheduler, Lambda) by method and path. All other
-requests use the Query protocol, whose parameters are in the query string, a form body or both. Its path is `/` or that
-of a queue, which is then the QueueUrl and accepts the actions that have one, and GetQueueUrl (recorded at AWS).
+requests use the Query protocol, whose parameters are in the query string, a form body or both. The path of a Query
+request is `/` or the path of a queue, which is then the QueueUrl; such a path accepts GetQueueUrl and the actions with
+a QueueUrl (recorded at AWS).
 
 A request that must be signed is not decoded here. Looking up its key is an effect, so `call.operation()` first verifies
 the signature and then decodes the request. A client that cannot sign does not learn about its other errors.
@@ -75,7 +76,7 @@ _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/
 
 
 class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the client
-    """A request that could not be decoded. It has the error, and the facts for the answer."""
+    """A request that could not be decoded. The object has the error, and the facts for the answer."""
 
     def __init__(self, error: AwsError, protocol: Protocol, request_id: str, service: str) -> None:
         super().__init__(error.message)
@@ -146,7 +147,7 @@ class GuardedActionCall(ActionCall, eq=False):
 
 
 class PageCall(ActionCall, eq=False):
-    """A link of an SNS message that a browser opens. Its answer is a page with a button, without any effect."""
+    """A link of an SNS message that a browser opens. The answer is a page with a button, and has no effect."""
 
     def operation(self) -> Operation[Struct | None]:
         """Does nothing."""

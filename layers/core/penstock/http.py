@@ -54,7 +54,7 @@ class HttpRequest(Struct, frozen=True):
 
 
 class HttpResponse(Struct, frozen=True):
-    """A response. Its headers lack Content-Length, which the server adds."""
+    """A response. The headers lack Content-Length, which the server adds."""
 
     status: int
     headers: list[tuple[bytes, bytes]]

@@ -8,7 +8,7 @@ from ipaddress import IPv6Address, ip_address
 def rate_limit_key(address: str) -> str:
     """Returns the key of a client's address in a limit.
 
-    It is the /64 for IPv6, since one client has all of it (RFC 6177).
+    The key of an IPv6 address is its /64, since one client has all of it (RFC 6177).
     """
     if ":" not in address:
         return address

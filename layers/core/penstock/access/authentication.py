@@ -5,8 +5,8 @@
     sigv4     clients that sign with an access key of ours may call (REST API: that send a bearer key); the account is
               the key's, and another account's queue is open as far as its policy allows
 
-Credentials are checked in two steps. `check` is pure, and runs before the request is decoded. It returns a guard for a
-signature, which becomes part of the operation, so that its look-ups are effects, which every driver performs.
+Credentials are checked in two steps. `check` is pure, and runs before the request is decoded. `check` returns a guard
+for a signature, which becomes part of the operation, so that its look-ups are effects, which every driver performs.
 """
 
 import hmac
@@ -77,7 +77,7 @@ class GuardedAction(AuthorizedAction, Protocol):
 
 
 class GuardedRequest(Protocol):
-    """A decoded request. It is available after its signature has been verified."""
+    """A decoded request. The request is available after its signature has been verified."""
 
     @property
     def action(self) -> GuardedAction: ...
@@ -161,7 +161,9 @@ class Key(NamedTuple):
 
 
 class KeyCache(Generic[RowT]):
-    """A cache of keys of one kind. It keeps each key for `seconds`, in which the service may accept a revoked key."""
+    """A cache of keys of one kind. The cache keeps each key for `seconds`, in which the service may accept a revoked
+    key.
+    """
 
     def __init__(self, statement: Statement[RowT], read: Callable[[str, RowT], Key], seconds: float) -> None:
         self._statement = statement

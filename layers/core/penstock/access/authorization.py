@@ -110,7 +110,7 @@ class ServiceRules:
 def authorize(action: AuthorizedAction, request: Struct, context: RequestContext) -> Operation[None]:
     """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller may perform the action.
 
-    It reads the policies for each request. Concurrent requests share one call.
+    The policies are read for each request. Concurrent requests share one call.
     """
     for use in action.resources(request, context):
         service, name = use.action or (action.service, action.name)

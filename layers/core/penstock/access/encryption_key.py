@@ -27,7 +27,7 @@ class KeysAtRest(NamedTuple):
     unreadable: tuple[str, ...]
     """Ids of access keys that were encrypted with another encryption key, the newest first."""
     signs: bool
-    """Whether it can read the key that signs SNS messages. It is true if that key is not encrypted."""
+    """Whether it can read the key that signs SNS messages. The answer is true if that key is not encrypted."""
 
     @property
     def unreadable_text(self) -> str:

@@ -14,7 +14,7 @@ MOST_ADDRESSES = 4096
 
 
 class FailureCounter:
-    """Counts failures by address (IPv6 by /64) in windows of `seconds`. It forgets the least recently seen address.
+    """Counts failures by address (IPv6 by /64) in windows of `seconds`. The least recently seen address is forgotten.
 
     `most` is the number of failures that an address may have in its window.
     """

@@ -38,7 +38,9 @@ _log = logging.getLogger(__name__)
 
 
 class Hosts:
-    """The hosts of one installation. It caches its decisions, since a client sends the same Host with every request."""
+    """The hosts of one installation. The class caches its decisions, since a client sends the same Host with every
+    request.
+    """
 
     __slots__ = (
         "_asks",

@@ -1,8 +1,8 @@
 """Limits how many requests a second a caller may send to this process (QUOTA_REQUESTS_PER_SECOND).
 
 A caller is the account if requests are signed. Otherwise a client may claim any account, so the caller is the client's
-address. Each started 64 KiB of a request's body counts as a request, and so does each further 64 KiB of an answer, as
-in AWS's bills ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
+address. A request counts once for every 64 KiB of its body, rounded up, and once more for each further 64 KiB of the
+answer, as in AWS's bills ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
 """
 
 from threading import Lock
@@ -45,7 +45,8 @@ class RateContext(Protocol):
 class RequestRate:
     """Lets each caller make `per_second` requests a second, and a second's worth at once.
 
-    Source: the generic cell rate algorithm (ITU-T I.371, annex A). It keeps one number a caller: the time at which all
+    Source: the generic cell rate algorithm (ITU-T I.371, annex A). The class keeps one number for each caller: the
+    time at which all
     requests of the caller would have arrived at an even pace. Beyond 65,536 callers it forgets the oldest one.
     """
 
@@ -57,7 +58,8 @@ class RequestRate:
     def check(self, caller: str, size: int = 0) -> None:
         """Counts a request of `size` bytes. Raises RequestThrottled if the caller makes too many.
 
-        It accepts a long request like a short one; later requests wait for the whole size of the long one.
+        A long request is accepted like a short one; later requests wait for the whole size of the long
+        one.
         """
         with self._lock:
             self.check_before(caller)
@@ -70,7 +72,7 @@ class RequestRate:
     def check_before(self, caller: str) -> None:
         """Raises RequestThrottled if `check` would, without counting: for use before costly work for a request."""
         now = monotonic()
-        # It allows half an interval, because fractions are not exact.
+        # Half an interval is allowed, because fractions are not exact.
         if self._paced_at.get(caller, now) - now > 1 - self._interval / 2:
             raise RequestThrottled
 

@@ -4,10 +4,10 @@
     verify(http, claim, secret, time())         # raises SignatureDoesNotMatch
 
 The functions are pure: they have no clock and no keys. Sources: "Create a signed AWS API request" and "Troubleshoot
-signed requests" (IAM User Guide), "Common Query parameters" (SQS API reference). They are stricter than AWS if a
-lenient reading could give one signature two meanings: a name may occur once in the query string, and every `x-amz-*`
-header must be signed (except those that CloudFront adds). They refuse UNSIGNED-PAYLOAD and chunked payloads, which are
-for S3 only.
+signed requests" (IAM User Guide), "Common Query parameters" (SQS API reference). The functions are stricter than AWS if
+a lenient reading could give one signature two meanings: a name may occur once in the query string, and every `x-amz-*`
+header must be signed (except those that CloudFront adds). The functions refuse UNSIGNED-PAYLOAD and chunked payloads,
+which are for S3 only.
 """
 
 import hmac
@@ -31,9 +31,11 @@ from penstock.http import HttpRequest
 ALGORITHM = "AWS4-HMAC-SHA256"
 CLOCK_SKEW_SECONDS = 15 * 60
 LONGEST_EXPIRES_SECONDS = 604_800
-# The longest header or part of one, in characters; no client sends longer ones. It bounds the memory of the caches.
+# The longest header or part of one, in characters; no client sends longer ones. The limit bounds the memory of the
+# caches.
 LONGEST_CACHED = 2048
-# The only parameter that may be repeated: of EventBridge Scheduler's UntagResource. Its order has no meaning.
+# The only parameter that may be repeated: of EventBridge Scheduler's UntagResource. The order of its values has no
+# meaning.
 SET_MEMBER = b"TagKeys"
 
 _TIMESTAMP = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII).fullmatch
@@ -295,7 +297,9 @@ def build_canonical_query(pairs: Pairs) -> bytes:
 
 
 def _take_single(pairs: Pairs) -> dict[str, str]:
-    """Parameters by name, without SET_MEMBER. It refuses a repeated name, whose order the canonical form loses."""
+    """Parameters by name, without SET_MEMBER. The function refuses a repeated name, because the canonical form loses
+    the order of its values.
+    """
     single = [(name, value) for name, value in pairs if name != SET_MEMBER]
     parameters = {name.decode("latin-1"): value.decode("latin-1") for name, value in single}
     if len(parameters) != len(single):

@@ -6,5 +6,5 @@ FIFO_ENDING: Final = ".fifo"
 
 
 def is_fifo_name(name: str) -> bool:
-    """Returns whether a name or an ARN of a queue or topic is that of a FIFO one. It need not exist."""
+    """Returns whether this is the name or the ARN of a FIFO queue or topic, which need not exist."""
     return name.endswith(FIFO_ENDING)

@@ -1,10 +1,10 @@
 r"""JSON of clients, as far as RFC 8259 allows it.
 
-msgspec decodes every text first. It refuses three kinds of legal texts: an escaped surrogate without its other half
-(`"\ud83d"`, which programs write that cut a text in the middle of an emoji), a number beyond the range of doubles
-(`1e400`), and deep nesting. Python's decoder then decides about the first two. A surrogate becomes U+FFFD, since UTF-8
-cannot carry it; a number beyond the range becomes 10^400 or -10^400. A text that is nested too deeply raises
-RecursionError: "An implementation may set limits on the maximum depth of nesting" (RFC 8259, section 9).
+msgspec decodes every text first. This module refuses three kinds of legal texts: an escaped surrogate without its
+other half (`"\ud83d"`, which programs write that cut a text in the middle of an emoji), a number beyond the range of
+doubles (`1e400`), and deep nesting. Python's decoder then decides about the first two. A surrogate becomes U+FFFD,
+since UTF-8 cannot carry it; a number beyond the range becomes 10^400 or -10^400. A text that is nested too deeply
+raises RecursionError: "An implementation may set limits on the maximum depth of nesting" (RFC 8259, section 9).
 """
 
 import json

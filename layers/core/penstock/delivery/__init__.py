@@ -8,7 +8,8 @@
     traces.py     attempts as spans
     http/ mail/ functions/   the carriers
 
-The worker that uses them all is `penstock.workers.deliver`. It alone names the carriers; the modules here import none.
+The worker that uses them all is `penstock.workers.deliver`. Only the worker names the carriers; the modules here import
+none.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""A delivery that a worker holds. It is one message for one endpoint."""
+"""A delivery that a worker holds. A delivery is one message for one endpoint."""
 
 from functools import lru_cache
 from typing import Final, NamedTuple

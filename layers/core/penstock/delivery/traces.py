@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def begin_span(
     tracer: Tracer, cause: TraceContext, delivery: Delivery, server: tuple[str, int] | None
 ) -> Span | None:
-    """Begins the span of an attempt. It omits path and query of the endpoint, which may contain secrets."""
+    """Begins the span of an attempt. The span omits path and query of the endpoint, which may contain secrets."""
     attributes: dict[str, Value] = {
         "http.request.method": "POST",
         "http.request.resend_count": delivery.attempts,

@@ -90,7 +90,9 @@ def read_mapping(row: JsonObject) -> StoredMapping:
 
 
 def make_context(mapping: StoredMapping, environment: Environment) -> Context:
-    """Returns the context of a mapping's receives and deletes. It is like that of a request of its account."""
+    """Returns the context of a mapping's receives and deletes. The context is like the context of a request from its
+    account.
+    """
     http = HttpRequest("POST", "/", b"", {}, b"")
     return Context(mapping.account_id, mapping.region, environment.request_ids(), environment, http)
 

@@ -1,7 +1,7 @@
 """The errors of event source mappings.
 
-Their names, statuses and members are those of botocore's model `lambda/2015-03-31`, in which the message begins with a
-capital letter in some errors only.
+The names, statuses and members of the errors are in botocore's model `lambda/2015-03-31`, in which the message begins
+with a capital letter in some errors only.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors

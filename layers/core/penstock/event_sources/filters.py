@@ -1,8 +1,8 @@
 """FilterCriteria. The engine of filter policies compiles them, and SQL compares them.
 
-A pattern applies to the record that the function would get. Its body is JSON if it is a JSON object, and text
-otherwise. A pattern has the operators and limits of filter policies. A message passes if any pattern matches. Source:
-"Using event filtering with an Amazon SQS event source",
+A pattern applies to the record that the function would get. The body of a record is JSON if it is a JSON object, and
+text otherwise. A pattern has the operators and limits of filter policies. A message passes if any pattern matches.
+Source: "Using event filtering with an Amazon SQS event source",
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html
 """
 
@@ -43,8 +43,8 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
 
 
 def encode_facts(records: Sequence[JsonObject]) -> list[bytes]:
-    """Returns the facts for the patterns in JSON, one entry for each record. It is UNJUDGED for a record that is too
-    complicated, which every pattern lets pass. It takes up to 0.4 s per MiB.
+    """Returns the facts for the patterns in JSON, one entry for each record. An entry is UNJUDGED for a record that
+    is too complicated, which every pattern lets pass. The conversion takes up to 0.4 s per MiB.
     """
     return [_encode_facts(record) for record in records]
 

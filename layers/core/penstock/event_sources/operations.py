@@ -270,7 +270,9 @@ def find(mapping_id: UUID, context: Context) -> Operation[StoredMapping | None]:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Returns the id, or None. It accepts only the form that policies use, since other spellings would evade them."""
+    """Returns the id, or None. The function accepts only the form that policies use, since other spellings would
+    evade them.
+    """
     try:
         mapping_id = UUID(text)
     except ValueError:

@@ -14,7 +14,7 @@ from .targets import is_url
 
 
 def read_function_timeout(target: str, context: Context) -> Operation[int | None]:
-    """Returns the timeout of a target in seconds. It is None for a URL, and if Lambda does not report it.
+    """Returns the timeout of a target in seconds. The timeout is None for a URL, and if Lambda does not report it.
 
     Raises InvalidParameterValueException if Lambda says that the function does not exist. AWS says that before anything
     about the queue.
@@ -33,7 +33,7 @@ def read_function_timeout(target: str, context: Context) -> Operation[int | None
 def check_visibility(seconds: int | None, queue_arn: str) -> Operation[None]:
     """Raises InvalidParameterValueException if the queue's visibility timeout is shorter than the function's timeout.
 
-    It does not check an unknown timeout, nor that of a URL, whose messages stay invisible during the request. Source:
+    The check leaves out an unknown timeout, and a URL, whose messages stay invisible during the request. Source:
     "Creating and configuring an Amazon SQS event source mapping",
     https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
     """

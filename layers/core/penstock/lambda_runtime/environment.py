@@ -34,8 +34,8 @@ T = TypeVar("T")
 class ExecutionEnvironment:
     """The state that a function keeps between invocations.
 
-    It creates its parts at their first use, since an import must not fail; `start` reads the secret, but does not fail
-    either. `bounds_waits`: whether `waits` limits how long requests wait for messages; true in functions of many
+    The parts are created at their first use, since an import must not fail; `start` reads the secret, but does not
+    fail either. `bounds_waits`: whether `waits` limits how long requests wait for messages; true in functions of many
     actions.
     """
 
@@ -99,7 +99,7 @@ class ExecutionEnvironment:
 
     @cached_property
     def logger(self) -> "Logger":
-        """Returns the logger. It imports powertools, which cold starts avoid."""
+        """Returns the logger. The first call imports powertools, which cold starts avoid."""
         try:
             return make_lambda_logger(self._known_settings.log_level)
         except SettingError:  # the caller logs this error

@@ -1,9 +1,9 @@
 """Metrics of functions: log lines in CloudWatch's Embedded Metric Format, which need no API call.
 
-The namespace is POWERTOOLS_METRICS_NAMESPACE, else Penstock. The first metric imports powertools: a request without
-an error writes none, since Lambda itself counts invocations, durations and errors.
-Sources: CloudWatch User Guide, "Specification: Embedded metric format"; Amazon SQS Developer Guide, "Available
-CloudWatch metrics for Amazon SQS", for names and dimension.
+The namespace is POWERTOOLS_METRICS_NAMESPACE, else Penstock. The first metric imports powertools: a request without an
+error writes none, since Lambda itself counts invocations, durations and errors. Sources: CloudWatch User Guide,
+"Specification: Embedded metric format"; Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon SQS", for
+names and dimension.
 """
 
 import json
@@ -58,7 +58,7 @@ class Metrics:
         self._own = (account_id, region)
 
     def put(self, dimensions: Mapping[str, str], values: Iterable[Value]) -> None:
-        """One line with at most 100 metrics that have the same dimensions."""
+        """A line with at most 100 metrics that have the same dimensions."""
         from aws_lambda_powertools.metrics import EphemeralMetrics  # noqa: PLC0415 - 20 ms
 
         line = EphemeralMetrics(namespace=read_namespace())

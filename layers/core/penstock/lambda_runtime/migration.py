@@ -4,7 +4,7 @@
     result    {"release": "0.1.0", "migrations": ["0001_baseline.sql"], …, "report": ["applied 0001_baseline.sql", …]}
     error     `errorType`: a class of `penstock.postgres.migrating` or of this module; `errorMessage`: why, in one line
 
-Its package is the folder sql/, so no other function carries that folder; the handler is in the core layer.
+The function's package is the folder sql/, so no other function carries that folder; the handler is in the core layer.
 """
 
 import os

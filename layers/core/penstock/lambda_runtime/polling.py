@@ -8,7 +8,7 @@ of a killed invocation become visible again after the visibility timeout of thei
        ▲                           │
        └──── may have a message ───┘
 
-It has only the connection of its environment, so it calls the database serially, in a thread.
+The poller has only the connection of its environment, so it calls the database serially, in a thread.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 LOOK_SECONDS: Final = 0.5
 RESERVE_SECONDS: Final = 5.0
-"""This long before its timeout an invocation stops waiting for functions and ends."""
+"""An invocation stops waiting for functions this long before its timeout, and ends."""
 OWN_MB: Final = 128
 """Memory that the function takes without invocations."""
 
@@ -71,7 +71,7 @@ class FunctionCounts:
 class FunctionService:
     """Runs operations on one connection, for many mappings at once.
 
-    It gets no notifications of changes, so it polls.
+    The driver gets no notifications of changes, so it polls.
     """
 
     claim_seconds = idle_seconds = 2.0

@@ -31,7 +31,8 @@ Run = Callable[[ExecutionEnvironment], Counts]
 class PollingWorker(Protocol):
     """A module of `penstock.workers` whose work must not wait for the next invocation.
 
-    It needs a psycopg connection even if QUEUE_DATABASE_DRIVER is pg8000. A run ends if no work is due for a while.
+    The worker needs a psycopg connection even if QUEUE_DATABASE_DRIVER is pg8000. A run ends if no work is due for a
+    while.
     """
 
     LONGEST_RUN_SECONDS: float
@@ -95,7 +96,8 @@ class ScheduledHandler:
 class PollingHandler(ScheduledHandler):
     """Runs a worker repeatedly for QUEUE_LAMBDA_WORKER_SECONDS, since an ended function gets no notifications.
 
-    That is a little longer than a minute, until the next invocation starts: for some seconds two invocations run, which
+    The time is a little longer than a minute, until the next invocation starts: for some seconds two invocations run,
+    which
     share the work like other workers. Reserved concurrency prevents a third one.
     """
 

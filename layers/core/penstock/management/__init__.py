@@ -1,6 +1,6 @@
 """The operations of the REST API, the console, the command line and MCP on the resources of an account.
 
-Each module has one subject. It contains the documents, which msgspec decodes and describes, and the operations
+Each module has one subject. Each module contains the documents, which msgspec decodes and describes, and the operations
 (`penstock.effects`), which call the same SQL functions as AWS's APIs. A client addresses a queue by its name; the
 context has the account and the region. No module here knows HTTP: each caller translates its own requests. The
 functions of AWS's actions never import this package.

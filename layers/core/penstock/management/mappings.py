@@ -27,7 +27,7 @@ State = Literal["enabled", "disabled"]
 
 
 class NewMapping(Struct, forbid_unknown_fields=True):
-    """A new mapping. It names the function or URL that gets the messages of a queue of the account.
+    """A new mapping. The mapping names the function or URL that gets the messages of a queue of the account.
 
     `window_secs` is how long a batch gathers messages. `max_concurrency` is the maximum number of concurrent
     invocations; null is 5. A message has to match one of the patterns in `filters`. With `report_failures` the

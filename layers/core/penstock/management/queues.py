@@ -161,7 +161,9 @@ def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
     )
 )
 def change_queue(name: str, changes: Attributes, context: Context) -> Operation[QueueDescription]:
-    """Changes attributes and returns the queue. One database call writes, another one counts the messages."""
+    """Changes attributes and returns the queue. One database call writes the attributes, and another one counts the
+    messages.
+    """
     arn = build_queue_arn(name, context)
     checked = attributes.check_queue_attributes(
         convert_attributes(changes), is_fifo_name(arn), extensions=True

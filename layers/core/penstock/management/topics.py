@@ -55,7 +55,8 @@ class TopicList(msgspec.Struct, omit_defaults=True):
 
 
 class NewTopicMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """A message to publish. It is a text, or any JSON, which is published as it is written, but without blanks.
+    """A message to publish. The message is a text, or any JSON, which is published as it is written, but without
+    blanks.
 
     `headers` become message attributes. Texts and numbers keep their type; any other value becomes a String of JSON.
     """

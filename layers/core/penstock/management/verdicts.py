@@ -19,7 +19,7 @@ KEPT: Final = timedelta(hours=25)
 QUEUES_A_READ: Final = {RECENT: 60, KEPT: 5}
 """How many queues one read covers, by length of history."""
 MOST_HISTORIES: Final = 20
-"""The number of queues, worst first, whose complete history is read. It amounts to 30,000 rows."""
+"""The number of queues, worst first, whose complete history is read. These histories have 30,000 rows."""
 ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
 """The kinds in the order of lists, worst first."""
 QUEUES_A_PAGE: Final = 200
@@ -87,7 +87,7 @@ def compute_verdicts(
 def compute_each_verdict(
     facts: Iterable[VerdictFactsRow], histories: Histories, in_flight_limit: int, target_lag_seconds: int
 ) -> Iterator[tuple[str, Verdict]]:
-    """Yields the ARN of each queue and its verdict. One takes a few milliseconds at most."""
+    """Yields the ARN of each queue and its verdict. A verdict takes a few milliseconds at most."""
     for row in facts:
         known = read_facts(row, in_flight_limit)
         yield row.arn, judge(histories.get(row.n, ()), known, row.read_at, target_lag_seconds)

@@ -208,7 +208,7 @@ def cancel_move_task(name: str, task_id: UUID, context: Context) -> Operation[Mo
 
 # --- documents -------------------------------------------------------------------------------------------------------
 def show_move_task(row: MoveTaskRow) -> ShownMoveTask:
-    """Returns a move as a document. Its filter contains the name of the source queue."""
+    """Returns a move as a document. The document's filter contains the name of the source queue."""
     return ShownMoveTask(
         id=row.task_id,
         state=row.state,

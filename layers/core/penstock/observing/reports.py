@@ -3,8 +3,8 @@
     yield Sent(arn, 1, (len(body),))
 
 A report is an effect without a result. Drivers hand it on to those who count: the metrics of the container and of
-CloudWatch, and traces. These read neither the arguments nor the rows of database calls. An operation that fails
-reports nothing that did not happen; one whose client has disconnected reports what it did.
+CloudWatch, and traces. Counters and traces read neither the arguments nor the rows of database calls. An operation that
+fails reports nothing that did not happen; one whose client has disconnected reports what it did.
 """
 
 from collections.abc import Sequence

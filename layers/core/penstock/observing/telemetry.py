@@ -8,8 +8,8 @@ and the other fields that the caller gives:
     log = logging.getLogger("penstock.maintain")
     log.warning("cleaning fell behind", extra={"queue": name, "lag_seconds": 31})
 
-The container uses the standard library; Lambda uses powertools' Logger, whose keys are brought into this form.
-No code logs every request at `info`: metrics count requests, logs report what is unusual. The container's access log
+The container uses the standard library; Lambda uses powertools' Logger, whose keys are brought into this form. No code
+logs every request at `info`: metrics count requests, logs report what is unusual. The container's access log
 (`penstock_web.access_log`) has every request, if it is switched on.
 """
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 SERVICE: Final = "penstock"
 _TRACER: ContextVar[Tracer | None] = ContextVar("penstock_tracer", default=None)
-"""That of the invocation, if it has a segment."""
+"""The tracer of the invocation, if the invocation has a segment."""
 # What the standard library puts on every record; anything else came from `extra=`.
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 

@@ -3,9 +3,9 @@
     traceparent:      00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
     AWSTraceHeader:   Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1
 
-Both say the same: an X-Ray trace id is that of W3C with a version before it and a dash in it. Messages carry the form
-of X-Ray, since SQS has an attribute for it. Sources: W3C Trace Context, level 1; X-Ray Developer Guide, "Tracing
-header" and "Amazon SQS and AWS X-Ray". Nothing here needs OpenTelemetry: a `Tracer` records spans.
+Both headers say the same: an X-Ray trace id is that of W3C with a version before it and a dash in it. Messages carry
+the form of X-Ray, since SQS has an attribute for it. Sources: W3C Trace Context, level 1; X-Ray Developer Guide,
+"Tracing header" and "Amazon SQS and AWS X-Ray". Nothing here needs OpenTelemetry: a `Tracer` records spans.
 """
 
 import re
@@ -16,8 +16,8 @@ from typing import Final, NamedTuple, Protocol
 LONGEST_HEADER_BYTES: Final = 1_024
 """A longer X-Amzn-Trace-Id is not passed on (our choice; X-Ray's have about 100)."""
 
-# Compiled at their first use: every function imports this module, and few requests have a trace.
-# Later versions may be longer ("Versioning of traceparent").
+# Compiled at their first use: every function imports this module, and few requests have a trace. Later versions may be
+# longer ("Versioning of traceparent").
 _TRACEPARENT = r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 _ROOT = r"1-([0-9a-f]{8})-([0-9a-f]{24})"
 _PARENT = r"[0-9a-f]{16}"

@@ -42,7 +42,7 @@ def parse_address(text: str) -> dict[str, str]:
 
 
 def parse_url(text: str) -> dict[str, str]:
-    """Returns the parameters of a URL. Those in the query win."""
+    """Returns the parameters of a URL. Parameters in the query win."""
     address = urlsplit(text)
     login, _, places = address.netloc.rpartition("@")
     user, _, password = login.partition(":")

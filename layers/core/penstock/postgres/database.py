@@ -12,8 +12,8 @@
     connection lost during the call         it is unknown whether the call took effect: ServiceUnavailable; the next
                                             call gets a new connection
 
-Each SQL function is its own transaction, as PgBouncer's transaction mode requires. There are two drivers, see
-docs/decisions/0008-two-drivers.md; the process imports only the one that it uses. `sqlstates` says what each error
+Each call of an SQL function is a separate transaction, as PgBouncer's transaction mode requires. There are two drivers,
+see docs/decisions/0008-two-drivers.md; the process imports only the one that it uses. `sqlstates` says what each error
 means.
 """
 

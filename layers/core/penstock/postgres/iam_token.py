@@ -1,7 +1,7 @@
 """Tokens of AWS IAM in place of a password, for RDS for PostgreSQL and RDS Proxy (QUEUE_DATABASE_AUTH=iam).
 
 Settings put IAM_TOKEN in the place of the address's password, and this module replaces it for each new connection. A
-token is a signature of host, port, user and time by the process's AWS credentials. It is valid for 15 minutes, and
+token is a signature of host, port, user and time by the process's AWS credentials. A token is valid for 15 minutes, and
 making one takes no request. An open connection goes on after that. The client sends the token unencrypted inside TLS,
 so an attacker who redirects the connection could use it unless the client verifies the server's certificate.
 
@@ -63,7 +63,7 @@ def make_token(host: str, port: int, user: str) -> str:
 
 @cache
 def _make_client() -> TokenClient:
-    """Returns boto3's client of RDS, which sends no request for a token. Its credentials renew themselves."""
+    """Returns boto3's client of RDS, which renews its credentials itself and sends no request for a token."""
     import boto3  # noqa: PLC0415 - a part of Lambda's runtime; the service has it for `penstock demo`
 
     client: TokenClient = boto3.Session().client("rds")

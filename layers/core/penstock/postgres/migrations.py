@@ -53,7 +53,7 @@ _OTHER_BASELINE: Final = (
     "a commit before release 0.1.0 made this database, by another 0001_baseline.sql, and no release migrates it: "
     "migrate an empty database instead"
 )
-# The row of queue.migration for functions and grants. It names their release.
+# The row of queue.migration for functions and grants. The row names their release.
 _FUNCTIONS: Final = 0
 _RECORD_PREFIX: Final = "functions "
 RELEASE: Final = __version__
@@ -105,7 +105,7 @@ class MigrationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One SQL file. Migrations have a number from 1 up; functions and grants have 0."""
+    """An SQL file. Migrations have a number from 1 up; functions and grants have 0."""
 
     number: int
     name: str
@@ -166,7 +166,7 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
         _check_encoding(connection)
         if problem := find_server_problem(connection):
             raise MigrationError(problem)
-        # This comes first, because the role's lock_timeout would end the wait for another runner.
+        # The lock comes first, because the role's lock_timeout would end the wait for another runner.
         connection.execute(_SESSION.encode())
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         _check_schema(connection)
@@ -334,7 +334,8 @@ def read_migrations(directory: Path) -> list[Script]:
 def read_functions(directory: Path) -> list[Script]:
     """Returns all functions by file name, then those of the previous release, then views, then the grants.
 
-    The functions lie in folders by subject. Their order, and so the checksum, does not depend on the folder.
+    The functions lie in folders by subject. The order of the functions, and so the checksum, does not depend on the
+    folder.
     """
     folders = [
         sorted((directory / name).rglob("*.sql"), key=lambda path: path.name)
@@ -405,8 +406,8 @@ def _apply_functions(connection: Connection, directory: Path, scripts: list[Scri
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
         (_FUNCTIONS, f"{_RECORD_PREFIX}{RELEASE}", checksum),
     )
-    # Files are in the order of their names, and a function may call a later one: the first pass makes all of them,
-    # the second one checks their bodies.
+    # Files are in the order of their names, and a function may call a later one: the first pass makes all of them, the
+    # second one checks their bodies.
     for checked in ("off", "on"):
         connection.execute(sql.SQL("set local check_function_bodies = {}").format(sql.Literal(checked)))
         for script in scripts:

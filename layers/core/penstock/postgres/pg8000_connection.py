@@ -220,7 +220,7 @@ def find_socket(connection: CoreConnection) -> socket.socket:
 def find_process_id(connection: CoreConnection) -> int:
     """Returns the process id that the server, or a pooler, reported at the start. pg8000 keeps it only for cancelling.
 
-    It is the first four bytes of BackendKeyData (PostgreSQL documentation, "Message Formats").
+    The id is the first four bytes of BackendKeyData (PostgreSQL documentation, "Message Formats").
     """
     (number,) = struct.unpack("!i", connection._backend_key_data[:4])  # noqa: SLF001
     return int(number)

@@ -1,6 +1,6 @@
 """Connections by psycopg for Lambda functions and for workers.
 
-They use autocommit but no prepared statements, which PgBouncer before 1.21 cannot keep apart (measured).
+Such connections use autocommit but no prepared statements, which PgBouncer before 1.21 cannot keep apart (measured).
 """
 
 import select

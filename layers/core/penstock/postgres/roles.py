@@ -67,7 +67,7 @@ def list_missing_commands(connection: Connection, role: str | None = None) -> li
 def make_roles(connection: Connection, role: str | None = None) -> list[str]:
     """Runs the missing commands for `role` if the connection may. Returns those still missing.
 
-    It changes no attributes of existing roles.
+    Attributes of existing roles stay unchanged.
     """
     for command in list_missing_commands(connection, role):
         if not command.startswith("alter role"):

@@ -13,9 +13,9 @@
     FAILED            no            is kept      no                  InternalFailure
 
 `database` (Lambda functions) and `penstock_web.database.pool` (the container) turn a meaning into an error, and
-`penstock_web.batching.batcher` uses it to decide whether to repeat merged calls one by one.
-Source: PostgreSQL documentation, appendix A, "PostgreSQL Error Codes". The SQL functions that fire schedules ask
-whether the schedule itself caused an error: queue.is_server_error.sql answers that.
+`penstock_web.batching.batcher` uses it to decide whether to repeat merged calls one by one. Source: PostgreSQL
+documentation, appendix A, "PostgreSQL Error Codes". The SQL functions that fire schedules ask whether the schedule
+itself caused an error: queue.is_server_error.sql answers that.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Meaning(Enum):
     READ_ONLY = auto()
     """The server has become a standby: a new connection may reach the new primary."""
     CONNECTION_LOST = auto()
-    """The connection broke during the call. It is unknown whether the call took effect."""
+    """The connection broke during the call. The call may have taken effect."""
     UNAVAILABLE = auto()
     """The server lacks resources, or cancelled the call."""
     LOGIN_REFUSED = auto()

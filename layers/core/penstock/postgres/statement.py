@@ -20,8 +20,9 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     """A SQL function that returns a table, with the types of its parameters, in order, and the type of its rows.
 
     `row` is a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue. The
-    call names the columns, so the next release may add some. It does not name a single column, which may get another
-    name. `named` are the last parameters, which the call names. The next release may insert others before them, with
+    call names the columns, so the next release may add some. The call does not name a single column, which may get
+    another name. `named` are the last parameters, which the call names. The next release may insert others before
+    them, with
     defaults.
     """
 
@@ -30,7 +31,7 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     row: type[RowT_co]
     named: tuple[str, ...] = ()
     text: str = ""  # computed, as is the next: the query that calls the function
-    # This makes a row from its values in a third of the time of row._make.
+    # The function makes a row from its values in a third of the time of row._make.
     make_row: Callable[[Iterable[Any]], Any] = tuple
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """The errors of EventBridge Scheduler.
 
-Their names and statuses are those of botocore's model `scheduler/2021-06-30`. "Common Errors" of the EventBridge
+The names and statuses of the errors are in botocore's model `scheduler/2021-06-30`. "Common Errors" of the EventBridge
 Scheduler API reference lists the errors that all services share. An answer has the error's name in the header
 `x-amzn-errortype`, and `{"Message": …}` as its body.
 """

@@ -73,7 +73,9 @@ def create_schedule_group(
 
 
 def make_token(client_token: str | None, request: Struct) -> str | None:
-    """Returns the token to store. It contains a hash of the request, so the same token differs in another request."""
+    """Returns the token to store. The token contains a hash of the request, so the same token differs in another
+    request.
+    """
     if client_token is None:
         return None
     return f"{client_token}:{sha256(msgspec.json.encode(request)).hexdigest()[:32]}"

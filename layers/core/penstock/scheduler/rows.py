@@ -74,7 +74,7 @@ def read(group: str, name: str, context: Context) -> Operation[tuple[datetime, S
 class Period(Struct, frozen=True):
     """The period in which an expression fires, from `start` to `end`. A rate counts from `anchor`.
 
-    One-shots ignore it, as on AWS they ignore StartDate and EndDate (CreateSchedule, API reference).
+    One-shots ignore the period, as on AWS they ignore StartDate and EndDate (CreateSchedule, API reference).
     """
 
     start: datetime | None = None

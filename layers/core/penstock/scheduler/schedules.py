@@ -1,6 +1,6 @@
 """Schedules of EventBridge Scheduler: create, get, update, delete, list.
 
-They are the same rows as schedules of the REST API. Each API shows all of them in its own format.
+The REST API shows the same rows. Each API shows all schedules in its own format.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -173,7 +173,7 @@ def check_expression(request: scheduler.CreateScheduleRequest) -> Expression:
 
 
 def check_period(request: scheduler.CreateScheduleRequest) -> Period:
-    """Returns start and end. Both may be in the past when a client changes a schedule after it began."""
+    """Returns start and end. Both times may be in the past if the client changes a schedule after it began."""
     start, end = convert_moment(request.start_date), convert_moment(request.end_date)
     if start is not None and end is not None and end <= start:
         raise ValidationException.member(str(request.end_date), "endDate", "be later than startDate")

@@ -71,7 +71,7 @@ class SqsParameters(RestMessage):
 class Target(RestMessage):
     """The target of a schedule.
 
-    Its parameters for targets other than queues and topics are untyped: Penstock refuses them.
+    Parameters for targets other than queues and topics are untyped: Penstock refuses them.
     """
 
     arn: TargetArn

@@ -2,8 +2,8 @@
 secret.
 
 From these declarations `make generate` writes docs/settings.md, the schema of the Helm chart, Terraform's `settings`
-and the variables of compose.yaml. The specification determines names and defaults. Each name contains its unit unless
-the name in the specification does not.
+and the variables of compose.yaml. The specification determines names and defaults. A name contains the setting's unit
+unless the name in the specification does not.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from .setting import Setting, SettingError, Value
 DRIVERS: Final = ("psycopg", "pg8000")
 
 IAM_TOKEN: Final = "in-place-of-a-token-of-iam"  # noqa: S105 - no real password
-"""The password in an address if QUEUE_DATABASE_AUTH is `iam`. Each new connection replaces it with a token."""
+"""The password in an address if QUEUE_DATABASE_AUTH is `iam`. Each new connection replaces this password with a
+token.
+"""
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
 class Settings:
-    """The values of all settings. They do not change; `replace` returns a changed copy."""
+    """The values of all settings. The values do not change; `replace` returns a changed copy."""
 
     # fmt: off
     database_url = Setting("", unit="address", secret=True, help="The address of PostgreSQL 15 or newer, directly or "

@@ -23,7 +23,7 @@ _HEAD: Final = (
 
 
 def render_page(settings: Iterable[Setting[Value]]) -> str:
-    """Returns the text of the page. It has one row for each setting, in the order of the definition."""
+    """Returns the text of the page. The page has one row for each setting, in the order of the definition."""
     rows = [f"| `{s.name}` | {_render_default(s)} | {s.unit} | {_render_help(s)} |" for s in settings]
     return "\n".join((*_HEAD, *rows, ""))
 

@@ -21,7 +21,7 @@ class SettingError(ValueError):
 
 
 class Setting(Struct, Generic[V], frozen=True, eq=False):
-    """One setting, which is an attribute of the class Settings. An instance of Settings has its value under the same
+    """A setting, which is an attribute of the class Settings. An instance of Settings has its value under the same
     name.
 
     The type of the default is the type of the setting. `unit` is empty if the setting needs no unit.
@@ -38,7 +38,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
     secret: bool = False
     """Whether the value is secret. No output shows it, and a file may contain it."""
     hidden: bool = False
-    """Whether all output hides the value. It is usually not secret, but may contain a token."""
+    """Whether all output hides the value. The value is usually not secret, but may contain a token."""
     attribute: str = ""
     """Name of the attribute of Settings. The class sets it."""
     name: str = ""
@@ -60,7 +60,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         return self if instance is None else self.default
 
     if TYPE_CHECKING:
-        # This makes mypy refuse assignments. At run time the method would make each read of a value slower.
+        # The method makes mypy refuse assignments. At run time the method would make each read of a value slower.
         def __set__(self, instance: object, value: Never) -> None: ...
 
     @property

@@ -1,4 +1,6 @@
-"""Finds environment variables whose names resemble settings. They are likely mistakes, and have no effect."""
+"""Finds environment variables whose names resemble settings. Such variables are probably mistakes, and have no
+effect.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _WITHOUT_QUEUE: Final = "METRICS_"
 OF_PROGRAMS: Final = frozenset({
     "PENSTOCK_TEST_POSTGRES", "PENSTOCK_DEPLOYMENT", "PENSTOCK_RELEASE", "PENSTOCK_ENDPOINT", "PENSTOCK_TOKEN",
 })  # fmt: skip
-"""Variables of the command line, the tests and the templates. They are not settings of the service."""
+"""Variables of the command line, the tests and the templates. Such variables are not settings of the service."""
 
 
 def describe_unknown_variables(variables: Iterable[str]) -> tuple[str, ...]:

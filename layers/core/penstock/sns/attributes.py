@@ -116,7 +116,7 @@ NOT_SUPPORTED = {
     "ArchivePolicy": "ArchivePolicy: message archiving is not supported yet",
     "ReplayPolicy": "ReplayPolicy: message replay is not supported yet",
 }
-"""The texts for attributes that Penstock refuses until it has what they ask for. They are ours."""
+"""The texts for attributes that Penstock refuses until it has what they ask for. AWS does not publish such texts."""
 
 _REASONS = {
     "RawMessageDelivery": "Invalid value [{}]. Must be true or false.",
@@ -145,7 +145,7 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
 
 
 def _check_access_policy(text: str) -> None:
-    """Raises InvalidParameter for an access policy that SNS does not store. It has at most 30 KB.
+    """Raises InvalidParameter for an access policy that SNS does not store. A policy has at most 30 KB.
 
     The limits are those of "Amazon SNS API permissions" (SNS Developer Guide). The texts are AWS's
     (serverless/serverless, issue 5519; hashicorp/terraform, issues 12740 and 31538).

@@ -6,8 +6,9 @@
     retry_delays(policy["healthyRetryPolicy"])         # [20.0, 20.0, 20.0]
 
 The functions are pure. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies
-in the SNS Developer Guide. They name the members, the limits, the phases and both ends of the back-off. They show the
-curves in between only as a picture, so the formulas of the curves are ours. AWS adds jitter; Penstock does not.
+in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the back-off. The
+pages show the curves in between only as a picture, so the formulas of the curves are ours. AWS adds jitter; Penstock
+does not.
 """
 
 from collections.abc import Callable, Mapping

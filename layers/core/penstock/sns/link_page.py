@@ -1,4 +1,5 @@
-"""The page for a browser that opens a SubscribeURL or an UnsubscribeURL. Its button performs the link's action.
+"""The page for a browser that opens a SubscribeURL or an UnsubscribeURL. The button of the page performs the link's
+action.
 
 The form posts to the address of the page, whose query string contains all parameters.
 """
@@ -28,7 +29,7 @@ def _build_policy() -> bytes:
 
 
 def build_headers() -> list[tuple[bytes, bytes]]:
-    """Returns the headers of the page. Its address contains a token, which must not leave this site."""
+    """Returns the headers of the page. The page's address contains a token, which must not leave this site."""
     return [
         (b"content-security-policy", _build_policy()),
         (b"x-content-type-options", b"nosniff"),

@@ -54,7 +54,7 @@ class EnvelopeParts(NamedTuple):
 def format_timestamp(at: datetime | None = None) -> str:
     """Formats a time, by default now, in UTC with milliseconds.
 
-    It avoids `.000`, which the Java SDK formats differently.
+    The format avoids `.000`, which the Java SDK formats differently.
     """
     moment = (at or datetime.now(UTC)).astimezone(UTC)
     milliseconds = max(1, moment.microsecond // 1000)
@@ -121,7 +121,7 @@ def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
 
 
 def build_lines(members: Mapping[str, str]) -> str:
-    """Returns the lines of members in AWS's layout, without the brackets. Their names need no escapes."""
+    """Returns the lines of members in AWS's layout, without the brackets. The members' names need no escapes."""
     return ",\n".join([f'  "{name}" : {_encode(value).decode()}' for name, value in members.items()])
 
 

@@ -227,7 +227,7 @@ def put_data_protection_policy(
 
 
 def make_data_protection_error() -> errors.AuthorizationError:
-    """Returns the error for data protection policies. Its text is ours."""
+    """Returns the error for data protection policies. The error's text is ours."""
     return errors.AuthorizationError("Message data protection is not available to new customers.")
 
 

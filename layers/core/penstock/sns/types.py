@@ -62,7 +62,7 @@ class Topic(Result):
 
 
 class Subscription(Result):
-    """A subscription in a list. Its ARN is `PendingConfirmation` until the endpoint confirms it."""
+    """A subscription in a list. The ARN is `PendingConfirmation` until the endpoint confirms it."""
 
     subscription_arn: str
     owner: str

@@ -1,8 +1,8 @@
 """MD5 digests and sizes of messages. SDKs compute the digests, too, and compare them.
 
 Source: "Calculating the MD5 message digest for message attributes" in the SQS Developer Guide. Attributes are sorted by
-name. Each adds its name, its data type and its value, each after its length in four bytes, big endian. One byte before
-the value is the transport type: 1 for text (String and Number), 2 for Binary.
+name. Each attribute adds its name, its data type and its value, each after its length in four bytes, big endian. One
+byte before the value is the transport type: 1 for text (String and Number), 2 for Binary.
 """
 
 from base64 import b64decode

@@ -1,7 +1,7 @@
 """Shows messages of a queue without receiving them: the endpoint `/_aws/sqs/messages` (QUEUE_PEEK_ENDPOINT).
 
-Its form is the one that LocalStack documents ("Developer endpoints" of its page on SQS) and that test suites use: a
-ReceiveMessage with all attributes, which changes no message.
+The endpoint has the form that LocalStack documents ("Developer endpoints" of its page on SQS) and that test suites use:
+a ReceiveMessage with all attributes, which changes no message.
 """
 
 from penstock.context import Context
@@ -55,7 +55,7 @@ def _read_rows(arn: str, state: str, most: int, most_bytes: int) -> Operation[li
 
 
 def as_received(row: PeekedRow) -> ReceivedRow:
-    """Converts a peeked message to the form of a received one. Its place in the queue is unknown."""
+    """Converts a peeked message to the form of a received one. The message's place in the queue is unknown."""
     return ReceivedRow(
         error=None,
         wait_seconds=None,

@@ -1,7 +1,7 @@
 """AddPermission and RemovePermission change statements of a queue's access policy under a label.
 
-An operation reads the policy, changes it, and writes it back. It starts again if another request changed the policy
-meanwhile.
+An operation reads the policy, changes it, and writes it back. The operation starts again if another request changed the
+policy meanwhile.
 """
 
 from collections.abc import Callable

@@ -241,7 +241,8 @@ def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:
     """Checks that RedrivePolicy names a queue that this one (`arn`) may use. Raises InvalidParameterValue.
 
-    This takes a separate database call: clients rarely set policies, and the other queue may change later anyway.
+    The check takes a separate database call: clients rarely set policies, and the other queue may change later
+    anyway.
     """
     text = values.get("RedrivePolicy", "")
     policy = attributes.parse_redrive_policy(text, is_fifo_name(arn))

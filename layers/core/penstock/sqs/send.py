@@ -164,7 +164,8 @@ def check_entry(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMes
 def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> AcceptedMessage:
     """Checks and measures a message of a request to the queue `arn`. Raises the errors of `validation`.
 
-    It does not check the size, since in a batch one long message makes the whole batch too long. `trace_header` is the
+    The function does not check the size, since in a batch one long message makes the whole batch too long.
+    `trace_header` is the
     AWSTraceHeader for a message without this attribute.
     """
     fifo = is_fifo_name(arn)
@@ -174,7 +175,7 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
         body = validation.check_message_body(text)  # raises the error
     size = len(body)
     if size > LONG_BODY_BYTES:
-        # This frees the text. One copy is enough while the message waits in a batch.
+        # The assignment frees the text. One copy is enough while the message waits in a batch.
         entry.message_body = text = ""
     attributes = attributes_md5 = system = system_md5 = None
     if entry.message_attributes:

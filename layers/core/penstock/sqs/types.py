@@ -295,7 +295,7 @@ class ListDeadLetterSourceQueuesRequest(Request):
 
 
 class ListDeadLetterSourceQueuesResult(Result):
-    """`queueUrls` begins with a small letter in the model. It appears even if it is empty."""
+    """`queueUrls` begins with a small letter in the model. The member appears even if it is empty."""
 
     queue_urls: Annotated[list[str], name_flat_list("QueueUrl")] = field(name="queueUrls")
     next_token: str | None = None

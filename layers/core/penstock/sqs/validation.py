@@ -50,7 +50,7 @@ def encode_text(text: str) -> bytes | None:
     """Encodes a text in UTF-8. Returns None for a character outside `#x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD
     #x10000-#x10FFFF`.
 
-    It searches the bytes for control characters: 1 µs per KB, five times faster than a regular expression.
+    The function searches the bytes for control characters: 1 µs per KB, five times faster than a regular expression.
     """
     try:
         data = text.encode()

@@ -103,7 +103,7 @@ def find_outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsErr
 def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
     """Returns the error of an entry of a batch. For a missing message it differs from the error of a single call.
 
-    Both are recorded at AWS: frameworks ignore one of them, and give up after the other.
+    Both errors are recorded at AWS: frameworks ignore one of them, and give up after the other.
     """
     if outcome == "gone":
         return errors.ReceiptHandleIsInvalid(

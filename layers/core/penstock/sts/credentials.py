@@ -4,7 +4,8 @@ With access control off, the credentials contain the caller's key id, which dete
 (`gateway.parse_scope`). Any secret works, since the service checks no signatures. With `QUEUE_ACCESS=sigv4` the access
 rule refuses these actions earlier: this service has no roles and no session tokens.
 
-Sources: the pages of the actions in the STS API reference. It is our choice to ignore the account of a role.
+Sources: the pages of the actions in the STS API reference. This service ignores the account of a role, which is our
+choice.
 """
 
 import secrets

@@ -15,7 +15,7 @@ REGION = "us-east-1"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account that no other test uses. Its lists do not show queues and topics of other accounts."""
+    """An account that no other test uses. The account's lists do not show queues and topics of other accounts."""
 
     endpoint_url: str
     account_id: str

@@ -1,6 +1,6 @@
-"""A clock that a test moves. It belongs to a server that only this test uses.
+"""A clock that a test moves. The clock belongs to a server that only this test uses.
 
-The server is a child of the test process and takes its orders from the pipe at its standard input. Its clock has no
+The server is a child of the test process and takes its orders from the pipe at its standard input. The clock has no
 address. The server ends when the pipe closes.
 """
 
@@ -21,7 +21,7 @@ ACCOUNT = "000000000001"  # the accounts of `TestServer.account` begin with anot
 
 
 class Clock:
-    """The time of a server. It runs as usual, and `advance` moves it forward.
+    """The time of a server. The time runs as usual, and `advance` moves it forward.
 
     Visibility timeouts, delays, retention, deduplication, schedules and retries follow it, as if the service had done
     nothing for that time. The clock of the test process does not move.

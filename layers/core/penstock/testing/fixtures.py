@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def penstock_server() -> Iterator[TestServer]:
     """Returns the test server of this machine, which all test processes of a user share.
 
-    It ends with the last of them.
+    The server ends with the last of them.
     """
     with closing(find_server()) as server:
         yield server
@@ -37,7 +37,7 @@ def penstock(request: pytest.FixtureRequest, penstock_server: TestServer) -> Acc
 
 @pytest.fixture
 def penstock_clock(penstock_server: TestServer) -> Iterator[Clock]:
-    """Returns a clock that the test moves. It has a separate server, which the other fixtures then use, too."""
+    """Returns a clock that the test moves. The clock has a separate server, which the other fixtures then use, too."""
     with Clock.running(penstock_server) as clock:
         yield clock
 

@@ -30,7 +30,8 @@ import penstock
 
 from .account import Account
 
-# The variables that a test server inherits. They locate programs and folders; none has the address of a database.
+# The variables that a test server inherits. These variables locate programs and folders; none has the address of a
+# database.
 PASSED_VARIABLES: Final = (
     "HOME",
     "LANG",

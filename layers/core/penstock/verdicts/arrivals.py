@@ -51,8 +51,8 @@ def project_trend(level: float, slope: float) -> Outlook:
 def measure_slope(sent: Sequence[int]) -> float:
     """Returns the change of arrivals from minute to minute, or 0 if less than two hours are known.
 
-    It is the smaller of the slopes of the last hour and of the hour before, since a step is not a trend, and a recent
-    change does not have one yet.
+    The change is the smaller of the slopes of the last hour and of the hour before, since a step is not a trend, and
+    a recent change does not have one yet.
     """
     if len(sent) < 2 * TREND_MINUTES:
         return 0.0

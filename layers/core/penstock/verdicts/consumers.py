@@ -26,7 +26,8 @@ class Consumers(NamedTuple):
 def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_seconds: int) -> Consumers:
     """Returns how many consumers there are, and how many keep the wait of a message within the target lag.
 
-    They must handle the arrivals and clear the backlog within the target lag. `now` is known only while messages wait,
+    The consumers must handle the arrivals and clear the backlog within the target lag. `now` is known only while
+    messages wait,
     since idle consumers are invisible.
     """
     in_flight = series.in_flight[-rates.minutes :]

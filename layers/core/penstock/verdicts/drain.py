@@ -1,4 +1,6 @@
-"""Predicts when a backlog will be gone. It extrapolates arrivals and assumes that consumers keep their rate."""
+"""Predicts when a backlog will be gone. The prediction extrapolates arrivals and assumes that consumers keep their
+rate.
+"""
 
 from datetime import datetime
 from math import sqrt

@@ -1,4 +1,4 @@
-"""The minutes of a queue without gaps. It fills in missing ones, so that rules can count back from now."""
+"""The minutes of a queue without gaps. The object fills in missing ones, so that rules can count back from now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,6 @@
-"""Background workers. Each is `run_once(settings, connection) -> Counts`. Several processes may run the same worker."""
+"""Background workers. Each worker is `run_once(settings, connection) -> Counts`. Several processes may run the same
+worker.
+"""
 
 from collections.abc import Mapping
 

@@ -52,7 +52,7 @@ MOST_PER_HOST: Final = 20
 
 
 class Deliverer:
-    """The worker of one process. Its next run writes the outcomes that it could not write.
+    """The worker of one process. The next run writes the outcomes that an earlier run could not write.
 
     `watcher` is the id under which the process waits for notifications of new deliveries, or None if the worker only
     polls. Any thread may call `stop` and `wake`.

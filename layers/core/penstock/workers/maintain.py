@@ -1,12 +1,12 @@
 """Cleans the database.
 
-It removes acknowledged and expired messages, deleted queues, old deduplication ids and history, old runs of schedules,
-old outgoing messages, and old windows of metrics. It finds accounts with too many deliveries, updates statistics if
-autovacuum is late, and truncates empty tables whose files still take space.
+The worker removes acknowledged and expired messages, deleted queues, old deduplication ids and history, old runs of
+schedules, old outgoing messages, and old windows of metrics. The worker finds accounts with too many deliveries,
+updates statistics if autovacuum is late, and truncates empty tables whose files still take space.
 
-All processes and functions share one round through the queues. Each takes the next few queues, and no two take the
-same. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, in any process. A run is bounded
-in time, and the next run continues where it stopped.
+All processes and functions share one round through the queues. Each process or function takes the next few queues, and
+no two take the same. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, in any process. A
+run is bounded in time, and the next run continues where it stopped.
 """
 
 import logging
@@ -45,10 +45,11 @@ INSTALLATION_SECONDS = 10.0
 # queues get no call. Therefore a run ends after some 20 s even if each queue has much to clean. A function has 60 s.
 QUEUES_PER_PAGE = 20
 ROWS_A_TABLE = 10_000
-# How often a process checks whether the database has moved to another server. It also checks each new connection.
+# How often a process checks whether the database has moved to another server. A process also checks each new
+# connection.
 CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
-# The id for the tables that belong to no queue. It comes first in a round.
+# The id for the tables that belong to no queue. This id comes first in a round.
 INSTALLATION = 0
 MAINTENANCE = "maintenance"
 """The name of this work in the answers of queue.due_work, where queues have their ARN."""
@@ -58,7 +59,7 @@ _log = logging.getLogger(__name__)
 
 
 class Maintainer:
-    """The worker of one process. It cleans the tables that belong to no queue only in some rounds.
+    """The worker of one process. The worker cleans the tables that belong to no queue only in some rounds.
 
     `found_nothing` means that the last run had no rows to clean, in its queues and in the tables that belong to no
     queue. `idle` means that the last run ended a round in which this process cleaned no rows; unlike with
@@ -109,7 +110,9 @@ class Maintainer:
         return counts
 
     def _end_round(self, counts: Counts) -> None:
-        """Ends a round. Its result counts only if this process began it, with the tables that belong to no queue."""
+        """Ends a round. The result of the round counts only if this process began it, with the tables that belong to
+        no queue.
+        """
         self.idle = self._began_round and not self._cleaned and not has_changed(counts)
         self._began_round = False
 

@@ -1,8 +1,8 @@
 """Measures all queues and the installation for /metrics, into tables that every process reads.
 
-All processes share one round through the queues. Each takes the next page, and no two take the same. The next round
-begins QUEUE_METRICS_INTERVAL_MS after the end of the last one. The worker `collect` measures the same for CloudWatch,
-in a separate round.
+All processes share one round through the queues. Each process takes the next page, and no two take the same. The next
+round begins QUEUE_METRICS_INTERVAL_MS after the end of the last one. The worker `collect` measures the same for
+CloudWatch, in a separate round.
 """
 
 from time import monotonic
@@ -30,7 +30,7 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
     """Does one bounded run. The minutes, and each page, are a transaction. Raises the errors of calls; earlier ones
     stay.
 
-    It measures no page before the pause after a round is over. `rounds` is 1 if the run ended a round, otherwise 0.
+    No page is measured before the pause after a round is over. `rounds` is 1 if the run ended a round, otherwise 0.
     """
     deadline = monotonic() + LONGEST_RUN_SECONDS
     minutes = store_minutes(settings, connection)

@@ -21,7 +21,7 @@ Unsupported = Any
 class Request(msgspec.Struct, rename="pascal", gc=False):
     """Base class of requests, with AWS's PascalCase names.
 
-    They contain no cycles, so garbage collection may skip them.
+    Requests contain no cycles, so garbage collection may skip them.
     """
 
 
@@ -30,7 +30,7 @@ class Result(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
 
 
 class RestMessage(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
-    """Base class of the requests, results and parts of REST-JSON. It omits absent members."""
+    """Base class of the requests, results and parts of REST-JSON. The encoder omits absent members."""
 
 
 class Naming(msgspec.Struct, frozen=True):

@@ -79,7 +79,7 @@ _KINDS = frozenset((_JSON, b"application/xml", b"text/xml", b"text/html", b"appl
 
 
 def _parse_weight(parameters: list[bytes]) -> float:
-    """Returns the value of `q=0.8`. It is 1 without a value and 0 for an invalid one."""
+    """Returns the value of `q=0.8`. The value is 1 if it is missing, and 0 if it is invalid."""
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")
         if name.strip() == b"q":

@@ -113,7 +113,7 @@ def _make_conflict(name: str) -> MalformedQueryString:
 # --- tree to request -------------------------------------------------------------------------------------------------
 @cache
 def make_decoder(request: type[msgspec.Struct]) -> Callable[[Tree], Any]:
-    """Returns a function that decodes parameters. It raises MissingParameter or InvalidParameterValue."""
+    """Returns a function that decodes parameters. The decoder raises MissingParameter or InvalidParameterValue."""
     shape = read_structure(request)
     return lambda tree: _decode_structure(shape, tree, "")
 

@@ -88,7 +88,9 @@ def _decode_document(body: bytes) -> dict[str, Any]:
 
 
 def _parse_parameters(query: bytes) -> Parameters:
-    """Returns names and values of the query string. It may include parameters of a signature, which are ignored."""
+    """Returns names and values of the query string. The query string may include parameters of a signature, which are
+    ignored.
+    """
     parameters: Parameters = {}
     for part in query.split(b"&") if query else ():
         name, _, value = (unquote_to_bytes(piece.replace(b"+", b" ")) for piece in part.partition(b"="))
@@ -201,7 +203,7 @@ def _expect(kind: type, value: Any) -> None:
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def encode_result(result: msgspec.Struct | None) -> bytes:
-    """Returns the body of an answer. It is empty for an action without a result, as in the API reference."""
+    """Returns the body of an answer. The body is empty for an action without a result, as in the API reference."""
     return b"" if result is None else _encode(result)
 
 

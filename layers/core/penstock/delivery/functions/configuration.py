@@ -38,7 +38,8 @@ class _Configuration(msgspec.Struct, rename="pascal"):
 def read_function_state(address: str, function: FunctionArn) -> FunctionState:
     """Returns whether the function is missing, and its timeout, according to Lambda's endpoint at this address.
 
-    It is missing if the endpoint answers ResourceNotFoundException. Returns UNKNOWN if an emulator lacks this call, the
+    A function is missing if the endpoint answers ResourceNotFoundException. Returns UNKNOWN if an emulator lacks this
+    call, the
     role may not `lambda:GetFunctionConfiguration`, or the endpoint does not answer.
     """
     url = build_url(address, function, "configuration")

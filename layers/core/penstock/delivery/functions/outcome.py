@@ -59,7 +59,7 @@ def judge_failure(delivery: Delivery, text: str) -> Outcome:
 def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
     """Returns the outcome if this installation does not invoke the function.
 
-    It sends no request, but the attempt counts.
+    No request is sent, but the attempt counts.
     """
     delay = next_delay_ms(delivery) if delivery.kind == SCHEDULE else None
     return Outcome(None, f"AccessDeniedException: {text}"[:MOST_ERROR_CHARACTERS], delay, SHOWS_NOTHING)

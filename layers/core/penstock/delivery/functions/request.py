@@ -12,7 +12,7 @@ from penstock.aws.function_arn import FunctionArn
 
 
 class _NoCredentials(NamedTuple):
-    """The type of the value for missing credentials. It is false, like an empty tuple."""
+    """The type of the value for missing credentials. The value is false, like an empty tuple."""
 
 
 class NotSigned(OSError):  # noqa: N818 - named for the event
@@ -21,7 +21,7 @@ class NotSigned(OSError):  # noqa: N818 - named for the event
 
 @cache
 def _find_credentials() -> object:
-    """Finds AWS credentials in the usual places, once for the process. It needs botocore."""
+    """Finds AWS credentials in the usual places, once for the process. The search needs botocore."""
     try:
         from botocore.session import get_session  # noqa: PLC0415 - optional, and takes 0.1 s
     except ModuleNotFoundError:

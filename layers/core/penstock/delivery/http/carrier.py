@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 class HttpCarrier:
     """Posts deliveries. `signed_seconds` is the time limit of events and gateways.
 
-    `url` is that of the gateway. It is empty if this process has no gateway. None means that each delivery goes to
+    `url` is that of the gateway. `url` is empty if this process has no gateway. None means that each delivery goes to
     its own URL.
     """
 

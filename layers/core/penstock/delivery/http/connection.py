@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection to an endpoint. It sends a POST and returns the status of the answer.
+"""One HTTP/1.1 connection to an endpoint. The connection sends a POST and returns the status of the answer.
 
 Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that it can be used
 again; it keeps the first bytes if the log shows answers. Redirects, cookies, proxies and content codings are not
@@ -40,7 +40,7 @@ class ConnectionLost(OSError):  # noqa: N818 - named for the event
 
 
 class Connection(asyncio.Protocol):
-    """An open connection for one request at a time. It calls `on_idle` when the next request may be sent.
+    """An open connection for one request at a time. The connection calls `on_idle` when the next request may be sent.
 
     `kept_bytes` is how much of each answer's body is kept; with 0 the answer ends with its head. `drain_seconds` is how
     long the body may take; None means as long as the caller waits. `dropped_bytes` is how much of an answer the

@@ -18,7 +18,7 @@ from .endpoint import Address, EndpointRefused
 Network = IPv4Network | IPv6Network
 
 EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
-"""The networks for an address that the operator has set. It may be anywhere."""
+"""The networks for an address that the operator has set. The endpoint may be anywhere."""
 
 _NEVER_PUBLIC_4: Final = tuple(
     IPv4Network(network)
@@ -67,8 +67,8 @@ class AddressGuard:
         """Returns whether a worker may connect to this address.
 
         An IPv6 address that contains an IPv4 address (mapped, NAT64) is permitted if WEBHOOK_ALLOW_CIDRS has the IPv4
-        address. It is also permitted if the setting has the IPv6 range (networks with DNS64) and the IPv4 address is
-        permitted.
+        address. The address is also permitted if the setting has the IPv6 range (networks with DNS64) and the IPv4
+        address is permitted.
         """
         inner = extract_ipv4(address)
         if inner is not None:

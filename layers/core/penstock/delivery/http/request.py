@@ -75,7 +75,8 @@ def build_sns_headers(delivery: Delivery) -> dict[str, str]:
 
 def build_webhook_id(delivery: Delivery) -> str:
     """Returns the id by which the receiver recognises a repeated webhook: of the message and, for a gateway, also of
-    the subscription. One publish goes to each subscribed phone, and the gateway is the receiver for all phones.
+    the subscription. One publication goes to each subscribed phone, and the gateway is the receiver for all
+    phones.
     """
     message_id, subscription_arn = str(delivery.message_id), delivery.subscription_arn
     if delivery.kind != GATEWAY or subscription_arn is None:

@@ -19,7 +19,7 @@ MOST_LOOKED_AT: Final = 10_000
 
 
 class Attempt(msgspec.Struct):
-    """An attempt. Its `outcome` is delivered, retried (another attempt follows) or given_up.
+    """An attempt. `outcome` is delivered, retried (another attempt follows) or given_up.
 
     `status` is null if no answer came. `duration_ms` includes the time to connect. `sent_bytes` includes the head of
     the request. `answer` has the first 256 bytes, if WEBHOOK_LOG_ANSWERS is on, for users with `penstock:ReadAnswers`.

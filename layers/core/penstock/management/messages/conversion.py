@@ -27,11 +27,11 @@ class Content(Protocol):
 
     @property
     def message(self) -> msgspec.Raw:
-        """Its JSON."""
+        """The message as JSON."""
 
     @property
     def headers(self) -> Mapping[str, msgspec.Raw]:
-        """Its headers by name."""
+        """The headers by name."""
 
 
 def count_bytes(message: Content) -> int:

@@ -20,7 +20,8 @@ Printable = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[!-~]{1,
 
 
 class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """A message to send. It becomes visible after `delay` seconds, at most a year. A delay above SQS's 900 creates a
+    """A message to send. The message becomes visible after `delay` seconds, at most a year. A delay above SQS's 900
+    creates a
     schedule.
 
     In a FIFO queue only the delay of the queue applies. `dedup_id` and `group_id` are those of SQS.

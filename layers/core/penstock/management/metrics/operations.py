@@ -114,7 +114,7 @@ def read_minutes(name: str, start: str | None, end: str | None, context: Context
 
 
 def read_lag(limit: int, after: str | None, target_lag_seconds: int, context: Context) -> Operation[LagPage]:
-    """Returns a page of queues in the order of their names. Each has a verdict."""
+    """Returns a page of queues in the order of their names. Each queue has a verdict."""
     last = queues.read_token(after)
     rows = yield from Call(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
     page = show_lag_page(rows[: limit + 1])

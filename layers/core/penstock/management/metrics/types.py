@@ -93,7 +93,7 @@ class QueueMetrics(Struct, rename={"from_": "from"}):
     """The windows of a queue, or of one of its groups, that begin in [`from`, `to`).
 
     `computed_at` is the time when the job computed the newest stored window; `computed_until` is the end of that
-    window. Both are null if no window is stored; `hint` then says how to compute some.
+    window. Both times are null if no window is stored; `hint` then says how to compute some.
     """
 
     queue: str
@@ -166,8 +166,8 @@ class Outlook(Struct):
 
     `reason` is `too_little_past`, `no_method_beats_unchanged` or `intervals_do_not_hold`. `interval_level` is the share
     of such intervals that should contain the actual number; `interval_coverage` is the share in the backtest.
-    `mean_error` and `unchanged_error` are in messages. They come from `backtests` forecasts of the last day, by
-    `method` and by the assumption that nothing changes.
+    `mean_error` and `unchanged_error` are in messages. Both errors come from `backtests` forecasts of the last day,
+    by `method` and by the assumption that nothing changes.
     """
 
     method: str | None = None
@@ -183,8 +183,8 @@ class Warnings(Struct):
     """Events that the forecast expects for a queue within days; null if it expects none.
 
     `retention_seconds` is the time until the queue deletes its oldest message unread. `fastest_rate` is the number of
-    messages a second in the queue's best hour. It appears if it is less than `mean_rate`, the average arrivals; the
-    consumers then never catch up.
+    messages a second in the queue's best hour. `fastest_rate` appears if it is less than `mean_rate`, the average
+    arrivals; the consumers then never catch up.
     """
 
     retention_seconds: float | None = None
@@ -229,7 +229,8 @@ class QueueVerdict(Struct):
 class QueueLag(Struct):
     """How far behind a queue's consumers are.
 
-    `verdict` uses the queue's last minutes. It is null if the queue was created or deleted just now. Rates are messages
+    `verdict` uses the queue's last minutes. `verdict` is null if the queue was created or deleted just now. Rates are
+    messages
     a second over 15 minutes. `drain_seconds` is the time until the backlog is gone at these rates, or null for never.
     If `forecast` has no points, `outlook` gives the reason. Members other than `now` and `verdict` are as of
     `computed_at`, which is null if the metrics job found no activity for an hour or has not run yet.

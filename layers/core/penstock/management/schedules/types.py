@@ -67,7 +67,7 @@ class NewTarget(Struct, forbid_unknown_fields=True):
 class NewSchedule(Struct, forbid_unknown_fields=True):
     """A schedule.
 
-    It has exactly one of `cron`, `every`, `when` and `fire_at`. Durations are in seconds, times are RFC 3339.
+    A schedule has exactly one of `cron`, `every`, `when` and `fire_at`. Durations are in seconds, times are RFC 3339.
     """
 
     target: Annotated[NewTarget, ONE_DESTINATION]

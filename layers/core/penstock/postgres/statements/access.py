@@ -23,7 +23,7 @@ FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",), AccessKeyRow)
 
 
 class SealedKeyRow(NamedTuple):
-    """A valid key, encrypted with QUEUE_ENCRYPTION_KEY. Its `kind` is access, or signing, which has no account."""
+    """A valid key, encrypted with QUEUE_ENCRYPTION_KEY. `kind` is access, or signing, which has no account."""
 
     kind: str
     key_id: str

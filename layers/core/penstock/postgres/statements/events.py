@@ -8,7 +8,7 @@ from penstock.postgres.statement import Statement
 class PublishedEventRow(NamedTuple):
     """A message that an event put into the queue `arn`, or the error that prevented it.
 
-    The last row has no ARN. Its `id` is the number of URLs that the event reached.
+    The last row has no ARN. The `id` of the last row is the number of URLs that the event reached.
     """
 
     arn: str | None

@@ -88,7 +88,9 @@ READ_MEASUREMENTS = Statement("queue.read_measurements", ("int4",), MeasurementR
 
 
 class InstallationRow(NamedTuple):
-    """A gauge of the installation. `label` distinguishes gauges of one name. It is empty if the name has only one."""
+    """A gauge of the installation. `label` distinguishes gauges of one name. `label` is empty if the name has only
+    one gauge.
+    """
 
     name: str
     label: str
@@ -138,7 +140,7 @@ NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4", "int4"), DueQueueR
 
 
 class LeftoverQueueRow(NamedTuple):
-    """One of the given queues that has rows left over."""
+    """One of the given queues, which still has rows."""
 
     queue_id: int
 

@@ -9,8 +9,9 @@ from penstock.postgres.statement import Statement
 class MetricsRow(NamedTuple):
     """A window of a queue, or of a message group. `latencies` is JSON, by measure.
 
-    The first row of an answer concerns all windows. It has only sums, latencies, `hot_groups` as JSON (None for a
-    group), and the end and `computed_at` of the newest stored window (None if no window is stored). The job measures
+    The first row of an answer concerns all windows. That row has only sums, latencies, `hot_groups` as JSON (None for
+    a group), and the end and `computed_at` of the newest stored window (None if no window is stored). The job
+    measures
     `visible`, `in_flight` and `delayed` when it runs, so only the window of a run has them.
     """
 
@@ -47,8 +48,9 @@ READ_METRICS = Statement(
 class QueueHistoryRow(NamedTuple):
     """An hour of a queue. `finished` counts messages that left it in any way. `lag_...` is from sending to deletion.
 
-    The first row has no `starts_at`. Its `ends_at` is when the job last ended without an error (None for never). Its
-    `depth` is 1 if the queue keeps a history, and 0 otherwise.
+    The first row has no `starts_at`. The `ends_at` of this row is the time when the job last ended without an error
+    (None for never). The
+    row's `depth` is 1 if the queue keeps a history, and 0 otherwise.
     """
 
     starts_at: datetime | None
@@ -70,8 +72,9 @@ class LagRow(NamedTuple):
     """A queue's lag and its forecast. `latencies`: JSON, by measure. `outlook`: JSON, how the forecast was made
     (`outlook`) and the events expected within days (`warnings`), with the names of queue.metrics_forecast.
 
-    The first row of an answer concerns the installation. It has only `from_at` and `to_at`, the time of the latencies
-    of all rows, the end of the job's last run (`computed_at`), and latencies. Other rows have all columns but the first
+    The first row of an answer concerns the installation. That row has only `from_at` and `to_at`, the time of the
+    latencies of all rows, the end of the job's last run (`computed_at`), and latencies. Other rows have all columns
+    but the first
     two. The job's results are None for a queue that was idle; `drain_seconds` is None for never.
     """
 
@@ -117,7 +120,8 @@ READ_LAG_HEAT = Statement(
 class HotGroupRow(NamedTuple):
     """One of the busiest message groups, and its queue.
 
-    `arrivals_of_all` counts those of all queues of the request. It is None if no window of a queue is stored.
+    `arrivals_of_all` counts those of all queues of the request. `arrivals_of_all` is None if no window of a queue is
+    stored.
     """
 
     name: str

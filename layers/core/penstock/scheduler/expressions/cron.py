@@ -110,7 +110,7 @@ def _split_crontab(text: str) -> list[Part]:
 
 
 def _find_surplus(message: str, last: Part, end: int) -> Flaw:
-    """Returns the error for surplus fields. It suggests the expression without them."""
+    """Returns the error for surplus fields. The error suggests the expression without them."""
     start = last.position + len(last.text)
     return Flaw(message, start, end - start, "")
 

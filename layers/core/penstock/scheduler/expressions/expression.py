@@ -103,7 +103,7 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
 
 @lru_cache(maxsize=8192)
 def read_stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
-    """Returns the expression of a row without checks. Its evaluation finds errors."""
+    """Returns the expression of a row without checks. The expression's evaluation finds errors."""
     return Expression(form, written, canonical, timezone)
 
 

@@ -85,7 +85,7 @@ class Part:
 def refuse_surplus_space(text: str) -> None:
     """Raises Flaw for white space that AWS refuses in rate() and cron() (recorded there).
 
-    It allows one blank between two words, and none at a bracket.
+    The check allows one blank between two words, and none at a bracket.
     """
     found = _SURPLUS(text)
     if found is not None:
@@ -109,7 +109,7 @@ def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ..
 def _read(text: str, read: Callable[[str], Result]) -> Result:
     """Parses the text.
 
-    It accepts only ASCII, so that Python and PostgreSQL agree on letters, digits and white space.
+    The parser accepts only ASCII, so that Python and PostgreSQL agree on letters, digits and white space.
     """
     if len(text) > LONGEST:
         raise Flaw(f"an expression has at most {LONGEST} characters", LONGEST)

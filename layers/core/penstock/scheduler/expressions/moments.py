@@ -1,8 +1,8 @@
 """Parses one moment: `fire_at`, and AWS's `at(yyyy-mm-ddThh:mm:ss)`.
 
-`fire_at` is RFC 3339. It has an offset, or is a local time of the schedule's time zone. The parser drops fractions of a
-second, as AWS's tools do. It refuses a local time that does not exist, since the schedule would never fire. A time that
-occurs twice means the first of the two. The counterpart in SQL is queue.parse_moment.sql.
+`fire_at` is RFC 3339. The text has an offset, or is a local time of the schedule's time zone. The parser drops
+fractions of a second, as AWS's tools do. The parser refuses a local time that does not exist, since the schedule would
+never fire. A time that occurs twice means the first of the two. The counterpart in SQL is queue.parse_moment.sql.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Computes the next time of a cron expression.
 
 croniter finds local times, days.py finds the days beyond croniter's syntax, and zones.py converts to instants. croniter
-gets plain lists of numbers and local times without zone. Its time zones are wrong here: it fires `30 1 * * *` twice in
-New York's autumn, and `30 2 * * *` at 03:00 in spring (measured with 7.0.0). The counterparts in SQL are
+gets plain lists of numbers and local times without zone. croniter's own time zones are wrong here: it fires `30 1 * *
+*` twice in New York's autumn, and `30 2 * * *` at 03:00 in spring (measured with 7.0.0). The counterparts in SQL are
 queue.next_cron_fires.sql and queue.next_local_time.sql; test_schedule_expressions compares the two.
 """
 
@@ -26,7 +26,7 @@ _YEARS_OF_DAYS = 8  # the longest time between two 29ths of February
 
 
 class CronTimes:
-    """A cron expression that computes its times. It is immutable and safe to share between threads."""
+    """A cron expression that computes its times. The object is immutable and safe to share between threads."""
 
     __slots__ = ("_cron", "_plain", "_template")
 

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 MOST_AT_ONCE: Final = 100
 """How many occurrences of a schedule one transaction fires, unless catchup_limit is larger. The next fires the rest."""
 MOST_COUNTED: Final = 10_000
-"""How far the service counts skipped occurrences. Each costs a transaction a few microseconds."""
+"""How far the service counts skipped occurrences. Each skipped occurrence costs a transaction a few microseconds."""
 
 
 class Plan(NamedTuple):
     """The occurrences to fire, and the next one.
 
-    `note` says how many occurrences are skipped, and why. It becomes the schedule's last_error, and the error of the
-    run of the first of them, `skipped_at`.
+    `note` says how many occurrences are skipped, and why. The note becomes the schedule's last_error, and the error
+    of the run of the first skipped occurrence, `skipped_at`.
     """
 
     times: list[datetime]

@@ -1,4 +1,6 @@
-"""Builds messages from schedules to SNS topics: signed envelopes like those of Publish. One SQL call sends them."""
+"""Builds messages from schedules to SNS topics: signed envelopes like those of Publish. One SQL call sends the
+messages.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,7 +30,9 @@ class TopicDraft(NamedTuple):
 
 
 def make_environment(settings: Settings) -> Environment:
-    """Returns the environment of a worker. It has no key of receipt handles, since a worker creates none."""
+    """Returns the environment of a worker. The environment has no key of receipt handles, since a worker creates
+    none.
+    """
     return Environment(settings, ReceiptHandles(b""))
 
 

@@ -1,4 +1,4 @@
-"""Spans of fired occurrences. Each begins a trace, which its messages and deliveries continue."""
+"""Spans of fired occurrences. Each span begins a trace, which messages and deliveries of the occurrence continue."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -67,7 +67,7 @@ def build_span_attributes(kind: str, key: Key) -> dict[str, Value]:
 
 
 def add_trace(topic_message: bytes | None, span: Span | None) -> bytes | None:
-    """Returns the message, a JSON object or None. Its first member is the trace header."""
+    """Returns the message, a JSON object or None. The first member of the object is the trace header."""
     if span is None:
         return topic_message
     trace = b'{"trace":' + _json.encode(as_trace_header(span.context))

@@ -29,8 +29,9 @@ _CONTAINERS = frozenset((dict, list))
 
 
 UNJUDGED = b"true"
-"""Replaces the facts of a JSON object that exceeds a limit of this module, or is nested too deeply. It passes every
-policy, since a message must not get lost because it is complicated."""
+"""Replaces the facts of a JSON object that exceeds a limit of this module, or is nested too deeply. Such an object
+passes every policy, since a message must not get lost because it is complicated.
+"""
 
 
 class UnreadableBody(Exception):  # noqa: N818 - no error of the client
@@ -66,7 +67,7 @@ def _attribute(kind: str, text: str) -> list[object]:
 
 
 def number_text(text: str) -> bytes:
-    """Returns the value of a number attribute in JSON. It accepts `+1`, `01` and `.5`, too."""
+    """Returns the value of a number attribute in JSON. The function accepts `+1`, `01` and `.5`, too."""
     try:
         decode_json(text.strip())
         return text.strip().encode()

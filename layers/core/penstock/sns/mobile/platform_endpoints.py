@@ -1,4 +1,4 @@
-"""Endpoints of platform applications. Each is an app on a device, named by the token of its push service.
+"""Endpoints of platform applications. An endpoint is an app on a device, named by the token of its push service.
 
 Sources: CreatePlatformEndpoint, GetEndpointAttributes, SetEndpointAttributes (API reference). The SNS Developer Guide
 has sample code for registering tokens, which reads the ARN from the error for a token that has other attributes.
@@ -71,7 +71,7 @@ def create_platform_endpoint(
 
 @audited(lambda request, _context: Act("sns:DeleteEndpoint", request.endpoint_arn))
 def delete_endpoint(request: sns.DeleteEndpointRequest, context: Context) -> Operation[None]:
-    """Deletes an endpoint. A missing endpoint is not an error. Its subscriptions stay."""
+    """Deletes an endpoint. A missing endpoint is not an error. The subscriptions of the endpoint stay."""
     read_endpoint_arn(request.endpoint_arn, context)
     yield from Call(DROP_PLATFORM_ENDPOINT, (request.endpoint_arn,))
 

@@ -24,7 +24,9 @@ Given = Mapping[str, sns.MessageAttributeValue]
 
 
 def check_attribute_types(messages: Iterable[tuple[str, Given | None]]) -> None:
-    """Raises ValidationError for attributes without a DataType. Each message comes with the path of its members."""
+    """Raises ValidationError for attributes without a DataType. Each error message comes with the path of its
+    members.
+    """
     problems = [
         describe_problem("null", f"{path}messageAttributes.{name}.member.dataType", "Member must not be null")
         for path, attributes in messages

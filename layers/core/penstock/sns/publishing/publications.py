@@ -53,7 +53,7 @@ class TopicCache:
         return self._versions.get(topic, "1")
 
     def learn_signature_version(self, topic: str, version: str) -> str:
-        """Stores the version that the database answered. It means that a subscription needs envelopes."""
+        """Stores the version that the database answered. A version means that a subscription needs envelopes."""
         if len(self._versions) >= MOST_TOPICS:
             self._versions.clear()
         self._versions[topic] = version

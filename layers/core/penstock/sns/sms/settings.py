@@ -1,8 +1,8 @@
 """Text messages: settings of an account, and phone numbers that have opted out.
 
 Sources: SetSMSAttributes, GetSMSAttributes, OptInPhoneNumber, ListOriginationNumbers (API reference); "Amazon SNS
-endpoints and quotas" (General Reference) for the spending limit of a new account. The texts of errors for
-settings and phone numbers are recorded at AWS.
+endpoints and quotas" (General Reference) for the spending limit of a new account. The texts of errors for settings and
+phone numbers are recorded at AWS.
 """
 
 import re
@@ -53,7 +53,7 @@ DEFAULTS: Final = {"MonthlySpendLimit": "1"}
 def set_sms_attributes(
     request: sns.SetSMSAttributesRequest, context: Context
 ) -> Operation[sns.SetSMSAttributesResult]:
-    """Changes the given settings of the account in this region. They have no effect, since nothing is sent."""
+    """Changes the given settings of the account in this region. The settings have no effect, since nothing is sent."""
     for name, value in request.attributes.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter(f"{name[:64]} is not a valid attribute")
@@ -112,7 +112,7 @@ def list_phone_numbers_opted_out(
 def opt_in_phone_number(
     request: sns.OptInPhoneNumberRequest, context: Context
 ) -> Operation[sns.OptInPhoneNumberResult]:
-    """Opts a phone number in, so that it gets text messages again. This works once in 30 days."""
+    """Opts a phone number in, so that it gets text messages again. A client may do so once in 30 days."""
     number = check_number(request.phone_number)
     (row,) = yield from Call(OPT_IN, (context.account_id, context.region, number))
     if row.error is not None:

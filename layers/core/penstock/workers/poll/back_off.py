@@ -9,7 +9,7 @@ FIRST_THROTTLED_SECONDS: Final = 1.0
 
 
 class BackOff:
-    """The pause before the next batch, in `seconds`. Each failure doubles it, and a success ends it."""
+    """The pause before the next batch, in `seconds`. Each failure doubles the pause, and a success ends it."""
 
     def __init__(self) -> None:
         self._failures = 0

@@ -1,4 +1,5 @@
-"""Slots for invocations of a process. Its mappings share them, and no mapping and no account takes all of them.
+"""Slots for invocations of a process. The mappings of the process share the slots, and no mapping and no account takes
+all of them.
 
 The rule is that of deliveries (queue.delivery_share, which names the source): the fewer slots are free, the fewer one
 user may have.
@@ -26,7 +27,7 @@ class SlotWaiter(NamedTuple):
 
 
 class InvocationSlots:
-    """A fair semaphore. It serves waiters in order, but skips a waiter that may not have another slot yet."""
+    """Serves waiters in order, but skips a waiter that may not have another slot yet."""
 
     def __init__(self, most: int) -> None:
         self._free = most

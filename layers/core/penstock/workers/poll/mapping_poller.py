@@ -35,7 +35,9 @@ Report = Callable[[str, str | None], Awaitable[bool]]
 """Stores the result of the last batch, and why the mapping is disabled, or None. Returns whether that succeeded."""
 
 WAIT_SECONDS: Final = 3600.0
-"""How long a receive waits. It is long because waiting costs nothing. The poller checks rights again at its end."""
+"""How long a receive waits. The wait is long because waiting costs nothing. The poller checks rights again at its
+end.
+"""
 FRESH_SECONDS: Final = 1.0
 """How long a check of rights is valid."""
 DELETE_PAUSE_SECONDS: Final = 1.0
@@ -86,7 +88,7 @@ class MappingPoller:
         await asyncio.gather(self._loop_task, *self._under_way, return_exceptions=True)
 
     def abort(self) -> None:
-        """Also ends the current invocations. Their messages become visible again after their timeout."""
+        """Also ends the current invocations. Messages of those invocations become visible again after their timeout."""
         for task in (self._loop_task, *self._under_way):
             task.cancel()
 
@@ -258,7 +260,7 @@ class MappingPoller:
     async def _delete(self, rows: list[ReceivedRow]) -> None:
         """Deletes the messages. If the database cannot be reached, retries until they are visible again.
 
-        It retries at least as long as a `Hold` may have prolonged that.
+        The poller retries at least as long as a `Hold` may have prolonged that.
         """
         held_until_ms = self._now_ms() + SHORTEST_RENEWAL_SECONDS * 1000
         while rows:

@@ -123,7 +123,7 @@ READ_TOPIC_PAGE = Statement("queue.read_topic_page", ("text", "text", "text", "i
 class TopicSubscriptionRow(NamedTuple):
     """A subscription of a topic.
 
-    `matches` says whether it would get the message of the request. It is None if the request has no message.
+    `matches` says whether it would get the message of the request. `matches` is None if the request has no message.
     """
 
     arn: str
