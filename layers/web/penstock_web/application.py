@@ -248,7 +248,7 @@ def limit_body(receive: Receive) -> Receive:
     """Returns a `receive` that raises 413 beyond 6.25 MiB, 503 if the memory for long requests is full, and 408 if the
     body comes too slowly at that time.
 
-    It raises Starlette's exception, because FastAPI answers any other exception with 400.
+    The wrapper raises Starlette's exception, because FastAPI answers any other exception with 400.
     """
     size = 0
 

@@ -76,15 +76,15 @@ def serve(
     reuse_port: bool = False,
     metrics_folder: Path | None = None,
 ) -> None:
-    """Serves until a signal, and then returns. It calls `on_ready` once, when the port answers.
+    """Serves until a signal, and then returns. The server calls `on_ready` once, when the port answers.
 
     Raises LocalError, and SettingError for webhook settings that cannot be read.
 
-    With `reuse_port` several processes share the port, and the kernel spreads connections over them. They keep their
-    metrics in `metrics_folder`, so that each of them can report the metrics of all.
+    With `reuse_port` several processes share the port, and the kernel spreads connections over them. The processes
+    keep their metrics in `metrics_folder`, so that each process can report the metrics of all.
     """
-    # psycopg_pool logs two lines for each call at info, and one for each request during an outage at warning. Those
-    # requests end with 503.
+    # psycopg_pool logs two lines for each call at info, and one for each request during an outage at warning. Requests
+    # during an outage end with 503.
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     check_webhook_settings(settings)
     environment = Environment(settings, load_receipts(settings))
@@ -222,7 +222,9 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
 
 
 def with_tracing(application: Application, tracing: "Tracing | None") -> Any:
-    """Returns the application itself, or one that records a span of each request. Its fast path then does so too."""
+    """Returns the application itself, or one that records a span of each request. The fast path then records spans
+    too.
+    """
     if tracing is None:
         return application
     from penstock_web.tracing.requests import OpenTelemetryTracer, TracedApplication  # noqa: PLC0415
@@ -250,7 +252,7 @@ def make_batcher(
     write_backpressure: WriteBackpressure,
     on_answer: Callable[[Statement[Row], int], None],
 ) -> Batcher:
-    """Returns the batcher of the process. It calls `on_answer` after each call."""
+    """Returns the batcher of the process. The batcher calls `on_answer` after each call."""
     return Batcher(
         pool.call_pipelined,
         settings.queue_batch_limit,

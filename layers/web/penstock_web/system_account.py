@@ -1,4 +1,4 @@
-"""Chooses the user that runs PostgreSQL and PgBouncer. Both refuse to run as root.
+"""Chooses the user that runs PostgreSQL and PgBouncer. Both programs refuse to run as root.
 
 An ordinary user runs them directly. Root runs them as `postgres`, or as `nobody` if that user does not exist.
 """
@@ -46,7 +46,7 @@ class SystemAccount:
         log: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command as this user and returns it with its output. It never raises for a failed command.
+        """Runs a command as this user and returns it with its output. A failed command raises nothing.
 
         `log` receives the output instead, because a command that starts a server must not keep our pipe open. If a
         signal ends the caller during the command, the method still waits for the command, so that its server can be

@@ -39,7 +39,7 @@ class LoggedExchange:
         await self._send(message)
 
     def end(self, route: str, settings: Settings) -> None:
-        """Notes the request. Its route has this template."""
+        """Notes the request and the template of its route."""
         scope = self._scope
         runner: OperationRunner | None = scope.get(RUNNER_KEY)
         peer, _ = scope.get("client") or ("", 0)

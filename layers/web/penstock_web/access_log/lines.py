@@ -1,5 +1,6 @@
-"""Defines a line of the access log. It has no body, key, signature or query, and of a path only the template of its
-route."""
+"""Defines a line of the access log. A line has no body, key, signature or query, and instead of a path only the
+template of its route.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple

@@ -20,7 +20,7 @@ MOST_LINES: Final = 10_000
 """Limits the lines that wait to be written, which take about 5 MB."""
 PAUSE_SECONDS: Final = 0.25
 BATCH_LINES: Final = 500
-"""This many lines end the thread's pause."""
+"""The thread's pause ends at this many lines."""
 CLOSE_SECONDS: Final = 2.0
 """Limits the time for the waiting lines when the process ends."""
 LOG_INTERVAL_SECONDS: Final = 60.0

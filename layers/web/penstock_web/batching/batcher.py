@@ -6,13 +6,13 @@ call.
 A pending batch holds effects that may share a call: they have an equal statement, options and merge key, or an equal
 queue and visibility timeout. Long messages go into separate batches, so that short messages do not wait for their
 bytes. If no call is under way, the batcher flushes an effect at once: an idle process adds no delay, and a busier
-process makes larger flushes. Each flush runs in a separate task, so a cancelled request cannot cancel it. The batcher
-removes empty pending batches.
+process makes larger flushes. A separate task runs each flush, so a cancelled request cannot cancel it.
+The batcher removes empty pending batches.
 
 A failure affects only the requests that caused it. If the database refuses the data of a flush, the batcher halves the
-flush until the bad entry is alone. It also halves a flush of transactions if one of them is refused, and a flush that
-meets a lock of another open transaction. Entries that need the lock then wait alone (`contention`). If a client
-disconnects while its request receives messages, they go to the other requests of the flush or back to the queue.
+flush until the bad entry is alone. The batcher also halves a flush of transactions if one of them is refused, and a
+flush that meets a lock of another open transaction. Entries that need the lock then wait alone (`contention`). If a
+client disconnects while its request receives messages, they go to the other requests of the flush or back to the queue.
 """
 
 import asyncio
@@ -63,8 +63,8 @@ from .write_backpressure import WriteBackpressure
 
 # After this time without a flush no other requests are arriving, so the batcher flushes a new effect at once.
 IDLE_SECONDS = 0.003
-# The batcher repeats these calls once if their outcome is unknown, because a repetition changes nothing. It does not
-# repeat a send, which would be stored twice.
+# The batcher repeats these calls once if their outcome is unknown, because a repetition changes nothing. The batcher
+# does not repeat a send, which would be stored twice.
 IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset(
     (DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES)
 )

@@ -1,4 +1,4 @@
-"""Hands new messages to waiting receives. One transaction, with one commit, stores and receives them.
+"""Hands new messages to waiting receives. One transaction, with one commit, stores and receives the messages.
 
     flush of sends ─► send_messages, receive_messages ─► the senders, and the waiting receives
 
@@ -87,7 +87,7 @@ class WaiterGroup:
 class DirectHandoff:
     """Stores messages and serves the waiters of `long_polls`.
 
-    While `write_backpressure` is high it serves no waiters. It wakes them, and they receive for themselves.
+    While `write_backpressure` is high it serves no waiters. The waiters then wake and receive for themselves.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from typing import Protocol
 
 HIGH_WATER_BYTES = 8 * 1_048_576
 MAX_WAIT_SECONDS = 0.5
-# A connection is closed after this time without a byte read. It is the idle timeout of AWS's load balancers
+# A connection is closed after this time without a byte read. The time is the idle timeout of AWS's load balancers
 # ("Application Load Balancers").
 STALLED_SECONDS = 60.0
 
@@ -33,7 +33,7 @@ class WriteBackpressure:
     """The transports of a process whose clients read slower than the service writes."""
 
     def __init__(self) -> None:
-        # This includes bytes that were read, because asyncio shrinks a buffer late.
+        # The numbers include bytes that were read, because asyncio shrinks a buffer late.
         self._bytes: dict[Transport, int] = {}
         self._timers: dict[Transport, asyncio.TimerHandle] = {}
         self._decreased = asyncio.Event()

@@ -1,6 +1,6 @@
 """Implements `penstock doctor`: examines settings, database and pooler, and suggests remedies.
 
-It also makes a restored database safe for clients that knew it before.
+The command also makes a restored database safe for clients that knew it before.
 """
 
 from __future__ import annotations

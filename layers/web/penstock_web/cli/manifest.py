@@ -127,8 +127,8 @@ def plan_changes(
 ) -> list[Change]:
     """Returns the changes that lead to the file. Raises LocalError.
 
-    `stack` holds the database that the changes may need. It is the database of `settings`, by default from the
-    environment.
+    `stack` holds the database that the changes may need. `settings`, by default from the environment, name the
+    database.
     """
     from penstock_web.manifest.current import read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service

@@ -70,8 +70,9 @@ class Calendar(NamedTuple):
 
 
 def read_calendar(context: Context) -> Operation[Calendar]:
-    """Returns the calendar with two statements. It evaluates the expressions of at most 60 rows, each at most 29
-    times."""
+    """Returns the calendar with two statements. The function evaluates the expressions of at most 60 rows, each at
+    most 29 times.
+    """
     until = midnight(datetime.now(UTC)) + DAYS * DAY
     rows = yield from Call(READ_CALENDAR, (*group_key(context), until, MOST_EXPRESSIONS))
     missed = yield from Call(LIST_MISSED_RUNS, (*group_key(context), MOST_MISSED))

@@ -1,6 +1,6 @@
 """Draws charts of a queue's minutes, and of the hours that the metrics job stored, with the report's writer.
 
-They are SVG without styles, because the CSP forbids them.
+The charts are SVG without styles, because the CSP forbids them.
 """
 
 from collections.abc import Iterator, Sequence

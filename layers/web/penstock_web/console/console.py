@@ -13,7 +13,7 @@ from .screen import SCREENS, Screen
 
 
 def list_screens() -> list[Screen]:
-    """Returns all screens and acts. Those that take every other path come last."""
+    """Returns all screens and acts. Screens and acts that match every other path come last."""
     for module in iter_modules(screens.__path__):
         import_module(f"{screens.__name__}.{module.name}")
     return sorted(SCREENS, key=lambda screen: ":path" in screen.path)
@@ -26,7 +26,7 @@ def add_console(
 ) -> None:
     """Adds the routes below /console, and `/`. `refresh` returns when the queues have been measured.
 
-    `pool` has the counters of the process's pool of connections. It is None if there is no pool.
+    `pool` has the counters of the process's pool of connections. `pool` is None if the process has no pool.
     """
     app.state.console_refresh = None if refresh is None else Refresher(refresh)
     app.state.console_pool = pool

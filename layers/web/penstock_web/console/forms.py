@@ -9,7 +9,7 @@ from starlette.datastructures import QueryParams
 from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
 
 LONGEST_FORM: Final = 1_400_000
-"""Bytes. It allows a message of 256 KiB whose characters are escaped, and its attributes."""
+"""Bytes. The limit allows a message of 256 KiB whose characters are escaped, and its attributes."""
 
 
 class Query(QueryParams):

@@ -1,4 +1,4 @@
-"""Looks at messages without receiving them. It takes no lease and does not count as a receive."""
+"""Looks at messages without receiving them. Looking takes no lease and does not count as a receive."""
 
 import json
 from collections.abc import Sequence

@@ -42,7 +42,7 @@ class Page:
         return self.context.environment.settings.console == "full"
 
     def may(self, action: str, arn: str = ANY) -> bool:
-        """Returns whether the user's own policies allow this, for what a page offers. Each request is checked."""
+        """Returns whether the user's own policies allow this, for what a page offers. Each request is checked again."""
         if action.partition(":")[2].startswith(READING) or self.is_full:
             service, _, name = action.partition(":")
             return is_user_allowed(service, name, arn, self.context)
@@ -94,7 +94,9 @@ class Page:
 
 
 async def _page(request: Request) -> Page:
-    """Returns the request's page. It is a coroutine, because FastAPI would call a plain function in a thread."""
+    """Returns the request's page. The function is a coroutine, because FastAPI would call a plain function in a
+    thread.
+    """
     page: Page = request.scope[PAGE_KEY]
     return page
 

@@ -60,7 +60,9 @@ class Sessions:
         self.failures = FailureCounter(MOST_ATTEMPTS, ATTEMPTS_SECONDS)
 
     def find(self, session_id: str, seconds: float) -> Operation[SessionRow | None]:
-        """Returns the session's row, or None if it does not exist or has ended. It is read again after `seconds`."""
+        """Returns the session's row, or None if it does not exist or has ended. A session is read again after
+        `seconds`.
+        """
         now = monotonic()
         known = self._known.get(session_id)
         if known is None or now >= known[0]:
@@ -121,7 +123,7 @@ def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
 
 
 def close_session(context: Context) -> Operation[None]:
-    """Signs out. It is no error without a session."""
+    """Signs out. Without a session, signing out is no error."""
     session_id = read_session(context)
     if session_id is not None:
         context.environment.cache(Sessions).forget(session_id)
@@ -145,8 +147,9 @@ def read_session(context: Context) -> str | None:
 
 
 def cookie_name(headers: Mapping[bytes, bytes]) -> str:
-    """Returns the cookie's name. It contains the port, because browsers share the cookies of a host between all of its
-    ports."""
+    """Returns the cookie's name. The name contains the port, because browsers share the cookies of a host between all
+    of its ports.
+    """
     port = headers.get(b"host", b"").rpartition(b":")[2]
     return f"{COOKIE}_{port.decode()}" if port.isdigit() else COOKIE
 

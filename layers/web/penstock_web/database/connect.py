@@ -31,7 +31,8 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
         """Returns a new connection. The pool uses it too. Raises psycopg's errors or SettingError."""
         if needs_token(options):
-            try:  # It runs in a thread, because credentials of AWS may come from an address of this or another machine.
+            # The call runs in a thread, because AWS credentials may come from an address of this or another machine.
+            try:
                 options = await asyncio.to_thread(add_token, options)
             except TokenError as error:
                 raise psycopg.OperationalError(str(error)) from error
@@ -85,8 +86,9 @@ async def connect(url: str, call_seconds: float, name: str = "") -> LimitedAsync
 
 
 def connection_options(url: str) -> dict[str, Any]:
-    """Returns the options of every asynchronous connection. They exclude prepared statements, which PgBouncer 1.18
-    mixes up."""
+    """Returns the options of every asynchronous connection. The options exclude prepared statements, which PgBouncer
+    1.18 mixes up.
+    """
     return {
         **build_connection_parameters(url),
         "autocommit": True,
@@ -99,7 +101,8 @@ def is_stale(connection: "psycopg.BaseConnection[Row]") -> bool:
     """Returns whether the connection is closed, or the server closed it while it was idle.
 
     The server sends nothing on an idle connection except its end, so a readable socket means that the connection has
-    ended. The function uses `poll`, because `select` refuses descriptors beyond 1,023. It costs 0.7 µs. A query would
+    ended. The function uses `poll`, because `select` refuses descriptors beyond 1,023. The check costs 0.7 µs. A
+    query would
     cost a round trip.
     """
     if connection.closed:

@@ -1,5 +1,5 @@
-"""Holds the LISTEN connection of a process. It goes directly to the server, because a pooler accepts LISTEN and
-delivers nothing.
+"""Holds the LISTEN connection of a process. The connection goes directly to the server, because a pooler accepts LISTEN
+and delivers nothing.
 
 Workers sleep while it works, because notifications wake them. A network may acknowledge and pass nothing on, and a
 change may notify no process. The process therefore asks on this connection at intervals what is due and whether
@@ -55,7 +55,8 @@ async def listen(
     check_seconds: float = CHECK_SECONDS,
     outage: Outage | None = None,
 ) -> None:
-    """Passes notifications to the handler until it is cancelled. It reconnects a second after a lost connection.
+    """Passes notifications to the handler until it is cancelled. The loop reconnects a second after a lost
+    connection.
 
     Until then long polls depend only on the shared check, and workers on their pauses. After each connect the handler
     registers every queue again. After each connect, and every `check_seconds`, the handler learns what is due, and

@@ -7,9 +7,10 @@ _log = logging.getLogger(__name__)
 
 
 class Outage:
-    """Learns from workers and the LISTEN connection when they fail and when they work. It is used in one event loop.
+    """Learns from workers and the LISTEN connection when they fail and when they work. One event loop uses the
+    object.
 
-    An outage begins with the first failure. It ends when every part that failed has worked again.
+    An outage begins with the first failure. The outage ends when every part that failed has worked again.
     """
 
     def __init__(self) -> None:

@@ -47,7 +47,7 @@ BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes | None]]] = {
 
 
 class PipelineConnection:
-    """Runs one call, or one transaction of calls, at a time. It owns `connection`, which is idle.
+    """Runs one call, or one transaction of calls, at a time. The object owns `connection`, which is idle.
 
     `prepares` says whether the connection keeps prepared statements. `silent_seconds` is the age of the call that the
     connection's end interrupted.

@@ -1,4 +1,5 @@
-"""Holds the pipeline connections of a process. It opens them in the background, so that no call ever waits for one.
+"""Holds the pipeline connections of a process. The pool opens them in the background, so that no call ever waits for a
+connection to open.
 
 The connections go to the database itself if its address is known (DATABASE_DIRECT_URL). A process keeps only a few
 connections busy, and does with them what a pooler does for many clients. A call that gets no free pipeline connection
@@ -50,7 +51,7 @@ class PipelinePool:
         self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher = watcher
         self._max_connections = max_connections
-        self._count = 0  # This includes the connections in use and the one that is being opened.
+        self._count = 0  # The count includes the connections in use and the one that is being opened.
         self._idle: list[PipelineConnection] = []
         self._connecting: asyncio.Task[None] | None = None
         self._retry_at = 0.0

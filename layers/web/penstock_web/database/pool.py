@@ -92,8 +92,8 @@ class Pool:
     polls.
 
     A call that takes longer than `call_seconds` ends its connection with OutcomeUnknown. The idle connections are then
-    closed too, because they lead to the same server. This also happens after an error that says that the server is
-    read-only, and after a connection is lost during a call of SILENCE_SECONDS.
+    closed too, because they lead to the same server. The idle connections are also closed after an error that says
+    that the server is read-only, and after a connection is lost during a call of SILENCE_SECONDS.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Pool:
         self._pipelines = PipelinePool(direct_url, max_pipelines, watcher, call_seconds, self._renew)
         self._url = url
         self._call_seconds = call_seconds
-        # These calls are under way on pooled connections, with the times when they began.
+        # The calls under way on pooled connections, with the times when they began.
         self._calls: dict[LimitedAsyncConnection, float] = {}
         self._renewed_at = 0.0  # Older connections are not used.
         self._wrong_settings = ""  # of the session that was checked last
@@ -207,8 +207,9 @@ class Pool:
         return cast("list[RowT]", rows)
 
     async def call_waiting(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Does the same as `call` for calls that are known to wait for locks. They may use only a quarter of the
-        connections."""
+        """Does the same as `call` for calls that are known to wait for locks. Such calls may use only a quarter of
+        the connections.
+        """
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 await self._waiting_calls.acquire()

@@ -143,7 +143,9 @@ def available_connections(connection: LimitedConnection) -> int:
 
 
 def judge_pool(pool: int, available: int) -> Iterator[Finding]:
-    """`pool` is the number of connections of the pooler for one role. It must leave some for direct connections."""
+    """`pool` is the number of connections of the pooler for one role. The pool must leave some for direct
+    connections.
+    """
     if pool + 5 <= available:
         return
     yield Finding(

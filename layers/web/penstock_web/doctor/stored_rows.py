@@ -1,6 +1,6 @@
 """Checks the stored rows for damage, subscriptions that policies do not allow, and keys that cannot be read.
 
-It also raises ids after a restore.
+The command also raises ids after a restore.
 """
 
 from __future__ import annotations

@@ -100,8 +100,9 @@ class AwsApplication:
 
 
 def join_repeated_headers(header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Returns the headers by name. Repeated headers become one list without spaces. They are signed in this form, and
-    none can hide another."""
+    """Returns the headers by name. Repeated headers become one list without spaces. Signatures cover repeated headers
+    in this form, and none can hide another.
+    """
     headers: dict[bytes, bytes] = {}
     for name, value in header_pairs:
         headers[name] = headers[name] + b"," + value if name in headers else value

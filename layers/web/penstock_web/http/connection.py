@@ -1,4 +1,5 @@
-"""Serves one connection of a client with asyncio's callbacks. It answers requests one at a time and in order.
+"""Serves one connection of a client with asyncio's callbacks. The connection answers requests one at a time and in
+order.
 
 data_received ─► RequestReader ─┬─ an AWS request that arrived whole ─► AwsRequest ─┬─► write
                                 └─ any other ─► wait for its turn ─► AsgiExchange ──┘
@@ -132,7 +133,7 @@ class HttpConnection(asyncio.Protocol):
             self._timer.stop()
 
     def end_request(self, exchange: AsgiExchange) -> None:
-        """Notes that the whole request has arrived. It may have been answered earlier."""
+        """Notes that the whole request has arrived. The response may have come earlier."""
         if exchange.response_complete:
             self._go_on()
 

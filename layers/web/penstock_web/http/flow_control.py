@@ -1,4 +1,4 @@
-"""Controls reading and writing of one connection. Each is paused while the other side is slower.
+"""Controls reading and writing of one connection. Each direction is paused while the other side is slower.
 
 At the end it drops the data of a client that is still sending. Closing a socket with unread bytes resets the
 connection. The client's write then fails, and the client never reads that its request is too long. SDKs then send the

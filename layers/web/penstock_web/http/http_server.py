@@ -1,4 +1,5 @@
-"""Serves an ASGI application over HTTP/1.1. It accepts connections, and it stops when the current requests have ended.
+"""Serves an ASGI application over HTTP/1.1. The server accepts connections, and stops when the current requests have
+ended.
 
 A load balancer handles TLS. ACCESS_LOG, `/metrics` and traces record the requests.
 """
@@ -41,7 +42,7 @@ class HttpServer:
     async def stop(self, seconds: float, at_once: asyncio.Event | None = None) -> None:
         """Accepts no more connections, closes idle ones, and gives requests `seconds`, or until `at_once` is set.
 
-        It then cancels the tasks of the remaining requests, so that their application answers 503.
+        The server then cancels the tasks of the remaining requests, so that their application answers 503.
         """
         if self._server is not None:
             self._server.close()

@@ -42,8 +42,9 @@ class HttpLimits:
     """Limits the time without a further byte of a body while the server reads. A slower body gets 408. The whole
     request has a separate limit."""
     idle_seconds: float = 75.0
-    """Limits the time without a request. It is longer than the limit of load balancers (60 s on an ALB), because they
-    must close first."""
+    """Limits the time without a request. This limit is longer than the limit of load balancers (60 s on an ALB),
+    because they must close first.
+    """
     linger_seconds: float = 30.0
     """After an answer to a client that is still sending, the server reads and drops the rest for this time."""
     linger_idle_seconds: float = 5.0
@@ -57,7 +58,8 @@ class HttpLimits:
     """Limits the connections at once. Further ones get 503."""
     max_share_of_an_address: float = 0.75
     """Limits the share of these connections for one address (a load balancer has several). One client cannot take all
-    connections, and its further ones get 503."""
+    connections: its further connections get 503.
+    """
     backlog: int = 2_048
     """Limits the connections that wait to be accepted."""
 
@@ -85,7 +87,7 @@ class ConnectionTimer:
             self._schedule(expires_at)
 
     def stop(self) -> None:
-        """Stops the timer. It can be started again."""
+        """Stops the timer. `start` starts it again."""
         self._expires_at = None
 
     def close(self) -> None:

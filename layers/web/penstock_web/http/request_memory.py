@@ -27,9 +27,9 @@ from penstock.http import LONG_BODY_BYTES
 READING_BYTES = 20 * 1_048_576
 PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # With less, the longest request would wait forever.
 READING_SHARE = 0.5
-"""This is the share of an address, which may have one request in any case."""
+"""The share of one address, which may have one request in any case."""
 FIRST_BYTES = 16_384
-"""This many bytes of a body arrive before it gets memory."""
+"""A body gets memory after this many bytes have arrived."""
 SLOW_BYTES_A_SECOND = 65_536
 SLOW_SECONDS = 1.0
 """A slow upload loses its memory after this grace period."""
@@ -82,7 +82,7 @@ class MemoryBudget:
                 self.release(request)  # The request had just been admitted.
             else:
                 admitted.cancel()
-                self._admit_waiters()  # It may have been the first, and the next one may be smaller.
+                self._admit_waiters()  # The request may have been the first, and the next one may be smaller.
             if isinstance(error, TimeoutError):
                 raise ServiceUnavailable from error
             raise
@@ -110,7 +110,7 @@ class MemoryBudget:
             if request.size > self._free:
                 break
             waiting.popleft()
-            self._waiters[address] = self._waiters.pop(address)  # Its next turn is the last.
+            self._waiters[address] = self._waiters.pop(address)  # The address's next turn is the last.
             self._free -= request.size
             self._bytes_of[address] += request.size
             self._admitted.add(request)
@@ -151,14 +151,14 @@ class LongRequest:
         """Implements ASGI's receive. Raises ServiceUnavailable if the budget is used up for too long, and
         RequestTimeout."""
         if self._is_whole:
-            return await self._receive()  # It watches for the client's disconnect.
+            return await self._receive()  # This call watches for the client's disconnect.
         message = await self._next_part() if self._acquired else await self._first_part()
         if message["type"] == "http.request" and not message.get("more_body", False):
             self._is_whole = True
             if self._received_bytes > LONG_BODY_BYTES:
                 await self._acquire(self._processing)
             else:
-                self.release()  # Its length was unknown before.
+                self.release()  # The body's length was unknown before.
         return message
 
     def release(self) -> None:

@@ -28,8 +28,9 @@ class RequestNotes:
         self.queue_url = self.topic_arn = ""
 
     def watch(self, call: ActionCall) -> None:
-        """Notes what the call is about. It does so at once, or when the call is decoded after the check of its
-        signature."""
+        """Notes what the call is about. The note is made at once, or when the call is decoded after the check of its
+        signature.
+        """
         if isinstance(call, GuardedActionCall) and call.decoder is not None:
             call.decoder = self._noting(call.decoder)
         elif call.action is not UNDECODED:

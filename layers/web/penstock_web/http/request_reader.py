@@ -85,9 +85,9 @@ class RequestReader:
         self._timer = timer
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._in_head = self._upgrades = False
-        self._body: bytes | bytearray | None = None  # These bytes belong to a request that may be whole.
-        self._read_bytes = 0  # These bytes of the read may belong to the present head or trailers.
-        # These bytes arrived before this read, since a head began or a part of a body arrived.
+        self._body: bytes | bytearray | None = None  # The bytes of a request that may be whole.
+        self._read_bytes = 0  # This many bytes of the read may belong to the present head or trailers.
+        # This many bytes arrived before this read, since a head began or a part of a body arrived.
         self._stalled_bytes = 0
         self.accepts = True
         self.exchange: AsgiExchange | None = None
@@ -302,7 +302,7 @@ class RequestReader:
 def split_target(url: bytes) -> tuple[str, bytes, bytes]:
     """Returns the path, query and host of a request target (RFC 9112, 3.2). Raises HttpParserInvalidURLError.
 
-    Only a whole URL has a host, with its port. It replaces the host of the header (RFC 9112, 3.2.2).
+    Only a whole URL has a host, with its port. That host replaces the host of the header (RFC 9112, 3.2.2).
     """
     parsed = parse_url(url)
     host = b"" if url[:1] in (b"/", b"*") else url.partition(b"://")[2]

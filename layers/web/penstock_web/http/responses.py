@@ -25,7 +25,7 @@ class DateHeader:
     """The header `date` of all responses (RFC 9110, 6.6.1). It is renewed at most once a second, and only if
     there are responses.
 
-    `line` is the header with its line end. It is empty if it is older than a second.
+    `line` is the header with its line end. `line` is empty if it is older than a second.
     """
 
     def __init__(self) -> None:

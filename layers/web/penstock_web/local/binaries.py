@@ -91,8 +91,8 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
 
 
 def accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
-    """Returns the programs in a folder where the server's user can run them. It copies them if that user cannot enter
-    their folder.
+    """Returns the programs in a folder where the server's user can run them. The programs are copied if that user
+    cannot enter their folder.
 
     Raises LocalError if that user cannot run the programs of the system.
     """

@@ -51,7 +51,8 @@ def _download(name: str, folder: Path) -> Path:
     try:
         _run(["apt-get", "-q", "download", name], folder)
     except LocalError:
-        # A fresh container image has no package lists. They are fetched into a private folder, which needs no root.
+        # A fresh container image has no package lists. The lists are fetched into a private folder, which needs no
+        # root.
         options = _private_lists(folder.parent / "apt")
         _run(["apt-get", "-q", *options, "update"], folder)
         _run(["apt-get", "-q", *options, "download", name], folder)

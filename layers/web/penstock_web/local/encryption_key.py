@@ -1,4 +1,4 @@
-"""Keeps the encryption key of an installation that `penstock up` created. It is created once, beside the data."""
+"""Keeps the encryption key of an installation that `penstock up` created. The key is created once, beside the data."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
 
 
 def right_key(database: Database, tried: str, folder: Path | None) -> str:
-    """Says what to do about another QUEUE_ENCRYPTION_KEY than the installation's, which was `tried`. It is "" without
-    advice.
+    """Says what to do about another QUEUE_ENCRYPTION_KEY than the installation's, which was `tried`. The answer is ""
+    without advice.
 
     Raises AwsError if the database does not answer.
     """

@@ -3,9 +3,9 @@ folder.
 
     python -m penstock_web.local.guardian FOLDER
 
-It reads standard input, which is a pipe that only that process holds open. The kernel closes the pipe, however the
-process ends. After an orderly end there is nothing left to do. The guardian ends only processes whose command names the
-folder.
+The program reads standard input, which is a pipe that only that process holds open. The kernel closes the pipe, however
+the process ends. After an orderly end there is nothing left to do. The guardian ends only processes whose command names
+the folder.
 """
 
 import os

@@ -84,7 +84,8 @@ def running_pgbouncer(
     port: int = 0,
     query_wait_seconds: int = 3,
 ) -> Iterator[PgBouncer]:
-    """Runs a pooler in `state`/pgbouncer for one database, or for all with `database="*"`. It is stopped at the end.
+    """Runs a pooler in `state`/pgbouncer for one database, or for all with `database="*"`. The pooler is stopped at
+    the end.
 
     A `port` of 0 means any free one. `query_wait_seconds` says how long a client waits for a server connection before
     PgBouncer closes the client's connection. With "*", only the service's role can use databases that have no look-up
@@ -116,8 +117,9 @@ def install_lookup(server: Postgres, database: str) -> None:
 
 
 def _lookup_password(server: Postgres) -> str:
-    """Returns the look-up role's password. It is created once for each server and stored beside the server's other
-    password."""
+    """Returns the look-up role's password. The password is created once for each server and stored beside the
+    server's other password.
+    """
     path = server.data.with_name("password.pooler")
     if not path.exists():
         server.account.write(path, secrets.token_urlsafe(18))
@@ -125,8 +127,9 @@ def _lookup_password(server: Postgres) -> str:
 
 
 def _configuration_file(name: str) -> Path:
-    """Returns the path of a file of infra/pgbouncer. It is beside this module if installed, and in infra/ in the
-    checkout."""
+    """Returns the path of a file of infra/pgbouncer. An installed package has the file beside this module, the
+    checkout has it in infra/.
+    """
     installed = Path(__file__).with_name(name)
     return installed if installed.exists() else Path(__file__).parents[4] / "infra/pgbouncer" / name
 

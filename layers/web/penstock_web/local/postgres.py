@@ -236,8 +236,9 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
 def forget_other_process(pid_file: Path) -> None:
     """Removes the file of a killed server if another program has its process id now.
 
-    PostgreSQL would otherwise not start. This happens in a container that was killed and starts again, because process
-    ids begin again. The lock of the state folder shows that no other `penstock up` has started a server here. Linux
+    PostgreSQL would otherwise not start. A container that was killed and starts again has this problem, because
+    process ids begin again. The lock of the state folder shows that no other `penstock up` has started a server here.
+    Linux
     only.
     """
     with suppress(OSError, ValueError):

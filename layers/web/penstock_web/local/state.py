@@ -1,4 +1,4 @@
-"""Manages the folders of local data. Each database has one, which one process at a time locks.
+"""Manages the folders of local data. Each database has a folder, which one process at a time locks.
 
 <state>/lock            locked while `penstock up` runs
 <state>/postgres/data   the database cluster; log, port, passwords beside it
@@ -33,7 +33,7 @@ def default_state_directory() -> Path:
 def cache_directory() -> Path:
     """Returns $XDG_CACHE_HOME/penstock, ~/.cache/penstock, or for root /var/cache/penstock.
 
-    The folder holds downloaded and copied programs. It is safe to delete.
+    The folder holds downloaded and copied programs. The folder is safe to delete.
     """
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "penstock"
@@ -68,7 +68,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def ephemeral_state(parent: Path | None = None) -> Iterator[Path]:
-    """Yields a new folder in `parent`, or in the folder of temporary files. It is removed with its contents at the end.
+    """Yields a new folder in `parent`, or in the folder of temporary files. The folder is removed with its contents
+    at the end.
 
     If this process is killed, a guardian ends the database and the pooler in the folder, and removes the folder.
     """

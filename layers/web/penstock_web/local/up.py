@@ -1,7 +1,7 @@
 """Implements `penstock up`: starts database and pooler, migrates, runs the service, and stops all in the opposite
 order.
 
-It restarts the servers that it started if they die.
+The command restarts the servers that it started if they die.
 """
 
 from __future__ import annotations
@@ -70,8 +70,9 @@ def up(
 ) -> int:
     """Starts everything, serves until SIGTERM or Ctrl-C, and stops everything. Raises LocalError.
 
-    It calls `on_database` when the database runs and has been migrated. It calls `on_answering` with the address when
-    the service answers, before it reports readiness. A LocalError of either ends the start.
+    The function calls `on_database` when the database runs and has been migrated. The function calls `on_answering`
+    with the
+    address when the service answers, before it reports readiness. A LocalError of either ends the start.
     """
     configure_logging(settings.log_level)
     check_addresses(settings)
@@ -176,7 +177,7 @@ def with_database(
 
 
 def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Postgres, PgBouncer | None]:
-    """Returns the server in this folder, migrated, and its pooler. Both are started again if they die."""
+    """Returns the server in this folder, migrated, and its pooler. A watchdog starts both again if they die."""
     account = SystemAccount.choose()
     state = stack.enter_context(lock_state(place, account))
     server = stack.enter_context(running_postgres(state, account))
@@ -196,15 +197,16 @@ def warn_of_open_access(settings: Settings, host: str) -> None:
 
 
 def allow_loopback_webhooks(settings: Settings, options: UpOptions) -> Settings:
-    """Returns the settings. They allow webhooks to loopback addresses if only local clients can reach the service."""
+    """Returns the settings. Webhooks to loopback addresses are allowed if only local clients can reach the service."""
     if settings.webhook_allow_cidrs or not _is_loopback(options.host):
         return settings
     return settings.replace(webhook_allow_cidrs="127.0.0.0/8,::1/128")
 
 
 def with_console(settings: Settings, options: UpOptions) -> Settings:
-    """Returns the settings. They open the console to everyone on this machine if only local clients can reach the
-    service."""
+    """Returns the settings. The console is open to everyone on this machine if only local clients can reach the
+    service.
+    """
     if settings.queue_console or settings.queue_access != "off" or not _is_loopback(options.host):
         return settings
     return settings.replace(queue_console="full")

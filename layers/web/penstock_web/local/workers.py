@@ -1,8 +1,8 @@
 """Starts, watches and stops several service processes on one port.
 
-Each worker listens with SO_REUSEPORT. It reports through a pipe that it is ready, and ends when its standard input is
-closed. It therefore ends with its parent, even if the parent is killed. The workers of uvicorn, gunicorn and circus
-would continue (docs/decisions/0015-libraries-beside-the-hot-path.md).
+Each worker listens with SO_REUSEPORT. A worker reports through a pipe that it is ready, and ends when its standard
+input is closed. A worker therefore ends with its parent, even if the parent is killed. The workers of uvicorn, gunicorn
+and circus would continue (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: 
 
 @contextmanager
 def metrics_folder() -> Iterator[Path]:
-    """Yields a folder for the metrics of the processes of a port. It is in memory if there is a file system for
-    that."""
+    """Yields a folder for the metrics of the processes of a port. The folder is in memory if there is a file system
+    for that.
+    """
     memory = Path("/dev/shm")  # noqa: S108 - the folder in it is new and private
     parent = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="penstock-metrics-", dir=parent) as name:

@@ -1,4 +1,4 @@
-"""Runs the long polls of a process. Each waiting request costs a future, but no connection, no task and no timer.
+"""Runs the long polls of a process. A waiting request costs a future, but no connection, no task and no timer.
 
 A request waits until one of these events serves or wakes it:
 

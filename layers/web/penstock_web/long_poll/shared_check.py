@@ -110,7 +110,7 @@ class SharedCheck:
         """Wakes waiters of queues that have messages.
 
         With a known snapshot, the SQL function returns at once if nothing was committed and nothing became visible by
-        time. That takes a thirtieth of the work.
+        time. Such a check takes a thirtieth of the work.
         """
         last_check = self._last_check
         known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
@@ -121,8 +121,9 @@ class SharedCheck:
             self._handle_rows(rows)
 
     async def _check_others(self, arns: list[str], now: float) -> None:
-        """Does the same for queues that the last check left out because no request waited there. They are registered
-        already, but it is unknown which messages become visible by time."""
+        """Does the same for queues that the last check left out because no request waited there. The queues are
+        registered already, but it is unknown which messages become visible by time.
+        """
         rows = await self._execute(POLL_QUEUES, [arns, None])
         self._last_check.add(arns, rows, now)
         self._handle_rows(rows)
@@ -130,7 +131,7 @@ class SharedCheck:
     async def _check_new(self, queues: list[WaitedQueue]) -> None:
         """Checks queues that have just been registered, whatever the last check found.
 
-        It leaves out queues that were registered all the time, for which no message can have been overlooked.
+        The check leaves out queues that were registered all the time, for which no message can have been overlooked.
         """
         if arns := [queue.resolved.arn for queue in queues if not queue.previous_unused]:
             self._handle_rows(await self._execute(POLL_QUEUES, [arns, None]))
@@ -145,8 +146,8 @@ class SharedCheck:
     def _check_when_due(self, rows: list[PolledQueueRow]) -> None:
         """Checks at the moment at which a message becomes visible.
 
-        It does not check if a message is visible already, because the woken request may have to leave it to another
-        one.
+        The check is skipped if a message is visible already, because the woken request may have to leave that message
+        to another request.
         """
         wait_ms = rows[-1].wait_ms if rows else None
         if not wait_ms:

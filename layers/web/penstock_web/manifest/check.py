@@ -68,7 +68,7 @@ def _queue_parts(place: Place, name: str, queue: ManifestQueue) -> Iterator[Part
 
 
 def _fill_policy(policy: Document) -> str:
-    """Returns a policy as the service gets it. Its references become an account and a region of their form."""
+    """Returns a policy as the service gets it: references become an account and a region of their form."""
     return json.dumps(References("000000000000", "us-east-1").filled(policy))
 
 

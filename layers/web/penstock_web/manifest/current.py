@@ -219,7 +219,7 @@ def _read_mappings(found: Current, rest: Rest, names: References) -> None:
         for shown in msgspec.convert(page["mappings"], list[CurrentMapping]):
             mapped = found.manifest.queues.get(shown.queue)
             if mapped is None:
-                continue  # Its queue was deleted since.
+                continue  # The mapping's queue was deleted meanwhile.
             function = names.function(shown.function)
             found.mapping_ids[shown.queue, function] = shown.id
             row = ManifestMapping(

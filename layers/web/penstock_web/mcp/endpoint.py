@@ -26,7 +26,8 @@ from penstock_web.routing.runner import RUNNER_KEY, OperationRunner
 
 from .tools import TOOLS
 
-logging.getLogger("mcp").setLevel(logging.WARNING)  # It logs the beginning and the end of each request.
+# At its usual level this logger records the beginning and the end of each request.
+logging.getLogger("mcp").setLevel(logging.WARNING)
 routes = Routes("mcp")
 
 

@@ -12,5 +12,5 @@
     page.py          the route
 
 Counting costs a request less than a microsecond: numbers are slots of one array, found by one look-up in a dictionary.
-They are formatted only when a client requests /metrics.
+The counters are formatted only when a client requests /metrics.
 """

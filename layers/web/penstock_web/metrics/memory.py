@@ -2,8 +2,8 @@
 
 Processes that share a port (`up --workers`) cannot be scraped one by one, because the kernel gives a connection to any
 of them. Each process has its numbers in a file of a common folder, and the process that receives a scrape adds up all
-files. A process that ends leaves its file, so that its counters still count. Its gauges no longer count: a living
-process locks its file, and the reader of the files checks the lock.
+files. A process that ends leaves its file, so that its counters still count. The gauges of an ended process no longer
+count: a living process locks its file, and the reader of the files checks the lock.
 
     NAME.numbers   doubles; only numbers, so a reader needs no lock
     NAME.keys      a line of JSON for each block: [first slot, kind, labels...]; the last line for a slot is valid

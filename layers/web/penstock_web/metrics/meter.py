@@ -185,7 +185,7 @@ class Meter:
 
 
 class WorkerObserver(Observer):
-    """Counts a worker's work in a meter. It is created in the event loop, and only the worker's thread calls it."""
+    """Counts a worker's work in a meter. The event loop creates the meter, and only the worker's thread calls it."""
 
     def __init__(self, meter: Meter, worker: str) -> None:
         self._meter = meter

@@ -1,7 +1,7 @@
 """Serves GET /metrics, in Prometheus's text format or as OpenMetrics. `metrics.scraping` decides who may read it.
 
 The response contains the names of queues, but no data of their messages. Each of several processes on one port answers
-with the metrics of all of them.
+with the metrics of all processes.
 """
 
 import asyncio
@@ -77,7 +77,8 @@ def metrics_router(
         body = "".join(parts).encode()
         if takes_gzip(request.headers.get("accept-encoding", "")):
             headers["content-encoding"] = "gzip"
-            # This runs in a thread, which does not delay requests, because zlib releases the interpreter's lock.
+            # The compression runs in a thread, which does not delay requests, because zlib releases the interpreter's
+            # lock.
             body = await asyncio.to_thread(gzip.compress, body, GZIP_LEVEL)
         return Response(body, headers=headers, media_type=form.content_type)
 

@@ -22,7 +22,8 @@ MOST_RECEIVERS: Final = 10_000
 """A process notes at most this many receivers between two writes."""
 LONGEST_AGENT: Final = 200
 
-# botocore lists the features that a client has used as m/ and letters. Their order differs between processes.
+# botocore lists the features that a client has used as m/ and letters. The order of the features differs between
+# processes.
 _FEATURES: Final = re.compile(r"(?<=\bm/)[\w,+-]+")
 
 _log = logging.getLogger(__name__)

@@ -40,6 +40,6 @@ def sends_token(request: Request, token: str) -> bool:
 
 
 def refuse(request: Request) -> Operation[None]:
-    """Raises the error for a wrong or missing token. It is an operation, because its errors are counted."""
+    """Raises the error for a wrong or missing token. The check is an operation, because its errors are counted."""
     yield from ()
     raise InvalidClientTokenId if "authorization" in request.headers else MissingAuthenticationToken

@@ -79,7 +79,9 @@ def advice_on(verdict: Verdict) -> Advice:
 
 
 def times_as_many(verdict: Verdict) -> str:
-    """Says how many times as many consumers are needed. It is empty if that is unknown, and if these are enough."""
+    """Says how many times as many consumers are needed. The text is empty if the number is unknown, and if the
+    present consumers are enough.
+    """
     now, needed = verdict.consumers_now, verdict.consumers_needed
     if verdict.kind is not Kind.FALLING_BEHIND or not now or needed is None or needed <= now:
         return ""

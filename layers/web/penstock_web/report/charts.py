@@ -1,6 +1,6 @@
 """Draws the report's charts over time as SVG from plain values.
 
-They are readable without colours, because lines also differ by their dashes.
+The charts are readable without colours, because lines also differ by their dashes.
 """
 
 import math
@@ -115,8 +115,9 @@ def _time_chart(
 
 
 def _mark(period: ChartPeriod, since: datetime | None, across: Scale, axis: Axis) -> str:
-    """Draws a band from a moment to the end, with a line at its beginning. It is empty if the moment is before the
-    chart."""
+    """Draws a band from a moment to the end, with a line at its beginning. The answer is empty if the moment is
+    before the chart.
+    """
     if since is None or not period.start <= since <= period.end:
         return ""
     x = across(since.timestamp())

@@ -1,4 +1,5 @@
-"""Writes the report as HTML, section by section, while it reads the database. It has no scripts, fonts or links.
+"""Writes the report as HTML, section by section, while it reads the database. The report has no scripts, fonts or
+links.
 
 The present state of the queues comes first (now.py, last_hours.py: from the service's minutes), then the results of the
 metrics job (history.py).

@@ -1,4 +1,4 @@
-"""Reads the present state of the queues from the service's minutes. It needs no metrics job.
+"""Reads the present state of the queues from the service's minutes. No metrics job is needed.
 
 Queues are read 200 at a time, and only the shown queues are kept.
 """

@@ -1,2 +1,3 @@
-"""Implements the REST API, which is plain JSON over the same operations. It uses FastAPI and pydantic, which core never
-imports."""
+"""Implements the REST API, which is plain JSON over the same operations. FastAPI and pydantic serve this API; core
+never imports them.
+"""

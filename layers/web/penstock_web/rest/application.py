@@ -17,7 +17,7 @@ from .certificates.routes import certificates_router
 
 
 async def entrance() -> dict[str, str]:
-    """Serves the entrance at /v1. It is public and names the OpenAPI document."""
+    """Serves the entrance at /v1. The entrance is public and names the OpenAPI document."""
     return {
         "service": "Penstock",
         "version": __version__,

@@ -2,8 +2,8 @@
 
     handler = rest_handler()                            # functions/rest.py
 
-Mangum turns the event into an ASGI request. An operation blocks the event loop until it ends. That delays no other
-request, because an execution environment has one connection and answers one request at a time.
+Mangum turns the event into an ASGI request. An operation blocks the event loop until it ends. The blocked loop delays
+no other request, because an execution environment has one connection and answers one request at a time.
 """
 
 import asyncio
@@ -77,7 +77,8 @@ def event_loop() -> Iterator[None]:
 
 
 def describe_events(application: ASGI) -> ASGI:
-    """Returns the application. Its requests contain what `events` reads in the event: the Host and the longest
+    """Returns the application. The application's requests contain what `events` reads in the event: the Host and the
+    longest
     answer."""
 
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:

@@ -143,8 +143,9 @@ def describe_answers(options: RouteOptions) -> Responses:
 
 
 def encode_result(endpoint: Endpoint, status: int) -> Responding:
-    """Wraps the function of a route. Its result becomes a response with this status, unless it is a response
-    already."""
+    """Wraps the function of a route. The function's result becomes a response with this status, unless it is a
+    response already.
+    """
 
     @wraps(endpoint)
     async def respond(*arguments: object, **named: object) -> Response:
@@ -178,7 +179,7 @@ class AdmittingRoute(APIRoute):
 
 
 async def run_route(route: APIRoute, request: Request) -> Response:
-    """Calls a route outside FastAPI. Its function takes only the runner."""
+    """Calls a route outside FastAPI. The function of such a route takes only the runner."""
     runner = OperationRunner(request)
     await runner.admit(find_declaration(route.endpoint).right)
     response: Response = await route.endpoint(runner)
@@ -186,7 +187,9 @@ async def run_route(route: APIRoute, request: Request) -> Response:
 
 
 async def _get_runner(request: Request) -> OperationRunner:
-    """Returns the request's runner. It is a coroutine because FastAPI would call a plain function in a thread."""
+    """Returns the request's runner. The function is a coroutine because FastAPI would call a plain function in a
+    thread.
+    """
     runner: OperationRunner = request.scope[RUNNER_KEY]
     return runner
 

@@ -32,8 +32,9 @@ class PendingRequest(Protocol):
 
     @property
     def may_wait(self) -> bool:
-        """Returns whether it may wait for messages. It may not while it has memory of long requests, which others
-        need."""
+        """Returns whether it may wait for messages. A request may not wait while it has memory of long requests,
+        which others need.
+        """
 
     def pause(self) -> None:
         """Stops counting the time because a wait begins, during which the client may disconnect."""
@@ -58,7 +59,7 @@ class DisconnectWatch:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, on_disconnect: Callable[[], None]) -> None:
-        """Begins, unless it has begun before. It calls `on_disconnect` once, until the watch is closed."""
+        """Begins, unless it has begun before. The watch calls `on_disconnect` once, until it is closed."""
         if self._task is None:
             self._on_done = lambda task: None if task.cancelled() else on_disconnect()
             self._task = asyncio.get_running_loop().create_task(wait_for_disconnect(self._receive))

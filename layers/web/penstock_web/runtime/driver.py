@@ -24,8 +24,9 @@ from .receive_run import Receiver, ReceiveRun
 
 T = TypeVar("T")
 QUESTIONS_AT_ONCE = 2
-"""Limits the concurrent questions to other servers, beside the work of the event loop. They are rare
-(`effects.Ask`)."""
+"""Limits the concurrent questions to other servers, beside the work of the event loop. Such questions are rare
+(`effects.Ask`).
+"""
 RowT = TypeVar("RowT", bound=Row)
 ResultFuture: TypeAlias = asyncio.Future[Any]
 """Holds the result of one effect. Only its operation knows the type."""
@@ -77,7 +78,7 @@ class Resources:
     async def pause(self, effect: Pause, request: PendingRequest | None) -> bool:
         """Sleeps. Returns False if the process is shutting down, and at once for a request that may not wait.
 
-        It does not count as time of the request.
+        This sleep does not count as time of the request.
         """
         if request is not None:
             if effect.seconds and not request.may_wait:
@@ -92,7 +93,8 @@ class Resources:
 class OperationRun(Generic[T]):
     """Runs one operation without a task: it continues in the callbacks of its effects' futures.
 
-    It calls `on_end` once: the operation has its `result`, failed with `error`, or was cancelled (`is_cancelled`).
+    The run calls `on_end` once: the operation has its `result`, failed with `error`, or was cancelled
+    (`is_cancelled`).
     """
 
     __slots__ = (

@@ -1,7 +1,7 @@
 """Runs a service whose database has a movable time. Each line of standard input is a number of seconds.
 
-`penstock.testing.clock` starts it with the addresses of the shared test server. It writes its address, and after each
-move the database's time, to standard output. It ends with its standard input.
+`penstock.testing.clock` starts it with the addresses of the shared test server. The program writes its address, and
+after each move the database's time, to standard output. The program ends when its standard input ends.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class SpanOfRequest:
 
 
 class OpenTelemetryTracer:
-    """Begins the traces of requests. It implements the RequestTracer of `http.request_notes`."""
+    """Begins the traces of requests. The class implements the RequestTracer of `http.request_notes`."""
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
@@ -238,7 +238,9 @@ def describe_action(span: RecordedSpan, notes: RequestNotes) -> None:
 
 
 def is_of_batches(action: AnyAction) -> bool:
-    """Returns whether an action is about any number of messages. Their number is then recorded, even if it is one."""
+    """Returns whether an action is about any number of messages. The number of messages is then recorded, even if it
+    is one.
+    """
     return action.name == "ReceiveMessage" or action.name.endswith("Batch")
 
 

@@ -109,8 +109,9 @@ class Tracing:
         return self._start(name, SpanKind.PRODUCER, attributes, None) if self.should_record() else None
 
     def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
-        """Returns the span of a request to another server. It is in the trace of the message that caused it, and linked
-        to that message's span."""
+        """Returns the span of a request to another server. The span is in the trace of the message that caused it,
+        and linked to that message's span.
+        """
         if not cause.sampled:
             return None
         parent = remote_parent(cause)

@@ -1,5 +1,5 @@
-"""Runs the background workers of the container. Each calls the `run_once` of a scheduled function in a loop, in a
-thread.
+"""Runs the background workers of the container. Each worker calls the `run_once` of a scheduled function in a loop, in
+a thread.
 
 `_next_pause` of each worker says how long it sleeps after a run. If LISTEN works, no worker queries without need:
 
@@ -7,8 +7,8 @@ thread.
     maintain, measure     while something changes, at the intervals of the settings; then until the next change
     measure               also until somebody reads /metrics
 
-The check of the LISTEN connection (`database.listener`) finds lost notifications and changes of other processes. It
-wakes the workers that have something to do. Without LISTEN the workers sleep for the time in the settings.
+The check of the LISTEN connection (`database.listener`) finds lost notifications and changes of other processes. The
+check wakes the workers that have something to do. Without LISTEN the workers sleep for the time in the settings.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ LONGEST_PAUSE_SECONDS = 3600.0
 IDLE_PAUSE_FACTOR = 5
 # `deliver` runs for this time each second, to be registered for a notification before it sleeps.
 REGISTERING_SECONDS = 2.0
-# It then sleeps for this time, to register again shortly before the minute is over. See queue.next_delivery.
+# The worker then sleeps for this time, to register again shortly before the minute is over. See queue.next_delivery.
 REGISTERED_SECONDS = 45.0
 # A scrape waits for this time for the gauges of an idle process.
 REFRESH_SECONDS = 1.0
@@ -84,7 +84,7 @@ class DeliveryWorker(Worker):
         self._deliverer.wake()
 
     def _next_pause(self) -> float:
-        """Returns a long pause after an empty run of a registered worker. Its first empty run registers it."""
+        """Returns a long pause after an empty run of a registered worker. The first empty run registers the worker."""
         wait_ms = self._deliverer.wait_ms
         now = asyncio.get_running_loop().time()
         if self._empty_since is None or wait_ms == 0:
@@ -99,7 +99,9 @@ class DeliveryWorker(Worker):
 
 
 class FiringWorker(Worker):
-    """Fires schedules. It sleeps until the next schedule is due. A change that makes one due earlier wakes it."""
+    """Fires schedules. The worker sleeps until the next schedule is due. A change that makes one due earlier wakes
+    it.
+    """
 
     reports_progress = True
     call_factor = 1
@@ -132,7 +134,7 @@ class FiringWorker(Worker):
 class MoveTaskWorker(Worker):
     """Runs message move tasks. The start of a task, in this or another process, wakes it after a pause.
 
-    It does not start at once, because a small task would end before its caller can list or cancel it.
+    The worker does not start at once, because a small task would end before its caller can list or cancel it.
     """
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter) -> None:
@@ -194,7 +196,7 @@ PARTS = ("rounds", "minutes")
 
 
 class MeasurementWorker(Worker):
-    """Measures for /metrics. It stops after a round if nothing has changed since the beginning of the round."""
+    """Measures for /metrics. The worker stops after a round if nothing has changed since the beginning of the round."""
 
     def __init__(
         self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter

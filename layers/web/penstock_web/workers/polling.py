@@ -1,7 +1,7 @@
-"""Runs the worker `poll` of the container. It uses penstock.workers.poll with the calls that requests make too.
+"""Runs the worker `poll` of the container. The worker uses penstock.workers.poll with the calls that requests make too.
 
-It reads the list of mappings every 20 seconds, or once a minute without mappings. Every second time it reports that it
-lives, because each commit makes the next check of long polls look at every queue that waits. Changes notify it.
+The worker reads the list of mappings every 20 seconds, or once a minute without mappings. Every second time it reports
+that it lives, because each commit makes the next check of long polls look at every queue that waits. Changes notify it.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -26,7 +26,7 @@ others)."""
 
 
 class ContainerService:
-    """Merges the calls of mappings with those of requests. Its receives wait like long polls."""
+    """Merges the calls of mappings with those of requests. The receives of mappings wait like long polls."""
 
     claim_seconds = 20.0
     idle_seconds = 60.0

@@ -195,7 +195,8 @@ def tail(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Reads all visible messages once a second. It may miss messages that a consumer receives within a second.
+    """Reads all visible messages once a second. The command may miss messages that a consumer receives within a
+    second.
 
     Messages that arrive at the same time may have ids in another order. The command therefore remembers all ids that it
     has seen, not only the last.

@@ -66,7 +66,8 @@ def json_object(text: str, option: str) -> object:
 
 
 def _first_mistake(text: str) -> str:
-    """Returns the first error of a text that is not JSON. It is "" for the few texts that Python accepts, such as NaN.
+    """Returns the first error of a text that is not JSON. The error is "" for the few texts that Python accepts, such
+    as NaN.
 
     msgspec counts bytes, and says only "truncated" for a text that ends early.
     """

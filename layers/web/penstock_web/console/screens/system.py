@@ -86,7 +86,9 @@ class Migrated(NamedTuple):
 
 @cache
 def read_expected() -> dict[int, str]:
-    """Returns the names of this release's migrations by number. It is empty if they are not installed."""
+    """Returns the names of this release's migrations by number. The answer is empty if this release's migrations are
+    not installed.
+    """
     try:  # Not every function has the code that migrates.
         from penstock.postgres.migrations import find_sql_directory, read_migrations  # noqa: PLC0415
     except ModuleNotFoundError:

@@ -68,7 +68,7 @@ async def retry(id: Annotated[int, Path(ge=0, lt=2**63)], runner: Runner) -> Ret
 
 @routes.post("/retry", right=RETRY, status=202, body=GivenUp, answer=RetriedMany)
 async def retry_failed(runner: Runner) -> RetriedMany:
-    """Deliver the exhausted deliveries again. Each gets all its attempts again."""
+    """Deliver the exhausted deliveries again. Each delivery gets all its attempts again."""
     wanted = await runner.read(_read_given_up)
     operation = deliveries.retry_given_up(wanted, runner.context)
     row = await runner.run(operation)
@@ -126,7 +126,8 @@ async def resume_endpoint(runner: Runner) -> None:
     raises=(EndpointNotFound,),
 )
 async def test_endpoint(runner: Runner) -> SentTest:
-    """Send a test event to a URL of the account. It is signed, guarded, logged and retried like any other delivery.
+    """Send a test event to a URL of the account. The event is signed, guarded, logged and retried like any other
+    delivery.
 
     A URL with a confirmed subscription to a topic gets a Notification of that topic. Another URL gets an event with the
     routing key `penstock.test`. If the endpoint is paused, the event waits.

@@ -103,7 +103,8 @@ async def receive(
     vt: SecondsInQuery | None = None,
     wait: Annotated[int, Query(ge=0, le=20)] = 0,
 ) -> list[StoredMessage]:
-    """Receive messages. They become visible again after `vt` seconds. The default is the visibility timeout of the
+    """Receive messages. The messages become visible again after `vt` seconds. The default is the visibility timeout
+    of the
     queue."""
     return await runner.run(messages.receive(name, max, vt, wait, runner.context))
 

@@ -97,7 +97,9 @@ async def describe_schedule(name: str, runner: Runner) -> ShownSchedule:
     raises=(ScheduleUnusable, errors.OverLimit),
 )
 async def replace_schedule(name: NewName, runner: Runner) -> Response:
-    """Create a schedule (201) or replace it (200). Its next time stays unchanged unless its expression changes."""
+    """Create a schedule (201) or replace it (200). The schedule's next time stays unchanged unless its expression
+    changes.
+    """
     new = await runner.read(read_schedule)
     schedule, created = await runner.run(schedules.replace_schedule(name, new, runner.context))
     return respond_with_location(schedule) if created else json_response(schedule)
