@@ -79,7 +79,8 @@ class Penstock:
 
     def make_bearer_key(self, account: str) -> str:
         """Creates a key of this account for the REST API and returns the value of the header Authorization."""
-        return self._create_key("--bearer", "--account", account)[0].partition(": ")[2]
+        key = self._create_key("--bearer", "--account", account)[0].partition("=")[2]
+        return f"Bearer {key}"
 
     def _create_key(self, *arguments: str) -> list[str]:
         command = [str(self._programs / "penstock"), "keys", "create", *arguments]

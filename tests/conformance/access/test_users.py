@@ -212,9 +212,7 @@ def test_the_outbox_is_its_accounts(owner: Sqs, user: MakeUser, installation: Da
             name = None if policy is None else f"outbox-{next(_numbers)}"
             if policy is not None and name is not None:
                 list(ring.set_user(name, [policy], account, new=True))
-            key = next(iter(ring.create(account, "", bearer=True, user=name))).removeprefix(
-                "Authorization: Bearer "
-            )
+            key = ring.create(account, "", bearer=True, user=name).token
         answer = plain_http.get(
             f"{owner.endpoint_url}/v1/outbox?destination=%2B15550144444",
             headers={"authorization": f"Bearer {key}"},

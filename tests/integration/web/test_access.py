@@ -61,9 +61,27 @@ def service(database: Database, keys: CommandLine) -> Iterator[Service]:
         yield service
 
 
+def test_a_new_key_is_a_line_for_the_environment(keys: CommandLine) -> None:
+    """The command line reads PENSTOCK_TOKEN, and SDKs read the two others. The comment names the owner."""
+    line, comment = keys("create", "--bearer")
+    assert line.startswith("PENSTOCK_TOKEN=PSTB")
+    assert comment.startswith(
+        "# no user, with every right of account 000000000000; the secret is not shown again"
+    )
+    assert "Authorization: Bearer $PENSTOCK_TOKEN" in comment
+    (text,) = keys("create", "--bearer", "--json")
+    made = json.loads(text)
+    assert made.keys() == {"id", "account", "user", "PENSTOCK_TOKEN"}
+    assert (made["account"], made["user"]) == ("000000000000", None)
+    assert json.loads(keys("create", "--json")[0]).keys() == {
+        "id", "account", "user", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
+    }  # fmt: skip
+
+
 def bearer(keys: CommandLine, *arguments: str) -> str:
     """Returns the header's value."""
-    return keys("create", "--bearer", *arguments)[0].partition(": ")[2]
+    key = keys("create", "--bearer", *arguments)[0].partition("=")[2]
+    return f"Bearer {key}"
 
 
 def refusal(answer: httpx.Response) -> tuple[int, str, str | None]:

@@ -100,7 +100,7 @@ def test_the_log_names_the_verified_caller(
     assert main(["users", "create", "billing", "--policy", "read"]) == 0
     capsys.readouterr()
     assert main(["keys", "create", "--bearer", "--user", "billing"]) == 0
-    bearer = capsys.readouterr().out.splitlines()[0].partition(": ")[2]
+    bearer = f"Bearer {capsys.readouterr().out.splitlines()[0].partition('=')[2]}"
     path = tmp_path / "log"
     with logged_service(database, path, **SIGV4) as service, service.http() as http:
         forged = {

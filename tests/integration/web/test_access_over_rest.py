@@ -21,7 +21,7 @@ Header = dict[str, str]
 
 def token(database: Database, account: str | None) -> Header:
     with key_ring(database) as ring:
-        return {"authorization": next(iter(ring.create(account, "", bearer=True))).partition(": ")[2]}
+        return {"authorization": f"Bearer {ring.create(account, '', bearer=True).token}"}
 
 
 ACCOUNTS = count(100_000_000_000)

@@ -77,7 +77,7 @@ def installation(postgres: TestServer, tmp_path_factory: pytest.TempPathFactory)
     with postgres.database() as database, log.open("wb") as written:
         key = new_key(database, OWNER)
         with key_ring(database) as ring:
-            bearer = next(iter(ring.create(OWNER, "", bearer=True))).partition("Bearer ")[2]
+            bearer = ring.create(OWNER, "", bearer=True).token
         start = database_log.stat().st_size
         with running_service(database.api_dsn, log=written, **SETTINGS) as service, service.http() as http:
             signer = Signer(service.url, f"{service.url}/{OWNER}/orders", f"/{OWNER}/bills", key, key)

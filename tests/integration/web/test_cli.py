@@ -40,6 +40,7 @@ OPTIONS: dict[str, list[str]] = {
         "--user NAME",
         "--expires TIME",
         "--endpoint URL",
+        "--json",
     ],
     "keys show": ["ID", "--endpoint URL"],
     "keys limit": ["ID", "--expires TIME", "--endpoint URL"],

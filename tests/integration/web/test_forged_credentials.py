@@ -55,8 +55,7 @@ def installation(postgres: TestServer) -> Iterator[Installation]:
     with postgres.database() as database:
         keys = [new_key(database, account) for account in (OWNER, PARTNER)]
         with key_ring(database) as ring:
-            made = [next(iter(ring.create(OWNER, "", bearer=True))) for _ in range(3)]
-        good, revoked, expired = (line.partition("Bearer ")[2] for line in made)
+            good, revoked, expired = (ring.create(OWNER, "", bearer=True).token for _ in range(3))
         revoke(database, revoked.partition(".")[0])
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             connection.execute(

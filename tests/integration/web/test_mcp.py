@@ -37,7 +37,7 @@ def key(database: Database, user: str | None) -> str:
     with key_ring(database) as ring:
         if user is not None:
             list(ring.set_user(user, [user], None, new=True))
-        return next(iter(ring.create(None, "", bearer=True, user=user))).partition("Bearer ")[2]
+        return ring.create(None, "", bearer=True, user=user).token
 
 
 def call(service: Service, token: str, *calls: tuple[str, dict[str, object]]) -> list[CallToolResult]:

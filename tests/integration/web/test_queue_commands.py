@@ -214,7 +214,7 @@ def test_dead_letters_go_back(penstock: Command) -> None:
     penstock("send", "jobs", "broken")
     assert "broken" in penstock("receive", "jobs", "--hide", "0")
     assert penstock("receive", "jobs") == ""
-    assert "broken" in penstock("peek", "failed")
+    assert penstock("peek", "failed").split()[1:] == ["1", "broken"]  # the receive that made it a dead letter
     for text in ("other", "third"):
         penstock("send", "failed", text)
     assert penstock("search", "failed", "--filter", '{"text": "roken"}').split()[2:] == ["broken"]
@@ -357,7 +357,7 @@ def test_with_keys(
         for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
             monkeypatch.setenv(name, value)
         assert main(["keys", "create", "--bearer"]) == 0
-        token = capsys.readouterr().out.splitlines()[0].rpartition(" ")[2]
+        token = capsys.readouterr().out.splitlines()[0].partition("=")[2]
         with running_service(database.api_dsn, **SIGV4) as service:
             monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
             assert main(["queues"]) == 1
@@ -371,7 +371,7 @@ def test_with_keys(
                 assert main([*command.split(), *there]) == 0
             capsys.readouterr()
             assert main(["keys", "create", "--user", "ann", "--bearer", "--expires", "90d", *there]) == 0
-            key = capsys.readouterr().out.partition("Bearer ")[2].partition(".")[0]
+            key = capsys.readouterr().out.partition("=")[2].partition(".")[0]
             assert main(["users", "show", "ann", *there]) == 0
             assert "operate" in (shown := capsys.readouterr().out)
             assert key in shown
@@ -382,13 +382,50 @@ def test_with_keys(
             assert "--account works on the database" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("url", "is_same"),
+    [
+        ("postgresql://me:secret@127.0.0.1:5599/penstock", True),
+        ("host=localhost port=5599 dbname=penstock user=other", True),
+        ("postgresql://127.0.0.1:6499/penstock", True),  # its pooler
+        ("postgresql://me:secret@127.0.0.1:5599/other", False),
+        ("postgresql://me:secret@db.test/penstock", False),
+    ],
+)
+def test_a_command_refuses_a_service_with_another_database(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    url: str,
+    is_same: bool,
+) -> None:
+    """`penstock keys` works on DATABASE_URL, so `purge` in the same shell must not work on another installation."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("PENSTOCK_ENDPOINT", raising=False)
+    monkeypatch.setenv("DATABASE_URL", url)
+    places = (
+        "postgresql://penstock@127.0.0.1:5599/penstock",
+        "postgresql://penstock@127.0.0.1:6499/penstock",
+    )
+    with announce("http://127.0.0.1:1", tmp_path, places):
+        assert main(["purge", "orders", "--yes"]) == 1
+        refused = capsys.readouterr().err
+        assert ("has another database" in refused) is not is_same
+        assert ("no service answers at http://127.0.0.1:1" in refused) is is_same
+        assert "secret" not in refused
+        if not is_same:
+            assert main(["status", "--endpoint", "http://127.0.0.1:1"]) == 1
+            assert "no service answers" in capsys.readouterr().err
+
+
 def test_a_running_process_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The file counts until the process ends; a file that a killed process left is ignored."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     left = tmp_path / "penstock/endpoints/127.0.0.1_1"
     left.parent.mkdir(parents=True)
     left.write_text("http://127.0.0.1:1")
-    one, other = Running("http://127.0.0.1:9400", None), Running("http://127.0.0.1:9401", tmp_path)
+    one = Running("http://127.0.0.1:9400", None, ("host=db dbname=a", "host=pooler dbname=a"))
+    other = Running("http://127.0.0.1:9401", tmp_path)
     with announce(*one):
         assert running_services() == [one]
         with announce(*other):

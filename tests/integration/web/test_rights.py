@@ -155,15 +155,15 @@ class Interfaces(NamedTuple):
 @pytest.fixture(scope="module")
 def interfaces(shared_database: Database, shared_service: Service) -> Iterator[Interfaces]:
     with key_ring(shared_database) as ring:
-        root, *_ = ring.create(ACCOUNT, "", bearer=True)
+        root = ring.create(ACCOUNT, "", bearer=True)
         for name in ("caller", "guarded"):
             list(ring.set_user(name, ["admin"], ACCOUNT, new=True))
-        token, *_ = ring.create(ACCOUNT, "", bearer=True, user="caller")
-        guarded, *_ = ring.create(ACCOUNT, "", bearer=True, user="guarded")
-    headers = {"authorization": root.partition(": ")[2]}
+        token = ring.create(ACCOUNT, "", bearer=True, user="caller")
+        guarded = ring.create(ACCOUNT, "", bearer=True, user="guarded")
+    headers = {"authorization": f"Bearer {root.token}"}
     keys = {
-        "token": token.rpartition(" ")[2],
-        "guarded": guarded.rpartition(" ")[2].partition(".")[0],
+        "token": token.token,
+        "guarded": guarded.key_id,
     }
     with shared_service.http() as http:
         http.post("/v1/queues", json={"name": "guarded"}, headers=headers).raise_for_status()

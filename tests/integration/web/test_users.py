@@ -40,7 +40,7 @@ def penstock(database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 def bearer(penstock: Run, user: str, *more: str) -> dict[str, str]:
     (line, _) = penstock("keys", "create", "--bearer", "--user", user, *more)
-    return {"authorization": line.partition(": ")[2]}
+    return {"authorization": f"Bearer {line.partition('=')[2]}"}
 
 
 def key_id(header: dict[str, str]) -> str:
@@ -123,7 +123,7 @@ def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp
         penstock("users", "create", name, "--policy", str(file))
     denied, named, sender = (bearer(penstock, user) for user in ("denied", "named", "sender"))
     (line, _) = penstock("keys", "create", "--bearer")
-    root = {"authorization": line.partition(": ")[2]}
+    root = {"authorization": f"Bearer {line.partition('=')[2]}"}
     by_name = {
         "Effect": "Deny",
         "Principal": {"AWS": build_user_arn("000000000000", "named")},

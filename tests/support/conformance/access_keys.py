@@ -21,8 +21,8 @@ OWNER, PARTNER = "000000000000", "111122223333"
 def new_key(database: Database, account: str, user: str | None = None) -> tuple[str, str]:
     """Returns the id and secret of a new key, as from the command line."""
     with key_ring(database) as ring:
-        key_id, secret, _ = ring.create(account, "", bearer=False, user=user)
-    return key_id.partition("=")[2], secret.partition("=")[2]
+        made = ring.create(account, "", bearer=False, user=user)
+    return made.key_id, made.secret
 
 
 def key_ring(database: Database) -> AbstractContextManager[KeyRing]:

@@ -63,7 +63,11 @@ def fuzz(access: str, seconds: int, seed: int) -> bool:
     settings: dict[str, str] = {**SETTINGS, "QUEUE_ACCESS": access, "QUEUE_ENCRYPTION_KEY": encryption_key}
     with running("--ephemeral", port=free_port(), **settings) as up:
         certificate = run_keys(up, settings, "rotate-signing").partition(" ")[0]
-        key = "" if access == "off" else run_keys(up, settings, "create", "--bearer").partition(": ")[2]
+        key = (
+            ""
+            if access == "off"
+            else run_keys(up, settings, "create", "--bearer").splitlines()[0].partition("=")[2]
+        )
         headers = {"Authorization": key} if key else {}
         ids = prepare(up, headers)
         with filled_again(up, headers):

@@ -70,7 +70,8 @@ def service(dsn: str, key: tuple[str, str] | None = None) -> Iterator[Deployment
 
 def new_key(dsn: str) -> tuple[str, str]:
     with KeyRing.open(Settings.read({**SETTINGS, "DATABASE_URL": dsn})) as ring:
-        key_id, secret, *_ = (line.partition("=")[2] for line in ring.create(None, "", False))
+        made = ring.create(None, "", False)
+        key_id, secret = made.key_id, made.secret
     return key_id, secret
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from penstock.access.audit.acts import Act, build_values, extend_statement
 from penstock.access.encryption_key import claim, list_keys_at_rest
@@ -44,6 +44,39 @@ from .database import service_database
 RowT = TypeVar("RowT", bound=Row)
 
 
+class NewKey(NamedTuple):
+    """A new key with its secret, which is shown only this once. Without `user` it is a key of the account itself."""
+
+    key_id: str
+    secret: str
+    account_id: str | None
+    user: str | None
+    is_bearer: bool
+
+    @property
+    def token(self) -> str:
+        """Returns the whole bearer key."""
+        return f"{self.key_id}.{self.secret}"
+
+    def variables(self) -> dict[str, str]:
+        """Returns the variables of the environment in which clients read the key."""
+        if self.is_bearer:
+            return {"PENSTOCK_TOKEN": self.token}
+        return {"AWS_ACCESS_KEY_ID": self.key_id, "AWS_SECRET_ACCESS_KEY": self.secret}
+
+    def lines(self) -> Iterator[str]:
+        """Yields a line for each variable, and a comment that names the user."""
+        yield from (f"{name}={value}" for name, value in self.variables().items())
+        owner = f"user {self.user}" if self.user else "no user, with every right"
+        place = f" of account {self.account_id}" if self.account_id else ""
+        header = "; the header is Authorization: Bearer $PENSTOCK_TOKEN" if self.is_bearer else ""
+        yield f"# {owner}{place}; the secret is not shown again{header}"
+
+    def document(self) -> dict[str, str | None]:
+        """Returns the members of --json."""
+        return {"id": self.key_id, "account": self.account_id, "user": self.user, **self.variables()}
+
+
 class KeyRing:
     """The keys of one installation."""
 
@@ -75,8 +108,8 @@ class KeyRing:
         expires_at: datetime | None = None,
         *,
         new_encryption_key: bool = False,
-    ) -> Iterator[str]:
-        """Creates a key and yields its lines. `new_encryption_key` allows a QUEUE_ENCRYPTION_KEY that the service does
+    ) -> NewKey:
+        """Creates a key and returns it. `new_encryption_key` allows a QUEUE_ENCRYPTION_KEY that the service does
         not have yet.
 
         Raises LocalError for a bad account, an unknown user, a user's third key of one kind, or an encryption key that
@@ -101,7 +134,7 @@ class KeyRing:
             raise LocalError(f"the user {user!r} has two {kind} keys: revoke one first")
         if not row.created:
             raise LocalError("the id is taken; try again")  # 80 random bits make a collision improbable.
-        return format_new_key(key_id, secret, account_id, bearer)
+        return NewKey(key_id, secret, account_id, user, bearer)
 
     def create_first(self) -> Iterator[str]:
         """Creates an access key of QUEUE_ACCOUNT_ID if there has never been a key, and yields its lines.
@@ -118,7 +151,7 @@ class KeyRing:
         (row,) = self._act(act, account_id, CREATE_FIRST_KEY, key_id, account_id, stored, "the first key")
         if row.created:
             yield "there was no key yet, so here is the first key, which has every right in its account:"
-            yield from format_new_key(key_id, secret, account_id, bearer=False)
+            yield from NewKey(key_id, secret, account_id, None, is_bearer=False).lines()
 
     def list_keys(self) -> Iterator[str]:
         """Returns a line for each key, the oldest first."""
@@ -297,16 +330,6 @@ def make_first_key(settings: Settings) -> None:
     with KeyRing.open(settings, direct=True) as ring:
         for line in ring.create_first():
             print(line, flush=True)
-
-
-def format_new_key(key_id: str, secret: str, account_id: str, bearer: bool) -> Iterator[str]:
-    """Yields the lines that show a new key, under the names by which clients read it."""
-    if bearer:
-        yield f"Authorization: Bearer {key_id}.{secret}"
-    else:
-        yield f"AWS_ACCESS_KEY_ID={key_id}"
-        yield f"AWS_SECRET_ACCESS_KEY={secret}"
-    yield f"# account {account_id}; the secret is not shown again"
 
 
 def check_user_policy(text: str) -> None:

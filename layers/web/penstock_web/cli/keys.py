@@ -15,7 +15,7 @@ import typer
 
 from penstock.settings import Settings
 
-from .commands.options import Remote
+from .commands.options import Json, Remote
 
 if TYPE_CHECKING:
     from .key_ring import KeyRing
@@ -26,7 +26,7 @@ app = typer.Typer(name="keys", help="keys for QUEUE_ACCESS=sigv4, and the key th
 
 
 @app.command("create", help="create a key; its secret is shown only this once")
-def create(
+def create(  # noqa: PLR0913, PLR0917 - options of the command
     account: Annotated[
         str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")
     ] = None,
@@ -46,20 +46,26 @@ def create(
         ),
     ] = False,
     endpoint: Remote = None,
+    json: Json = False,
 ) -> None:
     if endpoint is not None:
         from .commands import access
 
         refuse_account(account)
-        access.create_key(
+        made = access.create_key(
             endpoint, bearer=bearer, user=user, description=description, expires_at=_moment(expires)
         )
-        return
-    with _key_ring() as ring:
-        made = ring.create(
-            account, description, bearer, user, _moment(expires), new_encryption_key=new_encryption_key
-        )
-        print(*made, sep="\n")
+    else:
+        with _key_ring() as ring:
+            made = ring.create(
+                account, description, bearer, user, _moment(expires), new_encryption_key=new_encryption_key
+            )
+    if json:
+        from .commands.printing import print_json
+
+        print_json(made.document())
+    else:
+        print(*made.lines(), sep="\n")
 
 
 @app.command("show", help="show a key, without its secret")

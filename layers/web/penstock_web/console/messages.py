@@ -12,6 +12,7 @@ from penstock.aws.json_text import replace_lone_surrogates
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Call, Operation
+from penstock.management.messages.conversion import count_earlier_receives
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, FailureRow, FoundRow, PeekedRow
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import Search, search_messages
@@ -36,6 +37,11 @@ class Seen:
     def __init__(self, row: PeekedRow | FoundRow | FailureRow, state: str) -> None:
         self.row = row
         self.state = state
+
+    @property
+    def receives(self) -> int:
+        """Returns the receives in all queues, of a dead letter those that made it one."""
+        return self.row.receive_count + count_earlier_receives(self.row.system)
 
     @property
     def preview(self) -> str:

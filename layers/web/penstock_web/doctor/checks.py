@@ -35,17 +35,19 @@ _NO_SCHEMA: Final = "the schema does not belong to this release"
 
 
 class Check(NamedTuple):
-    """`needs_schema` says that the check calls functions of this release."""
+    """`needs_schema` says that the check calls functions of this release, `needs_pooler` that it connects by
+    DATABASE_URL even if DATABASE_DIRECT_URL leads to the database itself."""
 
     name: str
     run: Callable[[Examination], Iterable[Finding]]
     needs_schema: bool = False
+    needs_pooler: bool = False
 
 
 CHECKS: Final = (
     Check(roles.ROLES, roles.check_roles),
     Check(roles.GRANTS, roles.check_grants, needs_schema=True),
-    Check(pooler.SUBJECT, pooler.check_pooler),
+    Check(pooler.SUBJECT, pooler.check_pooler, needs_pooler=True),
     Check(server_settings.SUBJECT, server_settings.check_server_settings),
     Check(server_settings.SESSIONS, server_settings.check_session_settings),
     Check(sessions.SUBJECT, sessions.check_old_snapshots),
@@ -102,12 +104,13 @@ def _examine_database(
     if not _run(outcome, database.DATABASE, lambda: database.check_database(examined)):
         _skip_all(outcome, "the database cannot be used")
         return
+    has_pooler = _run(outcome, pooler.CONNECTION, lambda: pooler.check_connection(examined))
     has_schema = _run(outcome, versions.MIGRATIONS, lambda: versions.check_migrations(examined))
     if has_schema and after_restore:
         _run(outcome, IDS, lambda: _with_database(examined, _find_jumps))
     for check in CHECKS:
-        if check.needs_schema and not has_schema:
-            outcome.skipped[check.name] = _NO_SCHEMA
+        if reason := _find_reason(check, has_schema=has_schema, has_pooler=has_pooler):
+            outcome.skipped[check.name] = reason
         else:
             _run(outcome, check.name, lambda check=check: check.run(examined))  # type: ignore[misc]
     if not has_schema:
@@ -128,6 +131,13 @@ def _examine_database(
                 examined, lambda opened: stored_rows.find_refused_subscriptions(opened, fix=fix)
             ),
         )
+
+
+def _find_reason(check: Check, *, has_schema: bool, has_pooler: bool) -> str:
+    """Returns why a check cannot begin, or ""."""
+    if check.needs_schema and not has_schema:
+        return _NO_SCHEMA
+    return "DATABASE_URL does not answer" if check.needs_pooler and not has_pooler else ""
 
 
 def _run(outcome: CheckOutcome, name: str, check: Callable[[], Iterable[Finding]]) -> bool:

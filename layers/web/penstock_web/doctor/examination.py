@@ -41,6 +41,8 @@ class Examination:
     address: str
     """Holds the address of the database itself: DATABASE_DIRECT_URL, or the variable that replaces it."""
     _open: dict[str, LimitedConnection] = field(default_factory=dict)
+    pooler_answers: bool = True
+    """Is False once DATABASE_URL has not answered."""
 
     @property
     def pooled_address(self) -> str:
@@ -57,8 +59,9 @@ class Examination:
         return self._connection(self.pooled_address)
 
     def service_connections(self) -> list[LimitedConnection]:
-        """Returns a connection to each address. Raises psycopg's errors or SettingError."""
-        return [self.direct(), *([self.connect_pooled()] if self.pooled_address else [])]
+        """Returns a connection to each address that answers. Raises psycopg's errors or SettingError."""
+        has_pooler = self.pooled_address and self.pooler_answers
+        return [self.direct(), *([self.connect_pooled()] if has_pooler else [])]
 
     def close(self) -> None:
         """Closes all connections."""

@@ -27,6 +27,28 @@ select current_database(), pg_postmaster_start_time(), d.oid from pg_database d 
 """
 
 
+CONNECTION: Final = "DATABASE_URL"
+
+
+def check_connection(examined: Examination) -> Iterator[Finding]:
+    """Checks that DATABASE_URL answers if DATABASE_DIRECT_URL, which does, is another address."""
+    if not examined.pooled_address:
+        return
+    try:
+        examined.connect_pooled()
+    except psycopg.Error as error:
+        examined.pooler_answers = False
+        parts = conninfo_to_dict(examined.pooled_address)
+        place = f"{parts.get('host') or 'localhost'}:{parts.get('port') or 5432}"
+        yield Finding(
+            CONNECTION,
+            f"PgBouncer at {place} (DATABASE_URL) does not answer, PostgreSQL (DATABASE_DIRECT_URL) does: "
+            f"{' '.join(str(error).split())}",
+            "the service answers 503 without it",
+            "start PgBouncer, or unset DATABASE_DIRECT_URL and set DATABASE_URL to the address of PostgreSQL",
+        )
+
+
 def check_pooler(examined: Examination) -> Iterator[Finding]:
     """Raises psycopg's errors."""
     if not examined.direct().session.is_direct:

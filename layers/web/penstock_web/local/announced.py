@@ -1,13 +1,13 @@
 """Tells the commands where a running `penstock up` is, by one file for each, locked for as long as the service runs.
 
 The first line of a file is the address of the service. The second is the folder of its database, if `penstock up`
-created it.
+created it. The others are addresses of the database, without passwords.
 """
 
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -16,11 +16,14 @@ from .state import cache_directory
 
 
 class Running(NamedTuple):
-    """A service of this machine. `folder` is the folder of its database, or None if DATABASE_URL names the
-    database."""
+    """A service of this machine. `folder` is the folder of its database, or None if DATABASE_URL names the database.
+
+    `databases` are addresses of the database, of its pooler too.
+    """
 
     address: str
     folder: Path | None
+    databases: tuple[str, ...] = ()
 
 
 def _directory() -> Path:
@@ -28,7 +31,7 @@ def _directory() -> Path:
 
 
 @contextmanager
-def announce(address: str, folder: Path | None) -> Iterator[None]:
+def announce(address: str, folder: Path | None, databases: Sequence[str] = ()) -> Iterator[None]:
     """Lets commands of the same user find this service until the end, even if the process is killed.
 
     If no file can be written, the user has to give the commands the address.
@@ -42,7 +45,8 @@ def announce(address: str, folder: Path | None) -> Iterator[None]:
         return
     with handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        handle.write(f"{address}\n{folder.absolute() if folder else ''}\n")
+        lines = (address, str(folder.absolute()) if folder else "", *databases)
+        handle.write("".join(f"{line}\n" for line in lines))
         handle.flush()
         try:
             yield
@@ -59,8 +63,9 @@ def running_services() -> list[Running]:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    address, _, folder = handle.read().partition("\n")
-                    found.append(Running(address, Path(folder.strip()) if folder.strip() else None))
+                    address, folder, *databases = (*handle.read().splitlines(), "")
+                    place = Path(folder) if folder else None
+                    found.append(Running(address, place, tuple(filter(None, databases))))
                 else:
                     file.unlink(missing_ok=True)
     return [service for service in found if service.address]

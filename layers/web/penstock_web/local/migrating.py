@@ -83,6 +83,19 @@ def warn(text: str) -> None:
     sys.stderr.write(f"penstock: warning: {text}\n")
 
 
+def is_same_database(one: str, other: str) -> bool:
+    """Returns whether two addresses have the same hosts, ports and database. Raises LocalError for an invalid one."""
+    return _place_of(one) == _place_of(other)
+
+
+def _place_of(dsn: str) -> tuple[str, str, str]:
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+
+    parts = {name: str(value) for name, value in conninfo_to_dict(without_password(dsn)).items()}
+    host = (parts.get("hostaddr") or parts.get("host") or "localhost").replace("localhost", "127.0.0.1")
+    return host, parts.get("port", "5432"), parts.get("dbname") or parts.get("user", "")
+
+
 def without_password(dsn: str, name: str = "DATABASE_URL") -> str:
     """Returns the address in libpq's form without its passwords, for display. Raises LocalError if it is invalid."""
     import psycopg  # noqa: PLC0415

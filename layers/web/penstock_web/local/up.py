@@ -97,7 +97,8 @@ def up(
         failures: list[LocalError] = []
 
         def on_ready() -> None:
-            stack.enter_context(announce(address, folder))
+            databases = {displayed_dsn, without_password(settings.database_url)}
+            stack.enter_context(announce(address, folder, sorted(databases)))
             _announce(settings, options, displayed_dsn)
             log_start(settings, displayed_dsn, version, f"{options.host}:{options.port}", options.workers)
 

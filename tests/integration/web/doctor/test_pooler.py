@@ -96,6 +96,22 @@ def test_a_direct_address_that_leads_to_the_pooler(database: Database) -> None:
     assert "DATABASE_DIRECT_URL" in one.remedy
 
 
+def test_a_pooler_that_is_down_is_one_problem(
+    database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PostgreSQL answers, so the remedy is known."""
+    monkeypatch.setenv("DATABASE_URL", "postgresql://penstock@127.0.0.1:1/penstock")
+    monkeypatch.setenv("DATABASE_DIRECT_URL", database.api_dsn)
+    main(["doctor", "--json"])
+    shown = json.loads(capsys.readouterr().out)
+    (one,) = [each for each in shown["findings"] if "127.0.0.1:1" in json.dumps(each)]
+    assert one["problem"].startswith("PgBouncer at 127.0.0.1:1 (DATABASE_URL) does not answer, PostgreSQL")
+    assert one["remedy"] == (
+        "start PgBouncer, or unset DATABASE_DIRECT_URL and set DATABASE_URL to the address of PostgreSQL"
+    )
+    assert shown["not_checked"] == {"pooler": "DATABASE_URL does not answer"}
+
+
 def test_two_databases(database: Database) -> None:
     other = make_conninfo(database.pooled_dsn, dbname="postgres")
     problems = [f.problem for f in found(other, database.api_dsn)]

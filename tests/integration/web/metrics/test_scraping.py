@@ -57,7 +57,8 @@ def test_with_signatures_it_wants_the_token_or_a_key(
 
     def bearer(*arguments: str) -> dict[str, str]:
         assert main(["keys", "create", "--bearer", *arguments]) == 0
-        return {"authorization": capsys.readouterr().out.splitlines()[0].partition(": ")[2]}
+        key = capsys.readouterr().out.splitlines()[0].partition("=")[2]
+        return {"authorization": f"Bearer {key}"}
 
     sender = tmp_path / "sender.json"
     sender.write_text('{"Statement": {"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}}')

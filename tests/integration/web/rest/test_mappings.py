@@ -135,8 +135,8 @@ def test_a_user_needs_the_action_and_rights_on_the_queue(database: Database) -> 
         with key_ring(database) as ring:
             for user, policy in users.items():
                 list(ring.set_user(user, [policy], None, new=True))
-                line = next(iter(ring.create(None, "", bearer=True, user=user)))
-                keys[user] = {"authorization": line.partition(": ")[2]}
+                token = ring.create(None, "", bearer=True, user=user).token
+                keys[user] = {"authorization": f"Bearer {token}"}
         http.post("/v1/queues", json={"name": "q"}, headers=keys["owner"]).raise_for_status()
 
         def allowed(method: str, path: str, body: object = None) -> set[str]:

@@ -82,9 +82,9 @@ class Setup(NamedTuple):
 def accounts(postgres: TestServer) -> Iterator[tuple[Account, Account]]:
     with postgres.database() as database:
         with key_ring(database) as ring:
-            made = [next(iter(ring.create(account, "", bearer=True))) for account in (OWNER, PARTNER)]
+            made = [ring.create(account, "", bearer=True).token for account in (OWNER, PARTNER)]
         with running_service(database.api_dsn, **SETTINGS) as service, service.http() as http:
-            owner, partner = (Account(http, line.partition("Bearer ")[2]) for line in made)
+            owner, partner = (Account(http, token) for token in made)
             yield owner, partner
 
 

@@ -123,6 +123,12 @@ def encode_string(text: str) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(text))
 
 
+def count_earlier_receives(system: str | None) -> int:
+    """Returns how often a dead letter was received in the queues from which it came, from the system attributes."""
+    values: Mapping[str, Any] = {} if system is None else _loads(system)
+    return int(values.get("ApproximateReceiveCount", 0))
+
+
 def read_group(system: str | None) -> str | None:
     """Returns the message group, or the tenant, from the system attributes."""
     if system is None:

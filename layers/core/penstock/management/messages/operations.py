@@ -26,6 +26,7 @@ from penstock.sqs import send as sending
 from .conversion import (
     convert_to_json,
     count_bytes,
+    count_earlier_receives,
     read_group,
     to_headers,
     to_send_request,
@@ -165,6 +166,7 @@ def peek(
             group_id=row.group_id,
             entered_at=format_timestamp(row.entered_at_ms),
             entered_by=row.entered_by,
+            receive_count=row.receive_count + count_earlier_receives(row.system),
         )
         for row in rows
     ]

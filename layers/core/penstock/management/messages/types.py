@@ -38,10 +38,11 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StoredMessage(msgspec.Struct, omit_defaults=True):
-    """A message. Times are RFC 3339 in UTC.
+    """A message. Times are RFC 3339 in UTC. `read_count` counts receives in this queue.
 
-    Peeking also shows when and how the message entered this queue (`entered_by`: sent, dead_lettered, moved). For a
-    dead letter this is later than the time when it was sent (`enqueued_at`).
+    Peeking also shows `receive_count`, the receives in all queues, which led a dead letter to its queue, and when and
+    how the message entered this queue (`entered_by`: sent, dead_lettered, moved). For a dead letter this is later than
+    the time when it was sent (`enqueued_at`).
     """
 
     id: int
@@ -56,11 +57,11 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
     group_id: str | None = None
     entered_at: str | msgspec.UnsetType = msgspec.UNSET
     entered_by: str | msgspec.UnsetType = msgspec.UNSET
+    receive_count: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class FoundMessage(StoredMessage, omit_defaults=True, kw_only=True):
-    """A message that a search found. `read_count` counts receives in this queue, `receive_count` receives in all
-    queues.
+    """A message that a search found, with the receives in all queues.
 
     `source_queue` is the queue from which it entered this dead-letter queue.
     """

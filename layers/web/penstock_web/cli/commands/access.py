@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from penstock_web.cli.key_ring import NewKey
 from penstock_web.system_account import LocalError
 
 from .client import RestClient
@@ -60,15 +61,12 @@ def show_key(endpoint: str, key_id: str) -> None:
 
 def create_key(
     endpoint: str, *, bearer: bool, user: str | None, description: str, expires_at: datetime | None
-) -> None:
-    """Creates a key and prints it."""
+) -> NewKey:
+    """Creates a key."""
     given = {"bearer": bearer, "user": user, "description": description, "expires_at": expires_at}
     made = RestClient(endpoint).call("POST", "/keys", {k: v for k, v in given.items() if v is not None})
-    if bearer:
-        print(f"Authorization: Bearer {made['token']}")
-    else:
-        print(f"AWS_ACCESS_KEY_ID={made['id']}\nAWS_SECRET_ACCESS_KEY={made['secret']}")
-    print("# the secret is not shown again")
+    key_id, secret = (str(made["token"]) if bearer else f"{made['id']}.{made['secret']}").split(".", 1)
+    return NewKey(key_id, secret, None, user, bearer)
 
 
 def limit_key(endpoint: str, key_id: str, expires_at: datetime | None) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
 
 from penstock import __version__
+from penstock.settings import ADDRESSES
 from penstock_web.system_account import LocalError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
 
     from penstock.management.messages.types import StoredMessage
+    from penstock_web.local.announced import Running
 
 _COMMANDS: Final = {
     "Create it with POST /v1/queues.": "`penstock queues` lists those of the region {region}; `penstock --region NAME` "
@@ -198,9 +200,32 @@ def queue_path(name: str, rest: str = "") -> str:
 def _only_running() -> str:
     from penstock_web.local.announced import running_services
 
-    found = [service.address for service in running_services()]
+    found = running_services()
     if len(found) > 1:
+        addresses = ", ".join(service.address for service in found)
         raise LocalError(
-            f"several services run: {', '.join(found)}; choose one with --endpoint or PENSTOCK_ENDPOINT"
+            f"several services run: {addresses}; choose one with --endpoint or PENSTOCK_ENDPOINT"
         )
-    return found[0] if found else USUAL_ENDPOINT
+    if not found:
+        return USUAL_ENDPOINT
+    refuse_another_database(found[0])
+    return found[0].address
+
+
+def refuse_another_database(service: Running) -> None:
+    """Raises LocalError if DATABASE_URL names another database than that of the service that runs here.
+
+    Other commands, such as `penstock keys`, then work on that database, so a user would change two installations.
+    """
+    from penstock_web.local.migrating import is_same_database, without_password
+
+    given = [value for name in ADDRESSES if (value := os.environ.get(name))]
+    if not given or not service.databases:
+        return
+    if any(is_same_database(one, other) for one in given for other in service.databases):
+        return
+    raise LocalError(
+        f"DATABASE_URL names {without_password(given[0])}, but the service that runs here, {service.address}, has "
+        f"another database, {service.databases[0]}: choose a service with --endpoint or PENSTOCK_ENDPOINT, or unset "
+        "DATABASE_URL"
+    )

@@ -37,7 +37,10 @@ def print_json(document: object) -> None:
 
 
 def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
-    """Prints one line for each message: when it was sent, how often it was received, and its body."""
+    """Prints one line for each message: when it was sent, how often it was received, its group, and its body.
+
+    A dead letter shows how often it was received before it became one.
+    """
     import msgspec
 
     for message in messages:
@@ -46,7 +49,9 @@ def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
             continue
         body = msgspec.json.decode(message.message)
         text = body if isinstance(body, str) else bytes(message.message).decode()
-        print(f"{message.enqueued_at}  {message.read_count:>3}  {printable(text)}")
+        receives = message.read_count if message.receive_count is msgspec.UNSET else message.receive_count
+        group = "" if message.group_id is None else f"{printable(message.group_id)}  "
+        print(f"{message.enqueued_at}  {receives:>3}  {group}{printable(text)}")
 
 
 def print_fields(document: Mapping[str, object]) -> None:

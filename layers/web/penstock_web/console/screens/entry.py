@@ -50,6 +50,7 @@ async def sign_in(page: CurrentPage) -> Response:
     key_id, _, joined = (
         page.form.get("key")
         .strip()
+        .removeprefix("PENSTOCK_TOKEN=")
         .removeprefix("Authorization: ")
         .removeprefix("Bearer ")
         .strip()

@@ -102,7 +102,7 @@ def build_snippets(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
     facts = {
         "message id": row.message_id,
         "sent": seen.sent_at.isoformat(timespec="seconds"),
-        "receives": row.receive_count,
+        "receives": seen.receives,
         "group": row.group_id,
         **{f"attribute {key}": value.text for key, value in seen.attributes.items()},
     }
