@@ -56,7 +56,9 @@ class AwsError(Exception):
     """The name of the message in REST-JSON."""
 
     def __init__(self, message: str | None = None, detail: str | None = None) -> None:
-        self.message = self.default_message if message is None else message[:LONGEST_MESSAGE]
+        self.message = (
+            self.default_message if message is None else _replace_surrogates(message[:LONGEST_MESSAGE])
+        )
         self.detail = detail
         super().__init__(self.message)
 
@@ -71,6 +73,11 @@ class AwsError(Exception):
         if not self.query_suffix or self.message.endswith(self.query_suffix):
             return self.message
         return self.message.removesuffix(".") + self.query_suffix
+
+
+def _replace_surrogates(text: str) -> str:
+    """Replaces lone surrogates, which a message may quote from JSON, and which no answer can carry."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 # --- parameters ------------------------------------------------------------------------------------------------------

@@ -171,6 +171,16 @@ def test_half_a_character(raw: Raw, text: str) -> None:
     )
 
 
+def test_an_error_that_quotes_half_a_pair_is_answered(raw: Raw) -> None:
+    """The text of the error shows another character, since no answer can carry half a pair."""
+    url = raw.sqs.create()
+    for action, member in (("DeleteMessage", "ReceiptHandle"), ("RemovePermission", "Label")):
+        body = f'{{"QueueUrl":"{url}","{member}":"\\ud800x"}}'.encode()
+        answer = raw.json(action, body)
+        assert answer.status_code == 400
+        assert "?x" in answer.json()["message"]
+
+
 def test_a_pair_of_surrogates_is_a_character(raw: Raw) -> None:
     url = raw.sqs.create()
     raw.json("SendMessage", f'{{"QueueUrl":"{url}","MessageBody":"\\ud83c\\udf89"}}'.encode())

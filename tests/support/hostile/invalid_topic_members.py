@@ -62,7 +62,7 @@ def filter_policy(rng: Random) -> str:
         '{"a":[{"exists":1}]}',
         '{"a":[{"numeric":[]}]}', '{"a":[{"numeric":["=","1"]}]}', '{"a":[{"numeric":["=",1e10]}]}',
         '{"a":[{"numeric":["=",1e400]}]}', '{"a":[{"numeric":[">",2,"<",1]}]}', '{"a":[{"wildcard":"a**"}]}',
-        '{"a":[{"wildcard":"\\\\x"}]}', '{"a":[{"cidr":"x"}]}', '{"a":[{"cidr":"10.0.0.0/99"}]}', '{"a":[1e999]}',
+        '{"a":[{"wildcard":"\\\\x"}]}', '{"a":[{"cidr":"x"}]}', '{"a":[{"cidr":"10.0.0.0/99"}]}',
         '{"a":[{"anything-but":[]}]}', '{"a":[{"anything-but":[null]}]}', '{"a":[{"prefix":"a","suffix":"b"}]}',
         '{"$or":[{"a":["b"]}]}', '{"a":"\\u0000"}', '{"a":["b"],"a":1}', '{"a":["' + "x" * 262_144 + '"]}',
         json.dumps({str(n): ["v"] for n in range(6)}), json.dumps({"a": list(range(151))}),

@@ -70,8 +70,9 @@ RAW_NUMBERS = (
     b"1" * 400, b"1." + b"1" * 400, b"1e" + b"9" * 40, "٣".encode(), b"- 1", b"1e", b"tru", b"nul", b"undefined",
     b"''",
 )  # fmt: skip
+SURROGATES = (b'"\\ud800"', b'"\\udc00\\ud800"', b'"\\ud800x"')
 RAW_TEXTS = (
-    b'"\\ud800"', b'"\\udc00\\ud800"', b'"\\ud800x"', b'"\xed\xa0\x80"', b'"\xff"', b'"\xc0\x80"',
+    *SURROGATES, b'"\xed\xa0\x80"', b'"\xff"', b'"\xc0\x80"',
     b'"\xf5\x80\x80\x80"', b'"\x00"', b'"\x1f"', b'"\\x41"', b'"\\u00"', b'"\\', b'"', b"'x'", b"x", b'"a" "b"',
     b"NaN", b'"\xe2\x82"', b"[" * 2_000, b'{"a":' * 2_000, b"[" * 60_000, b"{}{}", b"/**/1",
 )  # fmt: skip
