@@ -284,3 +284,13 @@ def test_data_protection_is_not_for_new_customers(sns: Sns) -> None:
     refused = sns.refusal("put_data_protection_policy", ResourceArn=topic, DataProtectionPolicy="{}")
     assert refused[:2] == ("AuthorizationError", 403)
     assert sns.refusal("get_data_protection_policy", ResourceArn=UNKNOWN)[:2] == ("NotFound", 404)
+
+
+def test_a_permission_does_not_make_a_policy_too_long(sns: Sns) -> None:
+    """A policy has at most 30 KB ("Amazon SNS API permissions", SNS Developer Guide)."""
+    topic = sns.create()
+    accounts = [f"{number:012}" for number in range(1_000)]
+    refused = sns.refusal(
+        "add_permission", TopicArn=topic, Label="many", AWSAccountId=accounts, ActionName=["Publish"]
+    )
+    assert refused == ("InvalidParameter", 400, "Invalid parameter: Policy Error: null")

@@ -156,9 +156,12 @@ def _check_access_policy(text: str) -> None:
         return
     if problem.kind == "action":
         raise InvalidParameter.named("Policy statement action out of service scope!")
-    raise InvalidParameter.named(
-        f"Policy Error: {'PrincipalNotFound' if problem.kind == 'principal' else 'null'}"
-    )
+    raise make_policy_error("PrincipalNotFound" if problem.kind == "principal" else "null")
+
+
+def make_policy_error(reason: str = "null") -> InvalidParameter:
+    """Returns the error for an access policy. AWS's reason is `null` for every fault but that of a principal."""
+    return InvalidParameter.named(f"Policy Error: {reason}")
 
 
 def is_topic_attribute(name: str) -> bool:

@@ -3,6 +3,7 @@
 import msgspec
 
 from penstock.access.audit.acts import Act, audited
+from penstock.access.policy.checks import SNS_RULES
 from penstock.access.topic_actions import OWNER_ACTIONS
 from penstock.aws.arn import is_account_id
 from penstock.aws.json_text import decode_json
@@ -15,9 +16,11 @@ from penstock.sqs.permissions import Policy, Statements, unwrap_single
 
 from . import errors
 from . import types as sns
-from .attributes import build_default_policy
+from .attributes import MAXIMUM_POLICY_BYTES, build_default_policy, make_policy_error
 from .publishing.targets import read_topic_arn
 from .topics import describe_topic, read_stored_attributes
+
+encode = msgspec.json.encode
 
 
 @audited(lambda request, _context: Act("sns:AddPermission", request.topic_arn, {"label": request.label}))
@@ -30,6 +33,8 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Opera
         if any(statement.get("Sid") == request.label for statement in statements):
             raise errors.InvalidParameter.named("Statement already exists")
         policy["Statement"] = [*statements, grant(arn, request)]
+        if len(policy["Statement"]) > SNS_RULES.most_statements or len(encode(policy)) > MAXIMUM_POLICY_BYTES:
+            raise make_policy_error()
         if (yield from replace_policy(arn, old, policy)):
             return
 
@@ -60,7 +65,7 @@ def read_policy(arn: TopicArn) -> Operation[tuple[str | None, Policy, Statements
 
 def replace_policy(arn: TopicArn, old: str | None, policy: Policy) -> Operation[bool]:
     """Returns False if another request has changed the policy since it was read."""
-    text = msgspec.json.encode(policy).decode()
+    text = encode(policy).decode()
     (row,) = yield from Call(REPLACE_TOPIC_POLICY, (str(arn), old, text))
     return row.replaced
 

@@ -18,6 +18,7 @@ from penstock.effects import Call, Operation
 from penstock.postgres.statements.queues import REPLACE_POLICY
 
 from . import validation
+from .attributes import LONGEST_VALUE
 from .queues import describe
 from .types import AddPermissionRequest, RemovePermissionRequest
 
@@ -88,6 +89,8 @@ def change_policy(arn: str, change: Callable[[Statements], Statements], context:
         queue = yield from describe(arn)
         old = _attributes.decode(queue.attributes).get("Policy")
         new = apply_change(arn, old, change)
+        if len((new or "").encode()) > LONGEST_VALUE:
+            raise errors.OverLimit(f"{LONGEST_VALUE} bytes are the most that a policy can have.")
         subscriptions = yield from judge_subscriptions(arn, new, context)
         (row,) = yield from Call(REPLACE_POLICY, (arn, old, new, *subscriptions))
         if row.error is not None:

@@ -470,6 +470,8 @@ def test_twenty_statements_and_seven_actions_are_the_most(sqs: Sqs) -> None:
     other = sqs.create()
     many = {**one, "Actions": ["SendMessage"] * 8}
     assert sqs.code("add_permission", QueueUrl=other, Label="label", **many) == "OverLimit"
+    long = {**one, "AWSAccountIds": ["111122223333"] * 250}  # a policy has at most 8,192 bytes
+    assert sqs.code("add_permission", QueueUrl=other, Label="label", **long) == "OverLimit"
 
 
 def test_a_queue_that_is_not_there_gives_no_permission(sqs: Sqs) -> None:

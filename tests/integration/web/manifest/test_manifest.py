@@ -231,6 +231,7 @@ def test_users_are_in_the_database(
         ("queues: {a: {attributes: {DelaySeconds: 1000}}}", ":1: Invalid value for the parameter DelaySeconds ("),
         ("queues:\n  a:\n    attributes:\n      MaximumMessageSize: 2048\n      DelaySeconds: 1000\n", ":5: Invalid"),
         ("queues:\n  a:\n    tags: {}\n    policy: {Statement: 1}\n", ":4: "),
+        ("topics: {a.fifo: {attributes: {ArchivePolicy: '{}'}}}", "archiving is not supported yet (topics."),
         ("topics:\n  t:\n    policy: {Statement: 1}\n", ":3: Invalid parameter: Policy Error: null (topics.t)"),
         ("topics: {t: {subscriptions: [{url: 'https://example.com', filter: {a: 1}}]}}", " (topics.t)"),
         ("schedules: {s: {cron: '* * *', target: {queue: a, message: 1}}}", " (schedules.s)"),

@@ -107,6 +107,12 @@ def test_a_fifo_topic(http: httpx.Client) -> None:
         ("DELETE", "/v1/topics/there/subscriptions/x", None, (400, "bad_request")),
         ("POST", "/v1/topics", {"name": "bad name"}, (400, "bad_request")),
         ("POST", "/v1/topics", {"name": "a", "colour": 1}, (400, "bad_request")),
+        (
+            "POST",
+            "/v1/topics",
+            {"name": "a.fifo", "attributes": {"ArchivePolicy": '{"MessageRetentionPeriod":"30"}'}},
+            (400, "bad_request"),
+        ),
         ("POST", "/v1/topics/there/messages", {"message": ""}, (400, "bad_request")),
         ("POST", "/v1/topics/there/messages", {"message": "\0"}, (400, "bad_request")),
     ],
