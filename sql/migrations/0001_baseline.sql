@@ -11,6 +11,7 @@
 --   queue.reads            'on': the transaction has locked the reader of a shard, so it waits for no other reader
 --   queue.passed_over      'on': take_groups passed over a message that is too long for the answer; receive_answer reads it
 --   queue.longest_message  the bytes of the longest message that delivery_row returned; queue.longest_message() reads it
+--   queue.guarded          'on': this transaction has a row in queue.prepare_guard
 --   queue.watcher          the id of the process on this connection, which notify_watchers does not notify. The container
 --                          sets it for the session; publish_messages and transact clear it, so all processes are notified
 
@@ -476,6 +477,32 @@ create unlogged table queue.watcher (
     primary key (queue_id, registered_at, watcher)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
     autovacuum_analyze_threshold = 1000);
+
+
+-- A transaction that notifies cannot be prepared (two-phase commit), but whether a send notifies depends on whether
+-- somebody waits. So that PREPARE TRANSACTION fails after every send, and not only in production, each transaction that
+-- sends through the SQL interface inserts a row here (queue.guard_prepare), if the server allows prepared transactions at
+-- all. Deferred triggers run before PostgreSQL commits or prepares a transaction, and current_query() tells which. If the
+-- text of the query has more statements, the trigger notifies, and then PostgreSQL refuses the PREPARE. Maintenance
+-- deletes the rows. Sources: PostgreSQL, "PREPARE TRANSACTION"; PrepareTransaction in src/backend/access/transam/xact.c.
+create unlogged table queue.prepare_guard (
+    guarded_at timestamptz not null default clock_timestamp()
+) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
+create function queue.refuse_prepare() returns trigger
+language plpgsql as $$
+begin
+    if right(current_query(), 2000) !~* 'prepare' then
+        return null;
+    elsif current_query() ~* '^(\s|--[^\n]*\n|/\*([^*]|\*+[^*/])*\*+/)*prepare\s+transaction' then
+        raise exception 'cannot prepare a transaction that has sent messages: the setting penstock.notify is not off'
+            using errcode = 'feature_not_supported',
+                hint = 'Begin the transaction with: set local penstock.notify = ''off''';
+    end if;
+    perform pg_notify('penstock', '');
+    return null;
+end $$;
+create constraint trigger refuse_prepare after insert on queue.prepare_guard deferrable initially deferred
+for each row execute function queue.refuse_prepare();
 
 
 -- Requests of Lambda functions that wait in long polls; queue.take_poll_slot limits their number. Each function has a

@@ -25,7 +25,12 @@ from penstock_web.system_account import LocalError, SystemAccount
 TEMPLATE = "penstock_template"
 
 # The data of a test need not survive a power cut. Everything else is as in `penstock up`.
-_TEST_SETTINGS = {"fsync": "off", "full_page_writes": "off", "max_connections": "200"}
+_TEST_SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "max_connections": "200",
+    "max_prepared_transactions": "10",
+}
 
 
 @dataclass(frozen=True)

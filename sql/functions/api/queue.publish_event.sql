@@ -8,6 +8,9 @@ create or replace function queue.publish_event(
 returns table (queue_name text, msg_id bigint)
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
+    if current_setting('max_prepared_transactions') <> '0' then
+        perform queue.guard_prepare();
+    end if;
     if message is null or delay not between 0 and 900 then
         raise exception 'a message is not null and a delay 0 to 900 seconds' using errcode = 'QU003';
     end if;

@@ -3,6 +3,7 @@
 -- commit and halve the rate of sending.
 -- p_wakes_its_own: the sending process wakes its long polls without a notification. That process, which the session
 -- names in the setting queue.watcher, keeps its registration.
+-- If the setting penstock.notify is off (may_notify), it notifies no process and deletes no registration.
 -- Under REPEATABLE READ it notifies without deleting registrations: there it is an error to delete a row that was
 -- deleted after the snapshot.
 -- Locks: watcher rows, skipped if another sender has them.
@@ -15,7 +16,7 @@ declare
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
         perform pg_notify('penstock', p_arn) from queue.watcher r
-        where r.queue_id = p_queue_id and r.registered_at > v_since limit 1;
+        where r.queue_id = p_queue_id and r.registered_at > v_since and queue.may_notify() limit 1;
         return;
     end if;
     if not exists (
@@ -23,6 +24,9 @@ begin
         where r.queue_id = p_queue_id and r.registered_at > v_since and r.watcher is distinct from v_own)
     then
         return;         -- the usual case; a third of the cost of a search for rows to delete
+    end if;
+    if not queue.may_notify() then
+        return;
     end if;
     delete from queue.watcher w
     where w.ctid = any (array(

@@ -22,7 +22,9 @@ begin
         select s.name, coalesce(u.tab, d.refobjid::regclass) as tab, coalesce(u.col, a.attname) as col,
             coalesce(u.rows, 'true') as rows, coalesce(p.last_value, 0) as last_value
         from (select c.oid, c.relname as name from pg_class c
-              where c.relnamespace = 'queue'::regnamespace and c.relkind = 'S') s
+              where c.relnamespace = 'queue'::regnamespace and c.relkind = 'S'
+                  -- the keys of the histories also have the time, and no index is by the number alone
+                  and c.relname !~ 'history_id$') s
         join pg_sequences p on p.schemaname = 'queue' and p.sequencename = s.name
         left join (values ('fifo_id', 'queue.fifo_message'::regclass, 'id', 'true'),
             ('side_id', 'queue.side', 'id', 'shard = -1'),                  -- others keep the id that they had in the log

@@ -20,6 +20,7 @@ begin
     delete from queue.watcher w where w.ctid = any (array(
         select e.ctid from queue.watcher e where e.registered_at < v_now - interval '10 seconds'
         limit p_limit for update skip locked));
+    delete from queue.prepare_guard g where g.guarded_at < v_now;
     delete from queue.recent_firing f where f.fired_at < v_now - interval '10 seconds';
     delete from queue.receive_attempt a where a.ctid = any (array(
         select e.ctid from queue.receive_attempt e where e.received_at < v_now - interval '5 minutes'

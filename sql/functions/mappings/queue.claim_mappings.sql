@@ -25,7 +25,7 @@ begin
         on conflict (poller_id) do update set alive_until = excluded.alive_until;
     end if;
     if p_seconds <= 0 then
-        perform pg_notify('penstock', 'mappings');
+        perform queue.notify_processes('mappings');
         return;
     end if;
     v_ids := array(

@@ -23,6 +23,6 @@ begin
         where m.queue_arn = p_queue_arn and m.function_arn = p_function_arn;
         return;
     end if;
-    perform pg_notify('penstock', 'mappings');
+    perform queue.notify_processes('mappings');
     return query select null::text, queue.show_mapping(v_mapping);
 end $$;

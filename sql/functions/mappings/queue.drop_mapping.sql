@@ -9,6 +9,6 @@ begin
     where m.account_id = p_account_id and m.region = p_region and m.mapping_id = p_mapping_id
     returning queue.show_mapping(m);
     if found then
-        perform pg_notify('penstock', 'mappings');
+        perform queue.notify_processes('mappings');
     end if;
 end $$;

@@ -23,7 +23,7 @@ begin
         return query select 'ResourceNotFoundException'::text, null::jsonb;
         return;
     end if;
-    perform pg_notify('penstock', 'mappings');
+    perform queue.notify_processes('mappings');
     return query select null::text, queue.show_mapping(v_mapping);
 exception when unique_violation then
     return query select 'MappingExists'::text, queue.show_mapping(o)

@@ -13,7 +13,7 @@ begin
     where t.task_id = p_task_id and t.status = 'RUNNING'
         and t.queue_id = (select q.queue_id from queue.queues q where q.arn = p_source);
     if found then
-        perform pg_notify('penstock', 'move-tasks');
+        perform queue.notify_processes('move-tasks');
     end if;
     return query select found;
 end $$;

@@ -39,7 +39,7 @@ begin
     on conflict (queue_id) where status = 'RUNNING' do nothing
     returning task_id into v_task_id;
     if v_task_id is not null then
-        perform pg_notify('penstock', 'move-tasks');
+        perform queue.notify_processes('move-tasks');
     end if;
     delete from queue.move_task t where t.task_id = any (array(
         select o.task_id from queue.move_task o where o.queue_id = v_source.queue_id

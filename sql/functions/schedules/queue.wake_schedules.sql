@@ -7,6 +7,6 @@ begin
         select from queue.schedule s
         where s.status = 'active' and s.due_at > clock_timestamp() and s.due_at < p_due_at)
     then
-        perform pg_notify('penstock', 'schedules');
+        perform queue.notify_processes('schedules');
     end if;
 end $$;

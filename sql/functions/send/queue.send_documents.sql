@@ -26,6 +26,9 @@ begin
     from (
         select u.message::text as body, queue.as_attributes(u.headers) as attributes
         from unnest(p_messages, p_headers) with ordinality u(message, headers, n) order by u.n) d;
+    if current_setting('max_prepared_transactions') <> '0' then
+        perform queue.guard_prepare();
+    end if;
     if p_delay > 900 then
         for v_row in
             select s.* from queue.send_later(

@@ -37,7 +37,8 @@ _DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$
 _PARAMETER = re.compile(r"\bp_[a-z0-9_]+")
 _COMMENT = re.compile(r"--[^\n]*")
 _NAME = re.compile(r"\bqueue\.[a-z_0-9]+")
-_MADE_BY_MIGRATION = frozenset({"queue.time_key"})  # an index needs it, so it cannot change
+# An index needs the first, so it cannot change, and a trigger the second.
+_MADE_BY_MIGRATION = frozenset({"queue.time_key", "queue.refuse_prepare"})
 
 _OURS = """
 select p.oid, p.oid::regprocedure::text, n.nspname || '.' || p.proname, l.lanname = 'plpgsql',

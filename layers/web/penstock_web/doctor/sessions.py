@@ -10,6 +10,8 @@ from .examination import Examination, Finding
 SUBJECT = "old snapshots"
 LONGEST_SECONDS: Final = 3600
 """Equals the limit of the alert PenstockOldTransaction."""
+PREPARED_SECONDS: Final = 300
+"""Sets the age from which a prepared transaction is in doubt. Its coordinator ends it within seconds."""
 _MOST_WAL_BYTES: Final = 10 * 1024**3
 
 _OLD_TRANSACTIONS: Final = """
@@ -26,7 +28,7 @@ _OLD_PREPARED: Final = """
 select 'the prepared transaction ' || p.gid || ' of ' || p.owner || ' waits for its end since '
     || date_trunc('second', p.prepared), format('rollback prepared %%L', p.gid)
 from pg_prepared_xacts p
-where p.database = current_database() and p.prepared < clock_timestamp() - %(seconds)s * interval '1 second'
+where p.database = current_database() and p.prepared < clock_timestamp() - %(prepared_seconds)s * interval '1 second'
 order by p.prepared limit 20
 """
 # A standby writes no WAL, so the check cannot measure by it.
@@ -44,12 +46,12 @@ where not s.active and (coalesce(s.xmin, s.catalog_xmin) is not null or k.bytes 
 
 def check_old_snapshots(examined: Examination) -> Iterator[Finding]:
     """Checks old snapshots. Only members of pg_monitor see sessions of other roles. Raises psycopg's errors."""
-    yield from find_old_snapshots(examined, LONGEST_SECONDS)
+    yield from find_old_snapshots(examined, LONGEST_SECONDS, PREPARED_SECONDS)
 
 
-def find_old_snapshots(examined: Examination, seconds: float) -> Iterator[Finding]:
-    """`seconds` is the age from which a transaction is old."""
-    limits = {"seconds": seconds, "bytes": _MOST_WAL_BYTES}
+def find_old_snapshots(examined: Examination, seconds: float, prepared_seconds: float) -> Iterator[Finding]:
+    """`seconds` is the age from which a transaction is old, `prepared_seconds` that of a prepared one."""
+    limits = {"seconds": seconds, "prepared_seconds": prepared_seconds, "bytes": _MOST_WAL_BYTES}
     for query in (_OLD_TRANSACTIONS, _OLD_PREPARED, _IDLE_SLOTS):
         for problem, command in examined.direct().execute(query, limits).fetchall():
             yield Finding(

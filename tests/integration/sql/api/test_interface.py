@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
+from penstock.postgres.migrations import find_sql_directory
 from penstock.postgres.statements.stored_messages import READ_ARCHIVE
+from tests.support.database import Database
 from tests.support.sql.calls import Connection, Counts, arn_of, call, counts, send, value
 
 
@@ -154,3 +157,109 @@ def test_visibility_and_metrics(db: Connection) -> None:
     assert ask(db, "select name, fifo from queue.list_queues()") == [("q", False)]
     assert value(db, "select queue.delete_queue('q')") is True
     assert value(db, "select queue.delete_queue('q')") is False
+
+
+# --- two-phase commit -------------------------------------------------------------------------------------------------
+CALLS = {
+    "ack": "queue.ack('q', array[queue.send('q', '1')])",
+    "archive": "queue.archive('q', 1)",
+    "change_visibility": "queue.change_visibility('q', 2, 0)",
+    "create": "queue.create('new')",
+    "create_fifo": "queue.create_fifo('new')",
+    "create_schedule": "queue.create_schedule('s', fire_at => now(), queue => 'q', message => '1')",
+    "delete": "queue.delete('q', 1)",
+    "delete_queue": "queue.delete_queue('q')",
+    "delete_schedule": "queue.delete_schedule('old')",
+    "list_queues": "queue.list_queues()",
+    "metrics": "queue.metrics('q')",
+    "next_fires": "queue.next_fires('rate(1 minute)')",
+    "parse_schedule": "queue.parse_schedule('every', '5m')",
+    "pop": "queue.pop('q', 1)",
+    "preview_schedule": "queue.preview_schedule(every => '5m')",
+    "publish_event": "queue.publish_event('k', '1')",
+    "purge_queue": "queue.purge_queue('q')",
+    "receive": "queue.receive('q', 0)",
+    "receive_fifo": "queue.receive_fifo('f.fifo', 0)",
+    "send": "queue.send('q', '1')",
+    "send_batch": "queue.send_batch('q', array['1', '2']::jsonb[])",
+    "send_fifo": "queue.send_fifo('f.fifo', '1', 'g', '1')",
+    "send_topic": "queue.send_topic('k', '1')",
+    "subscribe": "queue.subscribe('k.*', 'q')",
+    "unsubscribe": "queue.unsubscribe('k', 'q')",
+}
+"""A call of each function of the interface, in a database with the queues `q` and `f.fifo` and two messages each."""
+SENDS = ("send", "send_batch", "send_fifo", "publish_event", "send_topic")
+
+
+def stock(db: Connection) -> None:
+    """Creates the queues, and processes that wait for everything."""
+    dead = value(db, "select queue.create('dead')")
+    policy = json.dumps({"deadLetterTargetArn": dead, "maxReceiveCount": 1})
+    value(db, "select queue.create('q', %s)", Jsonb({"RedrivePolicy": policy}))
+    value(db, "select queue.create('f.fifo')")
+    value(db, "select queue.subscribe('k', 'q')")
+    value(db, "select queue.create_schedule('old', every => '1h', queue => 'q', message => '1')")
+    for name in ("q", "q"):
+        value(db, f"select queue.send('{name}', '1')")
+    value(db, "select count(*) from queue.receive('q', 0, 1)")
+    value(db, "select queue.send_fifo('f.fifo', '1', 'g', '0')")
+
+
+def wait(db: Connection) -> None:
+    """Registers waiting processes of every queue and of deliveries."""
+    db.execute(
+        "insert into queue.watcher (queue_id, watcher) select q, gen_random_uuid()"
+        " from (select queue_id from queue.queues union all select 0) u(q)"
+    )
+
+
+def test_the_table_of_calls_has_every_function() -> None:
+    files = (find_sql_directory() / "functions" / "api").glob("queue.*.sql")
+    assert {file.name.split(".")[1] for file in files} == CALLS.keys()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_transaction_without_notifications_can_be_prepared(db: Connection, name: str) -> None:
+    stock(db)
+    wait(db)
+    db.execute("begin")
+    db.execute("set local penstock.notify = 'off'")
+    db.execute(f"select {CALLS[name]}".encode())
+    db.execute(f"prepare transaction '{db.info.dbname}'".encode())
+    db.execute(f"commit prepared '{db.info.dbname}'".encode())
+
+
+@pytest.mark.parametrize("prepare", ["prepare transaction 'x'", "/* XA */ PREPARE\n TRANSACTION 'x'"])
+@pytest.mark.parametrize("name", SENDS)
+def test_a_prepare_after_a_send_names_the_setting_although_no_process_waits(
+    db: Connection, name: str, prepare: str
+) -> None:
+    stock(db)
+    db.execute("begin")
+    db.execute(f"select {CALLS[name]}".encode())
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match=r"penstock\.notify"):
+        db.execute(prepare.encode())
+
+
+def test_a_prepare_in_the_text_of_several_statements_fails_too(db: Connection) -> None:
+    stock(db)
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="PREPARE"):
+        db.execute(b"begin; select queue.send('q', '1'); prepare transaction 'x'")
+
+
+def test_a_message_may_speak_of_a_prepared_transaction(db: Connection) -> None:
+    stock(db)
+    text = "prepare transaction"
+    assert value(db, "select queue.send('q', to_jsonb('prepare transaction; prepare transaction'::text))") > 0
+    assert value(db, "select queue.send('q', to_jsonb(%s::text))", text) > 0
+
+
+def test_a_role_or_a_database_may_turn_notifications_off(db: Connection, database: Database) -> None:
+    stock(db)
+    with psycopg.connect(database.dsn, autocommit=True) as administrator:
+        administrator.execute(f"alter database {db.info.dbname} set penstock.notify = 'off'".encode())
+    with psycopg.connect(database.dsn, autocommit=True) as application:
+        application.execute("begin")
+        application.execute("select queue.send('q', '1')")
+        application.execute(f"prepare transaction '{db.info.dbname}'".encode())
+        application.execute(f"rollback prepared '{db.info.dbname}'".encode())

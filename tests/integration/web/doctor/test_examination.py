@@ -169,16 +169,31 @@ def test_a_database_that_cannot_be_reached(
 
 def test_transactions_that_hold_back_vacuum(database: Database) -> None:
     with examined(database) as examination, psycopg.connect(database.dsn) as other:
-        assert list(find_old_snapshots(examination, 3600)) == []
+        assert list(find_old_snapshots(examination, 3600, 300)) == []
         examination.direct().rollback()  # a transaction sees the same statistics until it ends
         other.execute("select 1")
         pid = other.info.backend_pid
         (found,) = (
             finding
-            for finding in find_old_snapshots(examination, 0)
+            for finding in find_old_snapshots(examination, 0, 300)
             if f"session {pid} of" in finding.problem
         )
         assert f"`select pg_terminate_backend({pid})`" in found.remedy
+
+
+def test_a_prepared_transaction_in_doubt(database: Database) -> None:
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute("begin")
+        connection.execute("create table forgotten ()")
+        connection.execute("prepare transaction 'forgotten'")
+        try:
+            with examined(database) as examination:
+                assert list(find_old_snapshots(examination, 3600, 300)) == []
+                (found,) = find_old_snapshots(examination, 3600, 0)
+                assert "the prepared transaction forgotten of" in found.problem
+                assert "`rollback prepared 'forgotten'`" in found.remedy
+        finally:
+            connection.execute("rollback prepared 'forgotten'")
 
 
 def test_a_slot_that_nobody_reads(database: Database, postgres: TestServer) -> None:
@@ -188,7 +203,7 @@ def test_a_slot_that_nobody_reads(database: Database, postgres: TestServer) -> N
         try:
             with examined(database) as examination:
                 # The slot keeps a little WAL and no rows, which is no problem yet.
-                assert list(find_old_snapshots(examination, 3600)) == []
+                assert list(find_old_snapshots(examination, 3600, 300)) == []
         finally:
             connection.execute("select pg_drop_replication_slot('forgotten')")
 

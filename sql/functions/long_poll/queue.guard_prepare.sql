@@ -1,0 +1,11 @@
+-- queue.guard_prepare(): makes PREPARE TRANSACTION fail in this transaction, with an error that names the setting
+-- penstock.notify, unless that setting is off (may_notify). It has no effect on a commit. Functions of the SQL interface
+-- that send call it if the server allows prepared transactions; it costs some 10 microseconds, once in a transaction.
+create or replace function queue.guard_prepare() returns void
+language plpgsql as $$
+begin
+    if queue.may_notify() and current_setting('queue.guarded', true) is distinct from 'on' then
+        insert into queue.prepare_guard default values;
+        perform set_config('queue.guarded', 'on', true);
+    end if;
+end $$;
