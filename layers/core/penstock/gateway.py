@@ -237,7 +237,8 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
         request = json.make_decoder(action.request)(http.body)
     except MissingParameter as error:
         raise _make_missing_error(action, error) from error
-    _check_limits(action, request)
+    if SERVICES[action.service].has_validation_error:
+        _check_limits(request)
     scope = _read_header_scope(http.headers, environment) or _build_default_scope(environment)
     return DecodedRequest(action, request, scope)
 
@@ -278,13 +279,14 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
         request = query.make_decoder(action.request)(tree)
     except MissingParameter as error:
         raise _make_missing_error(action, error) from error
-    _check_limits(action, request)
+    if SERVICES[action.service].has_validation_error:
+        _check_limits(request)
     return DecodedRequest(action, request, scope)
 
 
-def _check_limits(action: AnyAction, request: Struct) -> None:
+def _check_limits(request: Struct) -> None:
     """Raises ValidationError for members beyond the limits that their types declare."""
-    if SERVICES[action.service].has_validation_error and (problems := limits.find_violations(request)):
+    if problems := limits.find_violations(request):
         raise ValidationError.of(problems)
 
 
