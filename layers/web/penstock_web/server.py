@@ -27,7 +27,7 @@ from penstock.effects import Operation
 from penstock.environment import Environment, load_receipt_handles
 from penstock.observing.reports import ReceivedBy
 from penstock.postgres.psycopg_connection import TransactionExecutor, connect
-from penstock.postgres.server_check import find_server_problem
+from penstock.postgres.server_check import find_division, find_server_problem
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.settings import SettingError, Settings
@@ -97,10 +97,11 @@ def serve(
 
 def load_receipts(settings: Settings) -> ReceiptHandles:
     """Returns the installation's receipt key. Raises LocalError if the database cannot be reached or is not
-    migrated."""
+    migrated, or the two addresses lead to different databases."""
     try:
         with connect(settings.database_url) as connection:
-            if problem := find_server_problem(connection):
+            problem = find_server_problem(connection)
+            if problem := problem or find_division(connection, settings.database_url, settings.direct_url):
                 raise LocalError(problem)
             return load_receipt_handles(TransactionExecutor(connection))
     except psycopg.Error as error:
@@ -292,6 +293,7 @@ async def open_resources(
             settings.call_seconds,
             settings.queue_idle_check_ms / 1000,
             meter.outage,
+            pool,
         ),
         long_polls.shared_check.run(),
         maintain_metrics(meter, pool),

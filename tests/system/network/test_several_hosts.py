@@ -6,11 +6,14 @@ The source is the PostgreSQL documentation, "Specifying Multiple Hosts" and targ
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
 import psycopg
 import pytest
 
@@ -21,8 +24,9 @@ from penstock_web.database.pool import Pool
 from penstock_web.local.postgres import ROLE, Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
-from tests.support.database import memory_directory
+from tests.support.database import end_sessions, memory_directory
 from tests.support.programs.penstock_service import running_service
+from tests.support.programs.penstock_up import COMMAND
 from tests.support.wait import wait_until
 
 ACCOUNT = SystemAccount.choose()
@@ -117,3 +121,39 @@ async def test_the_server_that_accepts_writes_is_found_and_one_that_stops_is_lef
         assert driver.call(WHERE, ()) == [(pair.port,)]
         driver.close()
     await pool.close()
+
+
+def test_a_copy_of_the_server_is_another_database(pair: Pair) -> None:
+    """The copy has the same names, oids, system identifier, roles and secrets. Both servers accept writes.
+
+    The service does not start. If new direct connections lead to the copy later, as in a failover, requests get 503
+    until the addresses lead to one server again.
+    """
+    address = pair.primary.service_dsn()
+    copy = address.replace(f":{pair.primary.port}/", f":{pair.port}/")
+    with running_service(address, direct_url=pair.address) as service, service.http() as http:
+        sqs = service.sqs()
+        url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+        assert http.get("/readyz").status_code == 200
+        pair.command("promote")
+        command = [*COMMAND, "up", "--no-migrate", "--port", str(free_port())]
+        variables = {**os.environ, "DATABASE_URL": address, "DATABASE_DIRECT_URL": copy}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+        assert (done.returncode, done.stdout) == (1, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("penstock: DATABASE_URL and DATABASE_DIRECT_URL lead to different databases: ")
+        with psycopg.connect(pair.primary.superuser_dsn("penstock"), autocommit=True) as administration:
+            end_sessions(administration)
+        body = {"QueueUrl": url, "MessageBody": "x"}
+        headers = {"X-Amz-Target": "AmazonSQS.SendMessage", "Content-Type": "application/x-amz-json-1.0"}
+
+        def send() -> httpx.Response:
+            return http.post("/", json=body, headers=headers)
+
+        wait_until(lambda: "lead to different databases" in send().text)
+        assert (send().status_code, send().headers["retry-after"]) == (503, "1")
+        assert http.get("/readyz").status_code == 503
+        pair.command("stop", "-m", "immediate")
+        wait_until(lambda: send().status_code == 200)
+        assert http.get("/readyz").status_code == 200
+    pair.command("start", "-l", pair.log)

@@ -1,16 +1,71 @@
-"""Checks whether Penstock can work on a server, which must be new enough and accept writes."""
+"""Checks whether Penstock can work on a server, which must be new enough and accept writes, and whether two addresses
+lead to one database.
+"""
 
 from __future__ import annotations
 
+import secrets
 from typing import Final
 
 import psycopg
 
 from penstock.postgres.statement import Row
 
+from .psycopg_connection import connect
+
 OLDEST_MAJOR: Final = 15
 READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
 """True on a standby, and if the database, the role or the server is set to read-only."""
+
+DIVIDED: Final = "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases"
+# The lock ends with the transaction, since a pooler may give the next statement to another session.
+HOLD_LOCK: Final = "select pg_advisory_xact_lock($1::bigint)"
+SEE_LOCK: Final = """
+select pg_is_in_recovery() or exists (
+    select from pg_catalog.pg_locks l
+    where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
+        and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
+        and l.classid::bigint << 32 | l.objid::bigint = $1::bigint)"""
+"""Returns whether a session of this database holds the lock. Every database has its own keys.
+
+A standby returns true: it accepts no messages, so it divides none, and calls find out that it cannot be written to.
+"""
+IN_RECOVERY: Final = "select pg_is_in_recovery()"
+
+
+def choose_key() -> int:
+    """Returns a random key of an advisory lock, which no other program uses."""
+    return secrets.randbits(62)
+
+
+def lead_to_one_database(one: psycopg.Connection[Row], other: psycopg.Connection[Row]) -> bool:
+    """Returns whether a lock that the first connection holds is seen by the other one, or either leads to a standby.
+
+    Raises psycopg's errors.
+    """
+    key = choose_key()
+    with one.transaction():
+        psycopg.RawCursor(one).execute(HOLD_LOCK, [key])
+        if psycopg.RawCursor(other).execute(SEE_LOCK, [key]).fetchone() == (True,):
+            return True
+    return one.execute(IN_RECOVERY).fetchone() == (True,)
+
+
+def find_division(connection: psycopg.Connection[Row], url: str, direct_url: str) -> str:
+    """Returns why the service must not start if the addresses lead to different databases, or "".
+
+    `connection` leads to `url`. An address that does not answer is no reason: the service proves each of its
+    connections when it opens them. Raises psycopg's errors of `connection`.
+    """
+    if direct_url == url:
+        return ""
+    try:
+        direct = connect(direct_url)
+    except psycopg.OperationalError:
+        return ""
+    with direct:
+        is_one = lead_to_one_database(direct, connection)
+    return "" if is_one else f"{DIVIDED}: messages would be divided among them; correct one of the addresses"
 
 
 def find_version_problem(server_version: int) -> str:

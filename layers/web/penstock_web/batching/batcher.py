@@ -229,7 +229,7 @@ class Batcher:
             if retry and may_be_repeated(error, statement, entries[0].since):
                 await self._flush(entries, flusher, retry=False)
             else:
-                fail_entries(entries, ServiceUnavailable)
+                fail_entries(entries, partial(ServiceUnavailable, error.message))
         except Exception as error:  # noqa: BLE001 - psycopg's, a value's without a binary form, NotMergeable
             await self._flush_apart(entries, flusher, error)
         else:
@@ -353,7 +353,7 @@ def may_be_data_error(error: Exception) -> bool:
     return find_meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
 
 
-def fail_entries(entries: Sequence[PendingEffect], error: type[AwsError]) -> None:
+def fail_entries(entries: Sequence[PendingEffect], error: Callable[[], AwsError]) -> None:
     """Gives each remaining request a separate error object, because a shared one would collect all their tracebacks."""
     for entry in entries:
         if not entry.future.done():

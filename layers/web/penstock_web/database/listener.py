@@ -19,6 +19,7 @@ from penstock_web.database.activity import Activity
 from penstock_web.database.outage import Outage
 
 from .connect import LimitedAsyncConnection, connect
+from .pool import Pool
 
 CHANNEL = "penstock"
 NAME = "listen"
@@ -54,9 +55,12 @@ async def listen(
     call_seconds: float = CALL_SECONDS,
     check_seconds: float = CHECK_SECONDS,
     outage: Outage | None = None,
+    pool: Pool | None = None,
 ) -> None:
     """Passes notifications to the handler until it is cancelled. The loop reconnects a second after a lost
     connection.
+
+    The pool proves each connection (`one_database`). While the process gets too few connections, the listener has none.
 
     Until then long polls depend only on the shared check, and workers on their pauses. After each connect the handler
     registers every queue again. After each connect, and every `check_seconds`, the handler learns what is due, and
@@ -65,7 +69,7 @@ async def listen(
     outage = outage or Outage()
     while True:
         try:
-            await _listen_once(url, handler, activity, call_seconds, check_seconds, outage)
+            await _listen_once(url, handler, activity, call_seconds, check_seconds, outage, pool)
         except psycopg.Error as error:
             outage.fails(NAME, error)
         await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
@@ -78,11 +82,14 @@ async def _listen_once(
     call_seconds: float,
     check_seconds: float,
     outage: Outage,
+    pool: Pool | None,
 ) -> None:
     connection = await connect(url, call_seconds, APPLICATION_NAME)
     # psycopg itself passes on the notifications that arrive together with the result of a query.
     connection.add_notify_handler(lambda notify: handler.handle_notification(notify.payload))
     async with connection:
+        if pool is not None:
+            await pool.prove(connection)
         await connection.execute(f"listen {CHANNEL}")
         expiry = await _check(connection, handler, activity)
         outage.works(NAME)

@@ -8,7 +8,7 @@ goes through the pool.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 import psycopg
@@ -16,7 +16,7 @@ import psycopg
 from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.network import CALL_SECONDS
 
-from .connect import connect, is_stale
+from .connect import LimitedAsyncConnection, connect, is_stale
 from .pipeline_connection import PipelineConnection
 
 # The pool looks at this interval for calls that are past their deadline.
@@ -28,12 +28,19 @@ RECONNECT_PAUSE_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
 
+Prove = Callable[[LimitedAsyncConnection], Awaitable[None]]
+
+
+async def _trust(_connection: LimitedAsyncConnection) -> None:
+    """Accepts any database."""
+
 
 class PipelinePool:
     """At most `max_connections` pipeline connections to the database at `url`.
 
     A call that takes longer than `call_seconds` ends its connection, and the pool calls `on_overdue`. `watcher` is the
-    id under which this process registers the queues of its long polls (`long_poll`).
+    id under which this process registers the queues of its long polls (`long_poll`). `prove` raises psycopg.Error for a
+    connection to another database.
     """
 
     def __init__(
@@ -43,8 +50,11 @@ class PipelinePool:
         watcher: UUID | None = None,
         call_seconds: float = CALL_SECONDS,
         on_overdue: Callable[[], None] = lambda: None,
+        prove: Prove = _trust,
     ) -> None:
         self._url = url
+        self._prove = prove
+        self._max_age_seconds = MAX_AGE_SECONDS
         self._call_seconds = call_seconds
         self._on_overdue = on_overdue
         self._open: set[PipelineConnection] = set()
@@ -72,11 +82,22 @@ class PipelinePool:
 
     def release(self, pipeline: PipelineConnection) -> None:
         """Takes a connection back after its call."""
-        expired = asyncio.get_running_loop().time() - pipeline.created_at > MAX_AGE_SECONDS
+        expired = asyncio.get_running_loop().time() - pipeline.created_at > self._max_age_seconds
         if expired or pipeline.busy or pipeline.connection.closed:
             self._discard(pipeline)
+            self._keep_at_most(self._max_connections)
         else:
             self._idle.append(pipeline)
+
+    def change_size(self, difference: int) -> None:
+        """Changes the maximum number of connections. Surplus ones are closed, those in use after their call."""
+        self._keep_at_most(self._max_connections + difference)
+
+    def _keep_at_most(self, connections: int) -> None:
+        self._max_connections = connections
+        while self._idle and self._count > connections:
+            self._discard(self._idle.pop())
+        self._max_age_seconds = -1.0 if self._count > connections else MAX_AGE_SECONDS
 
     def discard_idle(self) -> None:
         """Closes the idle connections, because their server may hang, or may no longer be the primary."""
@@ -122,9 +143,12 @@ class PipelinePool:
 
     async def _connect(self) -> None:
         try:
-            pipeline = await open_pipeline_connection(self._url, self._call_seconds, self._watcher)
+            pipeline = await open_pipeline_connection(
+                self._url, self._call_seconds, self._watcher, self._prove
+            )
             self._open.add(pipeline)
             self._idle.append(pipeline)
+            self._keep_at_most(self._max_connections)
             self._start_watching()
         except psycopg.Error as error:
             self._count -= 1
@@ -141,15 +165,16 @@ class PipelinePool:
 
 
 async def open_pipeline_connection(
-    url: str, call_seconds: float, watcher: UUID | None = None
+    url: str, call_seconds: float, watcher: UUID | None = None, prove: Prove = _trust
 ) -> PipelineConnection:
-    """Opens a pipeline connection to this database. Raises psycopg's errors.
+    """Opens a pipeline connection to this database. Raises psycopg's errors, also those of `prove`.
 
     Sends on it notify other processes than `watcher`. A pooler would forget that setting, and every process would be
     notified.
     """
     connection = await connect(url, call_seconds)
     try:
+        await prove(connection)
         is_direct = connection.session.is_direct
         if is_direct and watcher is not None:
             await connection.execute("select set_config('queue.watcher', $1, false)", [str(watcher)])

@@ -27,12 +27,14 @@ from penstock.postgres.binary_array import encode_arguments
 from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.network import CALL_SECONDS, CONNECT_SECONDS
 from penstock.postgres.psycopg_connection import WrongSettingsError
+from penstock.postgres.server_check import DIVIDED
 from penstock.postgres.session_settings import describe_wrong_settings
 from penstock.postgres.sqlstates import Meaning, find_meaning
 from penstock.postgres.statement import Row, Statement
 
 from .calls import RowT
 from .connect import LimitedAsyncConnection, connect, connection_options, is_stale
+from .one_database import OneDatabase
 from .pipeline_connection import PipelineConnection
 from .pipeline_pool import PipelinePool
 
@@ -107,7 +109,14 @@ class Pool:
     ) -> None:
         max_pipelines = min(MAX_PIPELINE_CONNECTIONS, max_connections // 2) if direct_url else 0
         max_connections -= max_pipelines
-        self._pipelines = PipelinePool(direct_url, max_pipelines, watcher, call_seconds, self._renew)
+        self._max_pipelines = max_pipelines
+        self._pipelines = PipelinePool(
+            direct_url, max_pipelines, watcher, call_seconds, self._renew, self.prove
+        )
+        self._one_database = OneDatabase(
+            direct_url, call_seconds, self._fetch_anyway, self._divide, self._reunite
+        )
+        self._has_two_addresses = direct_url not in ("", url)
         self._url = url
         self._call_seconds = call_seconds
         # The calls under way on pooled connections, with the times when they began.
@@ -150,6 +159,23 @@ class Pool:
         self._renewed_at = monotonic()
         self._pipelines.discard_idle()
 
+    @property
+    def is_divided(self) -> bool:
+        """Returns whether the two addresses lead to different databases, so that calls get ServiceUnavailable."""
+        return self._one_database.is_divided
+
+    async def prove(self, connection: LimitedAsyncConnection) -> None:
+        """Raises psycopg.OperationalError unless the direct connection leads to the database of the pool's address."""
+        if self._has_two_addresses:
+            await self._one_database.prove(connection)
+
+    def _divide(self) -> None:
+        self._pipelines.change_size(-self._max_pipelines)
+        self._renew()
+
+    def _reunite(self) -> None:
+        self._pipelines.change_size(self._max_pipelines)
+
     async def is_stuck(self) -> bool:
         """Returns whether calls do not end, although they are past their deadline and the database accepts
         connections."""
@@ -169,6 +195,7 @@ class Pool:
 
     async def close(self) -> None:
         """Closes every connection. Calls that still wait for one get ServiceUnavailable."""
+        await self._one_database.close()
         await self._pipelines.close()
         await self._pool.close()
 
@@ -228,6 +255,11 @@ class Pool:
 
     async def fetch(self, text: str, arguments: Sequence[object] = ()) -> list[Row]:
         """Returns the rows of one query with `$1` marks. Raises the errors that the module's docstring lists."""
+        if self._one_database.is_divided:
+            raise ServiceUnavailable(f"{DIVIDED}.")
+        return await self._fetch_anyway(text, arguments)
+
+    async def _fetch_anyway(self, text: str, arguments: Sequence[object]) -> list[Row]:
         connection = await self._acquire()
         self._calls[connection] = monotonic()
         try:

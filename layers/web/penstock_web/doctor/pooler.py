@@ -17,14 +17,12 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import ExecStatus
 
 from penstock.postgres.psycopg_connection import LimitedConnection, connect
+from penstock.postgres.server_check import DIVIDED, lead_to_one_database
 
 from .examination import CALL_SECONDS, Examination, Finding
 
 SUBJECT = "pooler"
 _ATTEMPTS: Final = 20
-_PLACE: Final = """
-select current_database(), pg_postmaster_start_time(), d.oid from pg_database d where d.datname = current_database()
-"""
 
 
 CONNECTION: Final = "DATABASE_URL"
@@ -61,11 +59,12 @@ def check_pooler(examined: Examination) -> Iterator[Finding]:
     if not examined.pooled_address:
         return
     pooled = examined.connect_pooled()
-    if pooled.execute(_PLACE).fetchall() != examined.direct().execute(_PLACE).fetchall():
+    if not lead_to_one_database(examined.direct(), pooled):
         yield Finding(
             SUBJECT,
-            "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases",
-            "messages are sent to one database and awaited in the other",
+            DIVIDED,
+            "the service does not start, since messages would be divided among the databases; a running service "
+            "answers 503",
             "correct the line of the database in PgBouncer's configuration, or one of the two addresses",
         )
     if pooled.session.is_direct:

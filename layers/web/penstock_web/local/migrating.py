@@ -50,16 +50,22 @@ def look_at_database(settings: Settings, *, is_own: bool) -> str:
     """Returns the server's version. Writes problems of sessions of DATABASE_URL to stderr, unless the database
     `is_own`.
 
-    Raises LocalError without a connection, and for a server on which the service cannot work.
+    Raises LocalError without a connection, for a server on which the service cannot work, and for addresses of
+    different databases.
     """
     import psycopg  # noqa: PLC0415
 
     from penstock.postgres.psycopg_connection import connect  # noqa: PLC0415
-    from penstock.postgres.server_check import find_server_problem, format_version  # noqa: PLC0415
+    from penstock.postgres.server_check import (  # noqa: PLC0415
+        find_division,
+        find_server_problem,
+        format_version,
+    )
 
     try:
         with connect(settings.database_url, settings.call_seconds) as connection:
             problem = find_server_problem(connection)
+            problem = problem or find_division(connection, settings.database_url, settings.direct_url)
             warnings = connection.session.warnings
             version = format_version(connection.info.server_version)
     except psycopg.Error as error:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -10,7 +11,10 @@ import pytest
 
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.statement import Statement
+from penstock.settings import Settings
 from penstock_web.batching.batcher import Batcher
+from penstock_web.database.connect import connect
+from penstock_web.database.one_database import DividedError
 from penstock_web.database.pool import (
     WAITING_SINCE,
     Locked,
@@ -19,6 +23,9 @@ from penstock_web.database.pool import (
     RolledBack,
     classify_error,
 )
+from penstock_web.local.migrating import look_at_database
+from penstock_web.server import load_receipts
+from penstock_web.system_account import LocalError
 from tests.support.database import Database
 from tests.support.web.fake_database import FakeDatabase, RowT
 from tests.support.web.fake_queue import entries
@@ -120,3 +127,34 @@ async def test_a_flush_says_since_when_its_first_request_waits() -> None:
     began, then = since
     assert before <= (began or 0) <= (then or 0) <= after
     assert began != then
+
+
+async def test_addresses_of_two_databases_are_refused(database: Database, empty_database: Database) -> None:
+    """The direct connection to another database divides the pool. Once the addresses agree, calls work again."""
+    pool = Pool(database.pooled_dsn, 4, 5, empty_database.api_dsn)
+    await pool.open()
+    assert await pool.fetch("select 1") == [(1,)]
+    async with await connect(empty_database.api_dsn, 8) as other, await connect(database.api_dsn, 8) as same:
+        with pytest.raises(DividedError):
+            await pool.prove(other)
+        for call in (pool.fetch, pool.fetch):
+            with pytest.raises(ServiceUnavailable, match="lead to different databases"):
+                await call("select 1")
+        await pool.prove(same)
+    assert await pool.fetch("select 1") == [(1,)]
+    assert pool.lease_pipeline() is None
+    assert pool._pipelines._connecting is not None
+    await pool._pipelines._connecting  # It leads to the other database, as every new one.
+    assert pool.is_divided
+    await pool.close()
+
+
+def test_the_start_refuses_addresses_of_two_databases(database: Database, empty_database: Database) -> None:
+    addresses = {"DATABASE_URL": database.pooled_dsn, "DATABASE_DIRECT_URL": database.api_dsn}
+    assert load_receipts(Settings.read(addresses)) is not None
+    settings = Settings.read(addresses | {"DATABASE_DIRECT_URL": empty_database.api_dsn})
+    for start in (load_receipts, partial(look_at_database, is_own=False)):
+        with pytest.raises(
+            LocalError, match=r"^DATABASE_URL and DATABASE_DIRECT_URL lead to different databases: "
+        ):
+            start(settings)
