@@ -749,6 +749,15 @@ comment on table queue.confirmation_mail is
 create index confirmation_mail_account on queue.confirmation_mail (account_id, due_at);
 create index confirmation_mail_address on queue.confirmation_mail (address, due_at);
 
+create table queue.text_message_day (
+    account_id text not null,
+    day date not null,              -- In UTC.
+    messages int not null,
+    primary key (account_id, day)
+);
+comment on table queue.text_message_day is
+    'How many text messages of an account went to the gateway on a day (QUOTA_TEXT_MESSAGES).';
+
 
 -- Routed events: patterns of routing keys, bound to queues and URLs --------------------------------------------------
 

@@ -1,11 +1,13 @@
--- queue.hand_over_outgoing(protocols, limit, confirmations): creates deliveries to the gateway, to the mail server or to
--- functions from outgoing messages of these protocols that have no delivery yet, the oldest of each account first.
--- Accounts share p_limit, so that no account waits for the backlog of another. Messages older than six hours stay, which
--- is as long as SNS tries at most. p_confirmations: how many mails an hour may ask for confirmations of an account; 0:
--- any number. Returns one row: the number of deliveries. A message whose destination has become impossible since its
--- publish fails, and goes to its dead-letter queue. Locks: outgoing messages, skipped if locked; those of
--- dead_letter_outgoing and hand_over_mail. Index: outgoing_kept.
-create or replace function queue.hand_over_outgoing(p_protocols text[], p_limit int, p_confirmations int)
+-- queue.hand_over_outgoing(protocols, limit, confirmations, text messages): creates deliveries to the gateway, to the
+-- mail server or to functions from outgoing messages of these protocols that have no delivery yet, the oldest of each
+-- account first. Accounts share p_limit, so that no account waits for the backlog of another. Messages older than six
+-- hours stay, which is as long as SNS tries at most. p_confirmations: how many mails an hour may ask for confirmations of
+-- an account; p_text_messages: how many text messages of an account a day go to the gateway; 0: any number. Returns one
+-- row: the number of deliveries. A message whose destination has become impossible since its publish fails, and goes to
+-- its dead-letter queue. Locks: outgoing messages, skipped if locked; those of dead_letter_outgoing and hand_over_mail.
+-- Index: outgoing_kept.
+create or replace function queue.hand_over_outgoing(
+    p_protocols text[], p_limit int, p_confirmations int, p_text_messages int default 0)
 returns table (handed int)
 language plpgsql as $$
 #variable_conflict use_column
@@ -41,6 +43,10 @@ begin
             v_error := queue.hand_over_mail(v_message, p_confirmations);
         elsif v_error is null and v_message.protocol = 'lambda' then
             v_error := queue.hand_over_to_function(v_message);
+        elsif v_error is null and v_message.protocol = 'sms'
+            and not queue.count_text_message(v_message.account_id, p_text_messages)
+        then
+            v_error := 'TextMessageQuotaExceeded';
         elsif v_error is null then
             perform queue.hand_over_to_gateway(v_message);
         end if;
@@ -172,3 +178,19 @@ select n.notice_id, p_message.account_id, p_message.subscription_arn, 'https://g
     p_message.outgoing_id, p_message.dead_letter_arn
 from notice n
 $$;
+
+-- queue.count_text_message(account, limit): counts a text message of today (UTC). Returns false, without counting it, if
+-- the account has reached the limit; 0: no limit, and nothing is counted. Locks: the row of the account and day.
+create or replace function queue.count_text_message(p_account_id text, p_limit int) returns boolean
+language plpgsql as $$
+declare
+    v_today date := (clock_timestamp() at time zone 'UTC')::date;
+begin
+    if p_limit = 0 then
+        return true;
+    end if;
+    delete from queue.text_message_day d where d.account_id = p_account_id and d.day < v_today;
+    insert into queue.text_message_day as d (account_id, day, messages) values (p_account_id, v_today, 1)
+    on conflict (account_id, day) do update set messages = d.messages + 1 where d.messages < p_limit;
+    return found;
+end $$;

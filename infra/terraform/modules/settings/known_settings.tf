@@ -28,6 +28,7 @@ locals {
     SNS_SMTP_URL                         = { type = "string", default = "", secret = true }
     SNS_MAIL_FROM                        = { type = "string", default = "" }
     QUOTA_CONFIRMATION_MAILS             = { type = "integer", default = "10", minimum = 0, maximum = 2147483647 }
+    QUOTA_TEXT_MESSAGES                  = { type = "integer", default = "1000", minimum = 0, maximum = 2147483647 }
     SNS_OUTBOX_DAYS                      = { type = "integer", default = "7", minimum = 1, maximum = 3650 }
     QUOTA_OUTBOX                         = { type = "integer", default = "100000", minimum = 0, maximum = 2147483647 }
     QUOTA_PLATFORM_APPLICATIONS          = { type = "integer", default = "10000", minimum = 0, maximum = 2147483647 }

@@ -1,7 +1,7 @@
 """Deliveries in the database, for one worker. The store claims them under a lease and settles them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
 import psycopg
@@ -31,12 +31,23 @@ SETTLED: Final = tuple(name for name in SettledDeliveriesRow._fields if name != 
 """The outcomes that are counted."""
 
 
+class HandOver(NamedTuple):
+    """How many mails an hour may request confirmations of an account, and how many text messages of an account go to
+    the gateway on a day. 0 means no limit.
+    """
+
+    confirmations: int = 0
+    text_messages: int = 0
+
+
+UNLIMITED: Final = HandOver()
+
+
 class DeliveryStore:
     """Makes calls on one autocommit connection. Each call is a transaction. Raises psycopg.Error.
 
     With `traced`, deliveries have the spans that published them. Outgoing messages of `protocols` become deliveries,
-    which costs one more call. `confirmations` limits how many mails an hour may request confirmations for an account; 0
-    means no limit.
+    which costs one more call and has the limits of `hand_over`.
     """
 
     def __init__(
@@ -47,7 +58,7 @@ class DeliveryStore:
         *,
         traced: bool = False,
         protocols: Sequence[str] = (),
-        confirmations: int = 0,
+        hand_over: HandOver = UNLIMITED,
         warnings: "DeliveryWarnings | None" = None,
     ) -> None:
         self._calls = TransactionExecutor(connection)
@@ -56,7 +67,7 @@ class DeliveryStore:
         self._per_host = per_host
         self._carry_traced = traced
         self._protocols = list(protocols)
-        self._confirmations = confirmations
+        self._hand_over_limits = hand_over
 
     def wait_ms(self) -> int | None:
         """Returns the milliseconds until a delivery may be due, or None. The next publish notifies the watcher."""
@@ -83,7 +94,7 @@ class DeliveryStore:
         if not self._protocols:
             return 0
         (row,) = self._calls.call(
-            HAND_OVER_OUTGOING, (self._protocols, MOST_HANDED_OVER, self._confirmations)
+            HAND_OVER_OUTGOING, (self._protocols, MOST_HANDED_OVER, *self._hand_over_limits)
         )
         return row.handed
 

@@ -101,6 +101,8 @@ class Settings:
     quota_confirmation_mails = Setting(10, unit="mails", minimum=0, help="How many mails an hour ask addresses to "
         "confirm subscriptions of an account. Further mails wait. The service asks an address once an hour. 0 means no "
         "limit.")
+    quota_text_messages = Setting(1_000, unit="messages", minimum=0, help="How many text messages of an account the "
+        "gateway gets on a day (UTC). Further ones fail with `TextMessageQuotaExceeded`. 0 means no limit.")
     sns_outbox_days = Setting(7, unit="days", minimum=1, maximum=3650, help="How long the service keeps outgoing "
         "messages that nothing carries; see [topics.md](topics.md#outbox).")
     quota_outbox = Setting(100_000, unit="messages", minimum=0, help="About how many outgoing messages of an account "

@@ -31,7 +31,7 @@ from penstock.delivery.http.resolver import resolve
 from penstock.delivery.http.sender import Resolver, Sender
 from penstock.delivery.outcome import Finished
 from penstock.delivery.run import WAIT_FOR_MORE_MS, DeliveryRun
-from penstock.delivery.store import SETTLED, DeliveryStore
+from penstock.delivery.store import SETTLED, DeliveryStore, HandOver
 from penstock.delivery.warnings import DeliveryWarnings
 from penstock.observing.observer import NO_OBSERVER, Observer
 from penstock.observing.trace_context import Tracer
@@ -99,7 +99,7 @@ class Deliverer:
             MOST_PER_HOST,
             traced=self._tracer is not None,
             protocols=settings.carried_protocols,
-            confirmations=settings.quota_confirmation_mails,
+            hand_over=HandOver(settings.quota_confirmation_mails, settings.quota_text_messages),
             warnings=self._warnings,
         )
         self.wait_ms = store.wait_ms()

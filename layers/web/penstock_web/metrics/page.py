@@ -6,6 +6,7 @@ with the metrics of all processes.
 
 import asyncio
 import gzip
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
@@ -23,6 +24,7 @@ from .negotiation import takes_gzip, wants_openmetrics
 from .readings import Reading, Readings, reading_series
 from .verdicts import VerdictReadings
 
+_find_accounts: Final = re.compile(r"arn:aws:[a-z]+:[a-z0-9-]*:([0-9]{12}):").findall
 PUBLISH_SECONDS: Final = 1.0
 """A process publishes its pool's numbers at this interval, for a scrape that another process of the port answers."""
 GZIP_LEVEL: Final = 1
@@ -40,6 +42,16 @@ def metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat =
     yield form.end
 
 
+def keep_account(text: str, account: str) -> str:
+    """Returns the lines of a family that name resources of this account alone, and its comments."""
+    kept = (
+        line
+        for line in text.splitlines(keepends=True)
+        if line.startswith("#") or set(_find_accounts(line)) == {account}
+    )
+    return "".join(kept)
+
+
 def publish_pool(meter: Meter, pool: Pool) -> None:
     """Copies the pool's current numbers to the meter."""
     meter.set_pool_gauges(pool.stats(), pool.timeouts)
@@ -49,12 +61,13 @@ def metrics_router(
     meter: Meter,
     pool: Pool,
     settings: Settings,
-    admit: Callable[[Request], Awaitable[None]],
+    admit: Callable[[Request], Awaitable[str | None]],
     refresh: Callable[[], Awaitable[None]] | None = None,
 ) -> APIRouter:
     """Returns a router with the route /metrics.
 
-    `admit` raises an error for a caller without the right to read it. `refresh` has the meaning that it has in
+    `admit` raises an error for a caller without the right to read it, and returns the account whose lines alone the
+    caller may read, if any. `refresh` has the meaning that it has in
     Readings.
     """
     router = APIRouter(tags=["health"])
@@ -64,14 +77,14 @@ def metrics_router(
     @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:
         """Returns metrics for Prometheus, as OpenMetrics and compressed if the request says so."""
-        await admit(request)
+        account = await admit(request)
         is_openmetrics = wants_openmetrics(request.headers.get("accept", ""))
         form = ExpositionFormat(is_openmetrics, meter.exemplars if is_openmetrics else None)
         reading = await readings()
         publish_pool(meter, pool)
         parts: list[str] = []
         for text in metric_texts(meter, reading, form):
-            parts.append(text)
+            parts.append(text if account is None else keep_account(text, account))
             await asyncio.sleep(0)  # Other requests run between two families.
         headers = {"vary": "Accept, Accept-Encoding"}
         body = "".join(parts).encode()

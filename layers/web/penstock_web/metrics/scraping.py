@@ -2,7 +2,8 @@
 
 off       everyone; with a token set, who sends it
 presence  who sends any credentials; with a token set, who sends it
-sigv4     who sends the token, or a bearer key that may `penstock:GetMetrics`
+sigv4     who sends the token, or a bearer key of QUEUE_ACCOUNT_ID that may `penstock:GetMetrics`; such a key of another
+          account reads the lines of its queues
 """
 
 import hmac
@@ -19,16 +20,23 @@ RIGHT: Final = require("penstock:GetMetrics")
 """Names the right of /metrics, which reports about all accounts."""
 
 
-async def admit_scraper(request: Request) -> None:
-    """Raises the error with which a request for /metrics is refused."""
+async def admit_scraper(request: Request) -> str | None:
+    """Returns the account whose lines the caller may read, None for all of them.
+
+    Raises the error with which a request for /metrics is refused.
+    """
     runner = OperationRunner(request)
     settings = runner.context.environment.settings
     token = settings.queue_metrics_token
     if token and sends_token(request, token):
-        return
+        return None
     if token and settings.queue_access != "sigv4":
         await runner.run(refuse(request))
     await runner.admit(RIGHT)
+    account = runner.context.account_id
+    if settings.queue_access != "sigv4" or account == settings.queue_account_id:
+        return None
+    return account
 
 
 def sends_token(request: Request, token: str) -> bool:

@@ -1,13 +1,18 @@
 """Builds the REST API as an application, which is a part of the container and of the function `rest`
 (`lambda_function`)."""
 
-from typing import Any
+import gzip
+from hashlib import sha256
+from typing import Any, NamedTuple
 
-from fastapi import FastAPI
+import msgspec
+from fastapi import FastAPI, Request, Response
 from starlette.types import Receive, Scope, Send
 
 from penstock import __version__
+from penstock.context import find_client_address
 from penstock.environment import Environment
+from penstock_web.metrics.negotiation import takes_gzip
 from penstock_web.routing.openapi import complete_document
 from penstock_web.routing.request_id import KEY, name_request
 from penstock_web.routing.runner import RunOperation
@@ -26,6 +31,30 @@ async def entrance() -> dict[str, str]:
     }
 
 
+class Document(NamedTuple):
+    """The bytes of a JSON document, plain and compressed, with the digest that identifies them."""
+
+    plain: bytes
+    compressed: bytes
+    etag: str
+
+    @classmethod
+    def of(cls, document: object) -> "Document":
+        """Returns the bytes of a document."""
+        plain = msgspec.json.encode(document)
+        return cls(plain, gzip.compress(plain, mtime=0), f'"{sha256(plain).hexdigest()[:32]}"')
+
+    def answer(self, request: Request) -> Response:
+        """Returns the document, compressed if the client takes that, or 304 if the client has it."""
+        headers = {"etag": self.etag, "vary": "Accept-Encoding", "cache-control": "no-cache"}
+        if self.etag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        if not takes_gzip(request.headers.get("accept-encoding", "")):
+            return Response(self.plain, headers=headers, media_type="application/json")
+        headers["content-encoding"] = "gzip"
+        return Response(self.compressed, headers=headers, media_type="application/json")
+
+
 class RestApplication(FastAPI):
     """The routes below /v1, the certificates and the OpenAPI document. `run_operation` runs operations."""
 
@@ -34,12 +63,14 @@ class RestApplication(FastAPI):
             title="Penstock",
             version=__version__,
             description="Queues on plain PostgreSQL: the REST API. The SQS API is on `/`.",
-            openapi_url="/v1/openapi.json",
+            openapi_url=None,  # `describe` serves it.
             docs_url=None,  # FastAPI's pages load scripts from other sites.
             redoc_url=None,
             redirect_slashes=False,
         )
         self._environment = environment
+        self._document: Document | None = None
+        self.add_api_route("/v1/openapi.json", self.describe, include_in_schema=False)
         for path in ("/v1", "/v1/"):
             self.add_api_route(path, entrance, include_in_schema=False)
         self.include_router(certificates_router(run_operation))
@@ -54,3 +85,14 @@ class RestApplication(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """Returns the OpenAPI document, which is built once."""
         return complete_document(super().openapi())
+
+    async def describe(self, request: Request) -> Response:
+        """Serves the OpenAPI document without a key. It counts as a request of the client's address."""
+        rate = self._environment.request_rate
+        if rate is not None:
+            peer = "" if request.client is None else request.client.host
+            headers = dict(request.scope["headers"])
+            rate.check_address(find_client_address(headers, peer, self._environment.settings), 0)
+        if self._document is None:
+            self._document = Document.of(self.openapi())
+        return self._document.answer(request)

@@ -247,6 +247,24 @@ def test_only_these_messages_go_to_the_gateway(db: Connection, deliver: Deliver,
     assert [state for state, _ in states(db)] == ["kept", "kept", "failed", "sent"]
 
 
+def test_an_account_sends_a_number_of_text_messages_a_day(db: Connection) -> None:
+    """Those beyond QUOTA_TEXT_MESSAGES fail. Pushes and other accounts are not affected."""
+    subscribe(db, "news", PHONE)
+    for number in range(3):
+        send(db, f"m{number}")
+    send(db, "hello", account="111122223333")
+    hand_over = "select handed from queue.hand_over_outgoing('{sms}', 10, 0, 2)"
+    assert db.execute(hand_over).fetchone() == (3,)
+    assert sorted(states(db)) == [
+        ("failed", "TextMessageQuotaExceeded"), ("waiting", None), ("waiting", None), ("waiting", None),
+    ]  # fmt: skip
+    send(db, "m3")
+    assert db.execute(hand_over).fetchone() == (0,)
+    db.execute("update queue.text_message_day set day = day - 1")  # a day later
+    send(db, "m4")
+    assert db.execute(hand_over).fetchone() == (1,)
+
+
 def test_an_account_of_which_too_many_wait_publishes_no_more_of_the_protocol(db: Connection) -> None:
     """The account does not get a password of the SMS sandbox either. Mail and other accounts continue
     (docs/security.md, "Quotas")."""

@@ -72,9 +72,30 @@ def test_with_signatures_it_wants_the_token_or_a_key(
         assert answers(http, root) == answers(http, reader) == {200}
         assert answers(http, other) == {403}
         assert scrape(service.url, **reader).value("penstock_processes") == 1
+        tenant = bearer("--account", "111122223333")
+        for key, name in ((root, "mine"), (tenant, "theirs")):
+            http.post("/v1/queues", json={"name": name}, headers=key).raise_for_status()
+            http.post(f"/v1/queues/{name}/messages", json={"message": 1}, headers=key).raise_for_status()
+        lines = [line for line in http.get("/metrics", headers=tenant).text.splitlines() if line[0] != "#"]
+        assert lines != []
+        assert [line for line in lines if "arn:aws:sqs:us-east-1:111122223333:theirs" not in line] == []
+        assert 'queue="mine"' in http.get("/metrics", headers=root).text
 
 
 def test_the_documents_page_is_gone_and_the_document_stays(database: Database) -> None:
     with running_service(database.api_dsn) as service, service.http() as http:
         assert http.get("/v1/docs").status_code == 404
-        assert "/metrics" in http.get("/v1/openapi.json").json()["paths"]
+        document = http.get("/v1/openapi.json")
+        assert "/metrics" in document.json()["paths"]
+        assert document.headers["content-encoding"] == "gzip"
+        again = http.get("/v1/openapi.json", headers={"if-none-match": document.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        plain = http.get("/v1/openapi.json", headers={"accept-encoding": "identity"})
+        assert plain.json() == document.json()
+
+
+def test_the_document_counts_as_a_request_of_the_address(database: Database) -> None:
+    with running_service(database.api_dsn, QUOTA_REQUESTS_PER_SECOND="1") as service, service.http() as http:
+        statuses = [http.get("/v1/openapi.json").status_code for _ in range(20)]
+        assert statuses[0] == 200
+        assert 429 in statuses

@@ -49,4 +49,4 @@ class HandedOverRow(NamedTuple):
     handed: int
 
 
-HAND_OVER_OUTGOING = Statement("queue.hand_over_outgoing", ("text[]", "int4", "int4"), HandedOverRow)
+HAND_OVER_OUTGOING = Statement("queue.hand_over_outgoing", ("text[]", "int4", "int4", "int4"), HandedOverRow)
