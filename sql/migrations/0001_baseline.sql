@@ -78,8 +78,8 @@ comment on column queue.dropped_queue.cleaned_at is
 -- Standard queues: the log and its leases; the slow path ------------------------------------------------------------
 
 -- PostgreSQL can shorten a table's file only behind its last row, even if that row is dead. Therefore autovacuum of
--- these tables also removes small numbers of dead rows: with the threshold 0, only the share of dead rows counts. It
--- cleans the indexes in each run.
+-- these tables also removes small numbers of dead rows: with the threshold 0, only the share of dead rows counts.
+-- Autovacuum cleans the indexes in each run.
 
 -- Indexes by time start with this expression and not with queue_id. With queue_id, the planner might use them for a
 -- look-up by queue, shard and id if the statistics describe a small table, and read a thousand rows to find one. The
@@ -142,12 +142,14 @@ create table queue.side (
     message_id uuid not null,
     queue_id int not null,
     receive_count int not null default 0,
-    -- The shard in the log where the message was stored first; id is its id there. It is -1 if it was stored here first.
+    -- The shard in the log where the message was stored first; id is its id there. id is -1 if the message was stored
+    -- here first.
     shard smallint not null,
     body text not null,
     attributes jsonb,
     system jsonb,
-    -- Its size in each format of an answer. It is measured once, when an answer has no room for the message.
+    -- The size of the message in each format of an answer. The size is measured once, when an answer has no room for
+    -- the message.
     answer_bytes jsonb,
     entered_at timestamptz,         -- When it entered the queue; null: when it was sent.
     -- Later receives, in the format of queue.add_redelivery; null: it was received at most once.
@@ -199,8 +201,8 @@ create type queue.received_row as (
     nonce int                       -- Nonce of the lease; 0 without a lease.
 );
 
--- A message that queue.receive, queue.receive_fifo and queue.pop return. It is a type because a column of `returns
--- table` cannot have the name of a parameter (vt).
+-- A message that queue.receive, queue.receive_fifo and queue.pop return. A composite type is needed because a column
+-- of `returns table` cannot have the name of a parameter (vt).
 create type queue.received_message as (
     msg_id bigint,
     read_ct int,
@@ -215,7 +217,7 @@ create type queue.received_message as (
 -- Each row has the noisy tenants of a queue.
 create table queue.noise (
     queue_id int primary key,
-    -- Tenants that are set back now. Those with the fewest messages in flight come first.
+    -- Tenants that are set back now. The tenants with the fewest messages in flight come first.
     noisy text[],
     judged_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
@@ -277,7 +279,7 @@ create unlogged table queue.fifo_search (
 comment on table queue.fifo_search is 'Where a search for ready FIFO groups may start.';
 
 create table queue.fifo_message (
-    id bigint primary key,          -- It comes from queue.fifo_id and is also the sequence number.
+    id bigint primary key,          -- The number comes from queue.fifo_id and is also the sequence number.
     group_key bigint not null,
     visible_at timestamptz not null,
     sent_at timestamptz not null,
@@ -870,8 +872,8 @@ comment on column queue.delivery_endpoint.host is
 comment on column queue.delivery_endpoint.stopped is
     'A user paused the endpoint. It stays paused until a user resumes it.';
 
--- Accounts with more deliveries of a protocol than QUOTA_DELIVERIES, by the last count. They cannot publish more of them
--- until fewer wait.
+-- Accounts with more deliveries of a protocol than QUOTA_DELIVERIES, by the last count. Such an account cannot
+-- publish more of them until fewer wait.
 create table queue.delivery_excess (
     account_id text not null,
     protocol text not null,         -- Protocol of outgoing messages; '' for deliveries to URLs and functions of schedules.
@@ -906,7 +908,8 @@ create table queue.outgoing_delivery_attempt (
     account_id text not null,
     delivery_id bigint not null,
     message_id uuid not null,
-    subscription_arn text,          -- It contains the ARN of its topic. Null: the delivery belongs to an event.
+    -- The ARN of a subscription contains the ARN of its topic. Null: the delivery belongs to an event.
+    subscription_arn text,
     endpoint text not null,
     attempt int not null,           -- The first attempt has the number 1.
     outcome text not null,          -- delivered, retried or given_up
@@ -931,7 +934,8 @@ create table queue.event_source_mapping (
     region text not null,
     queue_arn text not null,
     function_arn text not null,     -- ARN of the function, or the URL to which batches are posted.
-    user_name text,                 -- Its last editor, whose permissions it uses; null: the root user of the account.
+    -- The last editor, whose permissions the mapping uses; null: the root user of the account.
+    user_name text,
     options jsonb not null,         -- Members of the API as the caller gave them: BatchSize, FilterCriteria, …
     -- Compiled filter policies. A message has to match one of them. Null: every message matches.
     filters jsonb,
@@ -940,8 +944,9 @@ create table queue.event_source_mapping (
     last_result text not null default 'No records processed',
     tags jsonb not null default '{}',
     updated_at timestamptz not null default clock_timestamp(),
-    revision bigint not null default 1,                     -- It grows with each change that the poller has to know.
-    poller_id uuid,                 -- Its poller, while that process is alive.
+    -- The number grows with each change that the poller has to know.
+    revision bigint not null default 1,
+    poller_id uuid,                 -- The poller of the mapping, while that process is alive.
     invocations bigint not null default 0,
     failed_invocations bigint not null default 0,
     failing_since timestamptz,
@@ -1132,7 +1137,7 @@ comment on table queue.bearer_key is 'Keys of the REST API; only hashes of their
 create table queue.signing_key (
     key_id text primary key check (key_id ~ '^[0-9a-f]{32}$'),
     created_at timestamptz not null default clock_timestamp(),
-    retired_at timestamptz,         -- When a newer key replaced it. Its certificate is served for another 30 days.
+    retired_at timestamptz,         -- When a newer key replaced it. The certificate is served for another 30 days.
     sealed boolean not null,        -- The private key is encrypted under QUEUE_ENCRYPTION_KEY.
     private_key bytea not null,
     certificate text not null
@@ -1272,7 +1277,7 @@ comment on table queue.metrics_window is 'What happened in a queue, or in one of
 
 create table queue.metrics_latency (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)),
-    queue_id int not null,          -- It is 0 for the measures fire and delivery.
+    queue_id int not null,          -- The number is 0 for the measures fire and delivery.
     group_id text not null default '',
     measure text not null check (measure in ('wait', 'processing', 'lag', 'fire', 'delivery')),
     starts_at timestamptz not null,
@@ -1286,7 +1291,7 @@ create table queue.metrics_latency (
     max_us bigint not null,
     sketch_buckets int[] not null,  -- DDSketch: bucket i holds (g^(i-1), g^i] microseconds, g = 1.02/0.98
     sketch_counts bigint[] not null,
-    negative_count bigint not null default 0, -- Durations below 0, because clocks differ. They count as 0.
+    negative_count bigint not null default 0, -- Durations below 0, because clocks differ. Such durations count as 0.
     computed_at timestamptz not null default clock_timestamp(),
     zone text not null default '',
     primary key (window_seconds, queue_id, group_id, measure, starts_at, zone)
@@ -1366,9 +1371,9 @@ comment on table queue.metrics_open is
     'The part of a queue''s minutes that came from messages without a row in the history, as the last run of the zone '
     'counted it. The next run subtracts it, and so finds what is new.';
 
--- What /metrics shows about the whole installation. One process at a time measures it, and all of them read it. Workers
--- rewrite these tables of some hundred rows all the time, and PostgreSQL prunes dead versions within a page while it has
--- room. Autovacuum therefore starts only at 2,000 dead rows.
+-- What /metrics shows about the whole installation. One process at a time measures it, and all processes read it.
+-- Workers rewrite these tables of some hundred rows all the time, and PostgreSQL prunes dead versions within a page
+-- while it has room. Autovacuum therefore starts only at 2,000 dead rows.
 
 -- The last measurement of a queue, and the outcomes of its messages since it was created.
 create table queue.measurement (

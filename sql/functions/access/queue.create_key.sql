@@ -31,7 +31,8 @@ begin
     return query select found and v_error is null, v_error;
 end $$;
 
--- queue.list_keys(): returns every key, the oldest first, without secrets. It includes revoked and expired keys.
+-- queue.list_keys(): returns every key, the oldest first, without secrets. The list includes revoked and expired
+-- keys.
 create or replace function queue.list_keys()
 returns table (kind text, key_id text, account_id text, user_name text, created_at timestamptz, last_used_at timestamptz,
     expires_at timestamptz, revoked_at timestamptz, description text)

@@ -1,6 +1,6 @@
 -- queue.parse_schedule(form, expression, timezone): returns the canonical expression, as queue.schedule stores it. The
 -- forms are cron, every and fire_at. The form aws means rate(), cron() and at(), which also have separate forms: rate,
--- aws_cron and at. Its counterpart in Python is scheduler/expressions/expression.py, which also reads `when`. Raises
+-- aws_cron and at. The counterpart in Python is scheduler/expressions/expression.py, which also reads `when`. Raises
 -- QU003.
 -- SQL interface.
 create or replace function queue.parse_schedule(form text, expression text, timezone text default 'UTC')

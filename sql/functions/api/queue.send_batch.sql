@@ -1,8 +1,7 @@
 -- queue.send_batch(name, messages, headers, delay, group_id, deduplication_ids): sends messages inside the caller's
--- transaction. Its commit notifies the receivers that wait for the queue. Returns the messages' ids, in order.
--- headers: a JSON object for each message, or null. delay: in seconds; null: the queue's delay. A FIFO queue needs
--- group_id.
--- Raises QU001 (undefined queue), QU003 (a message or parameter is not allowed). SQL interface.
+-- transaction. The commit of that transaction notifies the receivers that wait for the queue. Returns the messages'
+-- ids, in order. headers: a JSON object for each message, or null. delay: in seconds; null: the queue's delay. A FIFO
+-- queue needs group_id. Raises QU001 (undefined queue), QU003 (a message or parameter is not allowed). SQL interface.
 create or replace function queue.send_batch(
     name text, messages jsonb[], headers jsonb[] default null, delay int default null,
     group_id text default null, deduplication_ids text[] default null)

@@ -1,5 +1,5 @@
 -- queue.cron_month_days(field, wraps, first day, length): returns the days of a month that day-of-month names: numbers,
--- `L`, `L-3`, `LW`, `15W`. It does the same as MonthDays of scheduler/expressions/days.py. Raises QU003.
+-- `L`, `L-3`, `LW`, `15W`. The function does the same as MonthDays of scheduler/expressions/days.py. Raises QU003.
 create or replace function queue.cron_month_days(p_field text, p_wraps boolean, p_first date, p_length int)
 returns int[]
 language plpgsql immutable parallel safe as $$
@@ -28,7 +28,7 @@ begin
 end $$;
 
 -- queue.nearest_weekday(date): returns the day of the month from Monday to Friday that is nearest to a date, within its
--- month. This is what `W` means.
+-- month. `W` means this day.
 create or replace function queue.nearest_weekday(p_date date) returns int
 language sql immutable parallel safe
 return extract(day from p_date)::int + case extract(isodow from p_date)

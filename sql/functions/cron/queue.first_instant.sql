@@ -1,6 +1,6 @@
 -- queue.first_instant(local time, zone): returns the instant of a local time, the first one if it occurs twice, and null
--- if it does not occur because the clock is put forward. It does the same as scheduler/expressions/zones.py. A zone is
--- never more than 16 hours from UTC.
+-- if it does not occur because the clock is put forward. The function does the same as
+-- scheduler/expressions/zones.py. A zone is never more than 16 hours from UTC.
 create or replace function queue.first_instant(p_local timestamp, p_zone text) returns timestamptz
 language sql stable parallel safe as $$
     select min(c.at)

@@ -1,6 +1,6 @@
--- queue.next_cron_fires(expression, zone, after, count): returns the next times of a cron expression. It skips a local
--- time that does not exist. A local time that occurs twice fires once, the first time. Raises QU003.
--- Its counterpart in Python is scheduler/expressions/next_time.py; test_schedule_expressions compares the two.
+-- queue.next_cron_fires(expression, zone, after, count): returns the next times of a cron expression. The function
+-- skips a local time that does not exist. A local time that occurs twice fires once, the first time. Raises QU003.
+-- The counterpart in Python is scheduler/expressions/next_time.py; test_schedule_expressions compares the two.
 create or replace function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamptz, p_count int)
 returns setof timestamptz
 language plpgsql stable parallel safe as $$
@@ -28,7 +28,7 @@ begin
 end $$;
 
 -- queue.end_of_clock_change(local time, zone): returns the last second of the gap or of the repeated hour that contains
--- a local time, so that a search can skip it. It does the same as scheduler/expressions/zones.py.
+-- a local time, so that a search can skip it. The function does the same as scheduler/expressions/zones.py.
 create or replace function queue.end_of_clock_change(p_local timestamp, p_zone text) returns timestamp
 language plpgsql stable parallel safe as $$
 declare

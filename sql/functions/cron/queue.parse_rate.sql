@@ -1,4 +1,4 @@
--- queue.parse_rate(expression): returns the seconds of AWS's `rate(value unit)`. It does the same as
+-- queue.parse_rate(expression): returns the seconds of AWS's `rate(value unit)`. The function does the same as
 -- scheduler/expressions/rate.py. Raises QU003.
 create or replace function queue.parse_rate(p_expression text) returns bigint
 language plpgsql immutable parallel safe as $$

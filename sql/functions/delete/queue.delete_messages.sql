@@ -78,13 +78,12 @@ begin
     end if;
 end $$;
 
--- queue.delete_received: deletes messages that are not in the leases that their handles name, except p_already. They are
--- in the slow path, were received again since, or wait again because a crash of the server undid their receive
--- (receive_messages, asynchronous commit). Each handle has an element in both arrays: id, and message id, which decides.
--- Returns the ids that it deleted.
--- Locks: as delete_by_id, but after leases. A purge locks the readers of shards before leases, and another call may hold
--- the lease of the newer receive, so PostgreSQL may abort one of the two because of a deadlock. Index: side_pkey,
--- log_pkey, lease_pkey.
+-- queue.delete_received: deletes messages that are not in the leases that their handles name, except p_already. Such
+-- messages are in the slow path, were received again since, or wait again because a crash of the server undid their
+-- receive (receive_messages, asynchronous commit). Each handle has an element in both arrays: id, and message id,
+-- which decides. Returns the ids that it deleted. Locks: as delete_by_id, but after leases. A purge locks the readers
+-- of shards before leases, and another call may hold the lease of the newer receive, so PostgreSQL may abort one of
+-- the two because of a deadlock. Index: side_pkey, log_pkey, lease_pkey.
 create or replace function queue.delete_received(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean,
     p_keeps_history boolean)

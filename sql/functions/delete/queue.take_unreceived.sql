@@ -1,6 +1,6 @@
 -- queue.take_unreceived: removes a message that was never received from the log: deletes it (p_visible_at null), or
 -- moves it to the slow path, where it becomes visible at p_visible_at. Returns false if the log has no such message.
--- It records the gap in queue.hole so that counts stay exact. Locks: advisory, reader of the shard.
+-- The function records the gap in queue.hole so that counts stay exact. Locks: advisory, reader of the shard.
 create or replace function queue.take_unreceived(
     p_queue_id int, p_shard int, p_id bigint, p_visible_at timestamptz, p_archives boolean, p_keeps_history boolean)
 returns boolean

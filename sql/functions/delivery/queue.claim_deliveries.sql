@@ -1,15 +1,15 @@
 -- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit deliveries that are
 -- due. Until p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
 -- p_limit: the free places of the process. p_endpoints and p_busy: the column `endpoint_key` of the deliveries that it
--- has under way, and their numbers. It gets at most p_per_host deliveries for a host of an account, including those, and
--- an account gets at most its share of the process (queue.delivery_share). Accounts take turns, in a new order each
--- time: an account with slow hosts and many due deliveries gets no more of the free places than any other.
--- If a due delivery may not be sent now, it waits for its host (p_per_host are under way) or for its endpoint (it is
--- paused or throttled), so that later claims do not read it (queue.delivery_endpoint). Half of p_limit is for such hosts
--- and endpoints, if one of them is due.
--- Returns a row for each delivery. `endpoint_key` names its endpoint and its account. The policy of an invocation by a
--- schedule says how many seconds of its age are left. trace: the trace header of the publish, if it was traced.
--- Locks: deliveries and rows of queue.delivery_endpoint, skipped if another worker has them. It inserts new rows of
+-- has under way, and their numbers. The process gets at most p_per_host deliveries for a host of an account,
+-- including those, and an account gets at most its share of the process (queue.delivery_share). Accounts take turns,
+-- in a new order each time: an account with slow hosts and many due deliveries gets no more of the free places than
+-- any other. If a due delivery may not be sent now, it waits for its host (p_per_host are under way) or for its
+-- endpoint (it is paused or throttled), so that later claims do not read it (queue.delivery_endpoint). Half of
+-- p_limit is for such hosts and endpoints, if one of them is due. Returns a row for each delivery. `endpoint_key`
+-- names its endpoint and its account. The policy of an invocation by a schedule says how many seconds of its age are
+-- left. trace: the trace header of the publish, if it was traced. Locks: deliveries and rows of
+-- queue.delivery_endpoint, skipped if another worker has them. The function inserts new rows of
 -- queue.delivery_endpoint in the order of their names. Index: outgoing_delivery_account_due,
 -- outgoing_delivery_waits_for, delivery_endpoint_account_next_at.
 create or replace function queue.claim_deliveries(

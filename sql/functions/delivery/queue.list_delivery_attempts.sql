@@ -1,8 +1,9 @@
 -- queue.list_delivery_attempts(account, endpoint, failed, since, before, limit, most): returns attempts to deliver, the
 -- newest first. p_endpoint: null: any endpoint. p_failed: only those without success. p_since: null: any time. p_before:
--- only those with a smaller id (null: from the newest). It examines at most p_most attempts and returns up to p_limit.
--- Returns a header row (looked_at: the number of examined attempts; attempt_id: where the next call continues, null at
--- the end), then the attempts. Times are in milliseconds since 1970. Index: outgoing_delivery_attempt_pkey.
+-- only those with a smaller id (null: from the newest). The function examines at most p_most attempts and returns up
+-- to p_limit. Returns a header row (looked_at: the number of examined attempts; attempt_id: where the next call
+-- continues, null at the end), then the attempts. Times are in milliseconds since 1970. Index:
+-- outgoing_delivery_attempt_pkey.
 create or replace function queue.list_delivery_attempts(
     p_account_id text, p_endpoint text, p_failed boolean, p_since timestamptz, p_before bigint, p_limit int, p_most int)
 returns table (

@@ -1,16 +1,15 @@
 -- queue.take_groups: hands out messages of a FIFO queue, group by group. The group that has been ready longest comes
--- first. It takes only the messages of a group before the first invisible one, so that no message overtakes one in
--- flight.
--- The first p_share rows are for one receiver, the next p_share rows for the next one. No two receivers get messages of
--- one group because a call takes messages of a group once, for one receiver.
--- p_before: messages that were sent earlier are not handed out, because their retention is over. If a group has such
--- messages, they end now, and if there are only such messages, the call tries once more (p_again).
--- p_answer_bytes, p_answer_format: as receive_messages. If the first message of a group is passed over, the group waits:
--- it stays ready for other receives, and this one reads that message but does not lock the group, unless the message has
--- to become a dead letter. After a receive that found nothing, the setting queue.passed_over says whether such a group
--- exists.
--- It begins to search where store_search says, because dead entries of the index by time make other searches long.
--- Locks: the groups' rows, skipped if locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
+-- first. The function takes only the messages of a group before the first invisible one, so that no message overtakes
+-- one in flight. The first p_share rows are for one receiver, the next p_share rows for the next one. No two
+-- receivers get messages of one group because a call takes messages of a group once, for one receiver. p_before:
+-- messages that were sent earlier are not handed out, because their retention is over. If a group has such messages,
+-- they end now, and if there are only such messages, the call tries once more (p_again). p_answer_bytes,
+-- p_answer_format: as receive_messages. If the first message of a group is passed over, the group waits: it stays
+-- ready for other receives, and this one reads that message but does not lock the group, unless the message has to
+-- become a dead letter. After a receive that found nothing, the setting queue.passed_over says whether such a group
+-- exists. The function begins to search where store_search says, because dead entries of the index by time make other
+-- searches long. Locks: the groups' rows, skipped if locked. Index: fifo_ready_visible_at, fifo_ready_pkey,
+-- fifo_message_of_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz, p_answer_bytes int, p_answer_format text, p_again boolean default true)
@@ -163,10 +162,10 @@ end $$;
 -- late adds an entry with an earlier time. Hence a search begins at one of three places:
 --   usually: the stored time, at least 0.1 seconds before the search that stored it. When that search is 0.1 seconds
 --     old, this one searches the first entry again and stores its time.
---   once a second (late): a second stored time, at least 2 seconds before the last search of this kind. This finds the
---     entries of transactions that were open for up to 2 seconds.
---   seldom (full): the beginning of the index. This finds every entry. It is due again after a second if this receive
---     got less than it asked for, otherwise after a minute, but not before 50 times the time that it took. Thus it takes
+-- once a second (late): a second stored time, at least 2 seconds before the last search of this kind. This search
+-- finds the entries of transactions that were open for up to 2 seconds. seldom (full): the beginning of the index.
+-- This search finds every entry. A full search is due again after a second if this receive got less than it asked
+-- for, otherwise after a minute, but not before 50 times the time that it took. Thus it takes
 --     at most a fiftieth of the time.
 -- Locks: rows of queue.fifo_search, skipped if locked.
 create or replace function queue.store_search(
@@ -206,8 +205,8 @@ end $$;
 
 -- queue.group_fits(group, first id, bytes, format, greatest receive count): returns whether a receive with a limited
 -- answer locks the group: its first message fits (group_head) or becomes a dead letter, or the group has no message.
--- It is in PL/pgSQL, which PostgreSQL does not inline. Otherwise other receives would pay for the subquery, which the
--- executor would prepare and never run (3 % of a receive of one message, 2026-11-26).
+-- The function is in PL/pgSQL, which PostgreSQL does not inline. Otherwise other receives would pay for the subquery,
+-- which the executor would prepare and never run (3 % of a receive of one message, 2026-11-26).
 create or replace function queue.group_fits(
     p_group_key bigint, p_first_id bigint, p_answer_bytes int, p_answer_format text, p_max_receive_count int)
 returns boolean
@@ -239,12 +238,12 @@ $$;
 
 -- queue.dead_letter_group: moves the first messages of a group that were received p_max_receive_count times and are
 -- visible again to the FIFO dead-letter queue: into the group of the same name, in their order, with their message id as
--- deduplication id. Their retention starts again there. Both are as on AWS (Developer Guide, "dead-letter queue redrive"
--- and "Using dead-letter queues"). Messages that were sent before p_before end instead, because their retention is over.
--- A call moves at most 100 messages.
--- Returns false if messages of the group still have to move: there were 100 or more, or another transaction has locked
--- the target's group. Then the caller must not hand out a message of the group now. The caller holds the group's row.
--- Locks: the target's group row, without waiting, because two queues may share a dead-letter queue.
+-- deduplication id. The retention of a moved message starts again there. Both rules are AWS's (Developer Guide,
+-- "dead-letter queue redrive" and "Using dead-letter queues"). Messages that were sent before p_before end instead,
+-- because their retention is over. A call moves at most 100 messages. Returns false if messages of the group still
+-- have to move: there were 100 or more, or another transaction has locked the target's group. Then the caller must
+-- not hand out a message of the group now. The caller holds the group's row. Locks: the target's group row, without
+-- waiting, because two queues may share a dead-letter queue.
 create or replace function queue.dead_letter_group(
     p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz)

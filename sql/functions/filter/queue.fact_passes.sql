@@ -1,7 +1,6 @@
 -- queue.fact_passes(test, fact, kind): returns whether one fact (a JSON scalar, and its jsonb_typeof) passes a test of a
--- compiled filter policy: [operator, arguments…], see sns/filter_policy/operators.py. It never uses a text as a regular
--- expression.
--- It is one expression, so that PostgreSQL inlines it into its caller.
+-- compiled filter policy: [operator, arguments…], see sns/filter_policy/operators.py. A text is never used as a
+-- regular expression. The function is one expression, so that PostgreSQL inlines it into its caller.
 create or replace function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text) returns boolean
 language sql immutable parallel safe as $$
 select case p_test ->> 0

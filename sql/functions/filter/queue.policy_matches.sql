@@ -36,7 +36,7 @@ begin
 end $$;
 
 -- queue.branch_matches_together(keys, facts, document): returns whether the keys of an alternative, each of which has
--- passed alone, pass together in the document. It ignores keys that pass because their path is missing.
+-- passed alone, pass together in the document. The function ignores keys that pass because their path is missing.
 create or replace function queue.branch_matches_together(p_keys jsonb, p_facts jsonb, p_document jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

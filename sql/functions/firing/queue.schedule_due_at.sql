@@ -1,5 +1,5 @@
 -- queue.schedule_due_at(schedule, occurrence, seconds): returns when an occurrence fires that may fire up to p_seconds
--- late. It is always the same moment for one occurrence. The moments of many occurrences are spread evenly, to the
+-- late. One occurrence always has the same moment. The moments of many occurrences are spread evenly, to the
 -- millisecond.
 create or replace function queue.schedule_due_at(p_schedule_id bigint, p_at timestamptz, p_seconds int)
 returns timestamptz

@@ -3,10 +3,10 @@
 -- all; at most an hour). A paused queue has no such message; a change of its attributes is a commit. The next call
 -- passes `snapshot` of that row as p_seen. If no transaction has ended since, the result cannot have changed, and the
 -- function returns no row and reads no queue.
--- Leases and delays end without a commit, so wait_ms ends at the earliest such end. It may belong to a lease without
--- messages, because an unnecessary poll is cheaper than a search among thousands of leases.
--- Index: side_visible_at, deferred_pkey, fifo_search_pkey (the newest entry), fifo_ready_visible_at, lease_visible_at
--- and those of ready_shards.
+-- Leases and delays end without a commit, so wait_ms ends at the earliest such end. The lease that ends may hold no message,
+-- because an unnecessary poll is cheaper than a search among thousands of leases. Index: side_visible_at,
+-- deferred_pkey, fifo_search_pkey (the newest entry), fifo_ready_visible_at, lease_visible_at and those of
+-- ready_shards.
 create or replace function queue.poll_queues(p_arns text[], p_seen text default null)
 returns table (arn text, snapshot text, wait_ms int)
 language plpgsql as $$

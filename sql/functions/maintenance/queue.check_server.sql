@@ -1,9 +1,9 @@
 -- queue.check_server(after restore): detects that the database has moved to another server, by the system identifier of
--- the cluster and the timeline of its log. This happens after a failover, or after a restore into another cluster. The
--- last messages may then be lost, and the new server would give out their ids again. Therefore sequences jump at once,
--- and shards jump in jump_ids. p_after_restore: a restore into the same cluster, which neither value shows. Returns
--- whether ids jump. If the server hides its timeline, as Aurora does, whose storage loses no data, it counts as 0.
--- Locks: the row in queue.server.
+-- the cluster and the timeline of its log. A database moves to another server by a failover, or by a restore into
+-- another cluster. The last messages may then be lost, and the new server would give out their ids again. Therefore
+-- sequences jump at once, and shards jump in jump_ids. p_after_restore: a restore into the same cluster, which
+-- neither value shows. Returns whether ids jump. If the server hides its timeline, as Aurora does, whose storage
+-- loses no data, it counts as 0. Locks: the row in queue.server.
 create or replace function queue.check_server(p_after_restore boolean default false) returns boolean
 language plpgsql as $$
 declare

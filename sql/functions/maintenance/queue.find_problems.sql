@@ -1,6 +1,6 @@
--- queue.find_problems(service's roles): returns problems of the stored rows and rights, one row for each. It reads all
--- queues. It reads only the ends of their indexes, except for FIFO queues, of which it reads all groups. It changes no
--- row.
+-- queue.find_problems(service's roles): returns problems of the stored rows and rights, one row for each. The
+-- function reads all queues. Of most queues it reads only the ends of the indexes; of FIFO queues it reads all
+-- groups. The function changes no row.
 --   roles       rights that are missing or too many (find_role_problems)
 --   sequences   the next number was given out already
 --   fences      messages that no receive would find: a shard without its cursor, an open lease before the cursor's

@@ -2,7 +2,7 @@
 -- messages of deleted queues, endpoints of deleted platform applications, expired deduplication ids and
 -- ReceiveRequestAttemptIds, registrations of watchers that ended, counts of past firings, expired rows of topics,
 -- receivers and ClientTokens of schedules' deletions after a day, and signing keys that were retired over 30 days ago.
--- It creates the partitions of the histories for the days ahead, and drops those beyond p_history_days.
+-- The function creates the partitions of the histories for the days ahead, and drops those beyond p_history_days.
 -- A call removes at most p_limit rows of each table, and empties the tables of one more deleted queue. The name of a
 -- deleted queue with metrics stays. Returns the number of removed rows.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
@@ -65,9 +65,9 @@ end $$;
 
 -- queue.maintain_topics(limit): removes expired rows of topics: deduplication ids, subscriptions that were not confirmed
 -- within two days (source: "Deleting an Amazon SNS topic and subscription", SNS Developer Guide), deleted subscriptions
--- that were not restored in time, and notices without deliveries. Each call checks p_limit notices, starting at a random
--- one. A call removes at most p_limit rows of each table and skips locked rows. Returns the number of removed rows.
--- Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey,
+-- that were not restored in time, and notices without deliveries. Each call checks p_limit notices, starting at a
+-- random one. A call removes at most p_limit rows of each table and skips locked rows. Returns the number of removed
+-- rows. Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey,
 -- outgoing_delivery_notice.
 create or replace function queue.maintain_topics(p_limit int) returns bigint
 language plpgsql as $$
@@ -169,9 +169,9 @@ end $$;
 
 -- queue.add_history_day(name, day): creates the partition of one day (UTC) of `history`, `outgoing_delivery_history` or
 -- `outgoing_delivery_attempt`, unless it exists or the default partition already has rows of that day (then they stay
--- there). It has no effect if such a row is inserted at the same time, if another worker creates the partition, or if
--- the default partition stays locked; the next run tries again.
--- Locks: the default partition. Runs as its owner, which owns the table.
+-- there). The function has no effect if such a row is inserted at the same time, if another worker creates the
+-- partition, or if the default partition stays locked; the next run tries again. Locks: the default partition. Runs
+-- as its owner, which owns the table.
 create or replace function queue.add_history_day(p_name text, p_day date) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare

@@ -1,6 +1,6 @@
 -- queue.read_measurements(limit): returns the last measurements of the p_limit oldest queues, a row for each. A last row
--- without ARN has all other queues together: the sum of their messages, and the greatest age. It is missing if there are
--- no other queues. measured_seconds: the age of the measurement. Index: measurement_pkey.
+-- without ARN has all other queues together: the sum of their messages, and the greatest age. The last row is missing
+-- if there are no other queues. measured_seconds: the age of the measurement. Index: measurement_pkey.
 create or replace function queue.read_measurements(p_limit int)
 returns table (arn text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds double precision,
     noisy_groups bigint, dead_lettered bigint, expired bigint, measured_seconds double precision)

@@ -82,7 +82,7 @@ order by e.endpoint_id limit p_limit
 $$;
 
 -- queue.drop_platform_endpoint(arn): deletes an endpoint. A missing endpoint is no error. Returns one row: whether the
--- endpoint existed. Its subscriptions stay, as on AWS. Locks: those of count_platform_endpoints.
+-- endpoint existed. The subscriptions of the endpoint stay, as on AWS. Locks: those of count_platform_endpoints.
 create or replace function queue.drop_platform_endpoint(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

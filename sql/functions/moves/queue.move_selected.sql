@@ -4,7 +4,7 @@
 -- same place, because moved messages are gone.
 -- Returns one row: messages moved, skipped and examined, the place after which the next step continues, whether the
 -- selection has ended, and why a message had no queue to move to.
--- Locks: as move_selected_side and move_selected_group. It waits for no lock.
+-- Locks: as move_selected_side and move_selected_group. The function waits for no lock.
 create or replace function queue.move_selected(
     p_task queue.move_task, p_limit int, out moved int, out skipped int, out looked_at int, out place text,
     out done boolean, out failure text)

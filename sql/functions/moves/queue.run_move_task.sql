@@ -1,12 +1,12 @@
 -- queue.run_move_task(task, limit): makes one step of a message move task: moves up to p_limit messages, and not more
--- than its rate and its canary allow, in this transaction. Each message leaves its queue and arrives in the other one,
--- or stays. Messages whose retention is over end instead. The task ends if no visible
--- message remains, or if all selected messages were examined; it does not move messages in flight or delayed. A task
--- that waits for 24 hours to be continued is cancelled (NotContinued). The rate allows the messages of one second at
--- once, then messages in proportion to the time, for all workers together. Returns one row: messages moved and the
--- status now; no row if the task does not run or another worker has it. Raises QU004 (not under READ COMMITTED). Locks:
--- the task's row (skipped if locked), then messages, shards and groups, for which a step never waits: it delays no
--- other transaction and cannot deadlock. Index: fifo_ready_visible_at, and those of poll_queues.
+-- than its rate and its canary allow, in this transaction. Each message leaves its queue and arrives in the other
+-- one, or stays. Messages whose retention is over end instead. The task ends if no visible message remains, or if all
+-- selected messages were examined; it does not move messages in flight or delayed. A task that waits for 24 hours to
+-- be continued is cancelled (NotContinued). The rate allows the messages of one second at once, then messages in
+-- proportion to the time, for all workers together. Returns one row: messages moved and the status now; no row if the
+-- task does not run or another worker has it. Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped
+-- if locked), then messages, shards and groups, for which a step never waits: it delays no other transaction and
+-- cannot deadlock. Index: fifo_ready_visible_at, and those of poll_queues.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$
@@ -96,12 +96,11 @@ begin
 end $$;
 
 -- queue.move_groups(queue, limit, destination, before): moves messages of a FIFO queue, group by group, starting with
--- the group that has been ready longest. It moves the first messages of a group that are visible and go to the same
--- queue into the group of the same name there. It stops at a message that cannot move, so that no message of the group
--- overtakes it.
--- It deletes messages that were sent before p_before instead: their retention is over.
--- Returns one row: messages moved, and why the next one could not move (move_target).
--- Locks: the groups' rows in both queues, skipped if locked. Index: fifo_ready_visible_at.
+-- the group that has been ready longest. The function moves the first messages of a group that are visible and go to
+-- the same queue into the group of the same name there. The function stops at a message that cannot move, so that no
+-- message of the group overtakes it. The function deletes messages that were sent before p_before instead: their
+-- retention is over. Returns one row: messages moved, and why the next one could not move (move_target). Locks: the
+-- groups' rows in both queues, skipped if locked. Index: fifo_ready_visible_at.
 create or replace function queue.move_groups(
     p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
@@ -209,10 +208,10 @@ begin
 end $$;
 
 -- queue.move_log(queue, shards, limit, destination, before): moves messages that were sent to a dead-letter queue
--- directly. It receives them and ends their leases at once. They came from no other queue, so without a destination
--- none can move.
--- Returns one row: messages moved, and why the messages could not move (as move_target).
--- Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this transaction reads one).
+-- directly. The function receives them and ends their leases at once. The messages came from no other queue, so
+-- without a destination none can move. Returns one row: messages moved, and why the messages could not move (as
+-- move_target). Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this
+-- transaction reads one).
 create or replace function queue.move_log(
     p_queue_id int, p_shards int, p_limit int, p_destination text, p_before timestamptz, out moved int,
     out failure text)

@@ -1,8 +1,7 @@
 -- queue.dead_letter_outgoing(ids): sends the envelopes of failed outgoing messages, whose rows the caller holds, to the
--- dead-letter queues of their subscriptions. Messages without such a queue stay. It records the messages that a queue
--- refuses.
--- Source: "Amazon SNS dead-letter queues" (SNS Developer Guide): client-side errors are not tried again.
--- Locks: as queue.send_messages.
+-- dead-letter queues of their subscriptions. Messages without such a queue stay. The function records the messages
+-- that a queue refuses. Source: "Amazon SNS dead-letter queues" (SNS Developer Guide): client-side errors are not
+-- tried again. Locks: as queue.send_messages.
 create or replace function queue.dead_letter_outgoing(p_ids bigint[]) returns void
 language plpgsql as $$
 declare

@@ -62,12 +62,11 @@ begin
 end $$;
 
 -- queue.hand_over_mail(message, confirmations): creates a delivery to the mail server for an outgoing message, whose row
--- the caller holds. Its text is JSON, which delivery/mail/message.py reads. Its endpoint is a name for each protocol, as
--- for the gateway. A confirmation is good for two days after it is sent.
+-- the caller holds. The text of the delivery is JSON, which delivery/mail/message.py reads. The endpoint of the
+-- delivery is a name for each protocol, as for the gateway. A confirmation is good for two days after it is sent.
 -- Returns null, or why the message cannot be sent: its subscription has ended (NotSubscribed); the server has refused
 -- five mails for the subscription in a row (AddressDisabled); there is no time for a confirmation
--- (ConfirmationRateExceeded).
--- Locks: those of confirmation_time, then the subscription of a confirmation.
+-- (ConfirmationRateExceeded). Locks: those of confirmation_time, then the subscription of a confirmation.
 create or replace function queue.hand_over_mail(p_message queue.outgoing, p_confirmations int) returns text
 language plpgsql as $$
 declare
@@ -132,9 +131,9 @@ begin
 end $$;
 
 -- queue.hand_over_to_function(message): creates an invocation of a Lambda function for an outgoing message, whose row
--- the caller holds. Its text is the envelope, from which delivery/functions/event.py makes the event.
--- Returns null, or why the message cannot be sent: its subscription has ended (NotSubscribed); its function is in
--- another account than its subscriber (FunctionNotAllowed).
+-- the caller holds. The text of the invocation is the envelope, from which delivery/functions/event.py makes the
+-- event. Returns null, or why the message cannot be sent: its subscription has ended (NotSubscribed); its function is
+-- in another account than its subscriber (FunctionNotAllowed).
 create or replace function queue.hand_over_to_function(p_message queue.outgoing) returns text
 language plpgsql as $$
 declare
@@ -157,8 +156,8 @@ begin
 end $$;
 
 -- queue.hand_over_to_gateway(message): creates a delivery to the gateway for an outgoing message, whose row the caller
--- holds. docs/topics.md describes its text. Its endpoint is a name for each protocol, so that text messages and pushes
--- pause independently. The worker knows the address, which accounts do not see.
+-- holds. docs/topics.md describes its text. The endpoint of the delivery is a name for each protocol, so that text
+-- messages and pushes pause independently. The worker knows the address, which accounts do not see.
 create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
 language sql as $$
 with notice as (

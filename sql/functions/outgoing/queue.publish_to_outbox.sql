@@ -42,7 +42,7 @@ begin
 end $$;
 
 -- queue.outgoing_envelope(topic, subscription, publication, text): returns the message for the dead-letter queue of a
--- subscription of a phone, of a mobile app or by e-mail. It is the envelope for all protocols. A protocol's special
+-- subscription of a phone, of a mobile app or by e-mail. All protocols use the envelope. A protocol's special
 -- text, which gets no envelope from Publish, gets one without a signature.
 create or replace function queue.outgoing_envelope(
     p_topic queue.topic, p_subscription queue.subscription, p_publication jsonb, p_text text) returns text

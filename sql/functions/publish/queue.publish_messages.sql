@@ -70,10 +70,10 @@ begin
 end $$;
 
 -- queue.number_publications(topic, publications): gives the messages for a FIFO topic their numbers (sequence_number)
--- and the deduplication ids that they lack. It marks those that were already published in the last five minutes (error
--- Duplicate, with the original's message_id and number) and those without a deduplication id (DeduplicationIdRequired).
--- Returns the publications in the same order.
--- Locks: advisory, the topic or the message groups, in the order of their keys. Index: topic_deduplication_pkey.
+-- and the deduplication ids that they lack. The function marks those that were already published in the last five
+-- minutes (error Duplicate, with the original's message_id and number) and those without a deduplication id
+-- (DeduplicationIdRequired). Returns the publications in the same order. Locks: advisory, the topic or the message
+-- groups, in the order of their keys. Index: topic_deduplication_pkey.
 create or replace function queue.number_publications(p_topic queue.topic, p_publications jsonb[]) returns jsonb[]
 language plpgsql as $$
 #variable_conflict use_column

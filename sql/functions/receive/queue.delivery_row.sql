@@ -2,7 +2,7 @@
 -- type queue.received_row in the baseline, and to the row here. (send_moved reads columns of the type.)
 -- Parameters: the message, as the row of its table. For a message of the log also facts of its lease: position, receive
 -- count, when the message was first received and becomes visible again, nonce.
--- It records a message of more than 12,000 bytes for receive_answer (note_long_message).
+-- The function records a message of more than 12,000 bytes for receive_answer (note_long_message).
 -- PostgreSQL inlines the function into the calling statement, at no cost, while its arguments are neither volatile nor
 -- subqueries.
 create or replace function queue.delivery_row(
@@ -37,8 +37,8 @@ from (
 $$;
 
 -- queue.note_long_message(body, bytes): returns the body, and records for this transaction that it hands out a message
--- of this length (longest_message). It is STABLE although it sets something: with a volatile function PostgreSQL would
--- not inline delivery_row.
+-- of this length (longest_message). The function is STABLE although it sets something: with a volatile function
+-- PostgreSQL would not inline delivery_row.
 create or replace function queue.note_long_message(p_body text, p_bytes int) returns text
 language plpgsql stable as $$
 begin

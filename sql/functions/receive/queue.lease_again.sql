@@ -1,8 +1,8 @@
 -- queue.lease_again(lease, want, lease size, now, visibility): hands out the first p_want messages of an existing lease
--- again. They move to new leases of at most p_lease_size messages, each keyed by its last id. If all messages of the
--- lease are handed out, the last of them keep it. Messages that were acknowledged before are recorded in the history.
--- The caller is the shard's reader and holds the lease's row; p_now is above the shard's watermark.
--- Index: lease_pkey, log_pkey.
+-- again. The messages move to new leases of at most p_lease_size messages, each keyed by its last id. If all messages
+-- of the lease are handed out, the last of them keep it. Messages that were acknowledged before are recorded in the
+-- history. The caller is the shard's reader and holds the lease's row; p_now is above the shard's watermark. Index:
+-- lease_pkey, log_pkey.
 create or replace function queue.lease_again(
     p_lease queue.lease, p_want int, p_lease_size int, p_now timestamptz, p_visibility interval)
 returns setof queue.received_row

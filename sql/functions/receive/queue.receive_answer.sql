@@ -1,5 +1,5 @@
 -- queue.receive_answer: does the same as receive_messages, but the messages for one receiver fit together into an answer
--- of p_answer_bytes. It does not receive messages that do not fit: they stay visible, and their receive counts do not
+-- of p_answer_bytes. Messages that do not fit are not received: they stay visible, and their receive counts do not
 -- change.
 -- Parameters: as receive_messages; p_answer_bytes: null, no limit; p_answer_format: as answer_bytes. With json and xml,
 -- a single message of any length is handed out. With other formats, a message that is too long even for an answer
@@ -8,9 +8,9 @@
 -- (passes_over_all). Returns no row and no error if that is not certain, or if this call had to measure many messages. A
 -- MiB takes up to 100 ms to measure and to move, so the call measures for two seconds at most, and the next call
 -- continues. A call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS is undone, and would start again each time.
--- It measures received messages if the greatest growth by escapes would make them too long. If it received too many, it
--- undoes the receive in a subtransaction, which also releases the locks, and asks for fewer.
--- Locks: as receive_messages and pass_over. Raises QU004 (not under READ COMMITTED).
+-- The function measures received messages if the greatest growth by escapes would make them too long. If it received
+-- too many, it undoes the receive in a subtransaction, which also releases the locks, and asks for fewer. Locks: as
+-- receive_messages and pass_over. Raises QU004 (not under READ COMMITTED).
 create or replace function queue.receive_answer(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_answer_bytes int, p_answer_format text)
@@ -133,15 +133,13 @@ begin
 end $$;
 
 -- queue.pass_over(arn, message, format, bytes): records how many bytes a visible message takes in answers of this
--- format. receive_messages then leaves it to receives whose answers may be that long. This is not a receive: the message
--- stays visible, and its receive count does not change. A message of the log moves to the slow path.
--- Parameters: the message as it was received, before that was undone. The locks of that receive are released by then,
--- and another receive may have received the message, or changed its visibility. It is passed over only if its state has
--- not changed.
--- Returns false if its state has changed, or if another transaction has the message, its lease, group or shard. Then
--- nothing was recorded.
--- Locks: advisory, reader of the shard, then the lease's row; or the row of the group, or of the message in the slow
--- path. It waits for no lock.
+-- format. receive_messages then leaves it to receives whose answers may be that long. A message that is passed over
+-- is not received: the message stays visible, and its receive count does not change. A message of the log moves to
+-- the slow path. Parameters: the message as it was received, before that was undone. The locks of that receive are
+-- released by then, and another receive may have received the message, or changed its visibility. The message is
+-- passed over only if its state has not changed. Returns false if its state has changed, or if another transaction
+-- has the message, its lease, group or shard. Then nothing was recorded. Locks: advisory, reader of the shard, then
+-- the lease's row; or the row of the group, or of the message in the slow path. The function waits for no lock.
 create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
 returns boolean
 language plpgsql as $$

@@ -1,9 +1,9 @@
 -- queue.receive_attempt: calls receive_answer under a ReceiveRequestAttemptId. A client that repeats a receive of a FIFO
 -- queue with the same id within five minutes gets the same messages under the same handles, as repeat_receive says. For
--- a standard queue the id has no effect. Parameters: as receive_answer. It does not measure repeated messages.
--- Returns: as receive_messages; error ReceiveAttemptOver if the messages were changed since.
--- Locks: advisory, the attempt, until the end of the transaction; then as repeat_receive and receive_messages.
--- Raises QU004 (not under READ COMMITTED).
+-- a standard queue the id has no effect. Parameters: as receive_answer. The function does not measure repeated
+-- messages. Returns: as receive_messages; error ReceiveAttemptOver if the messages were changed since. Locks:
+-- advisory, the attempt, until the end of the transaction; then as repeat_receive and receive_messages. Raises QU004
+-- (not under READ COMMITTED).
 create or replace function queue.receive_attempt(
     p_queue text, p_max int, p_visibility_seconds int, p_in_flight_limit int, p_attempt_id text,
     p_answer_bytes int, p_answer_format text)

@@ -4,13 +4,13 @@
 -- the rows for the next receiver begin, with messages of other groups; p_visibility_seconds: 0-43200, null: the queue's
 -- visibility timeout; p_in_flight_limit: about how many messages may be in flight, null: any number. p_async_commit: the
 -- commit of a receive from a standard queue does not wait for the disk. If the server crashes at once, the messages are
--- received again. It is only for a transaction that does nothing else. p_attempt_id: a ReceiveRequestAttemptId
--- (receive_attempt). p_answer_bytes, p_answer_format: messages that are known to be too long for such an answer are
--- passed over (pass_over). p_refuse_over: a longer message (of 12,000 bytes or more) among those handed out raises
--- QU010, which undoes the receive; the caller then calls receive_answer.
--- It hands out no message whose retention is over. If it meets one, it deletes such messages as maintain_queue does.
--- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. A paused queue has none.
--- Locks: reader of a shard, or rows of the slow path or of FIFO groups (skipped if locked). Use it alone in a short
+-- received again. p_async_commit is only for a transaction that does nothing else. p_attempt_id: a
+-- ReceiveRequestAttemptId (receive_attempt). p_answer_bytes, p_answer_format: messages that are known to be too long
+-- for such an answer are passed over (pass_over). p_refuse_over: a longer message (of 12,000 bytes or more) among
+-- those handed out raises QU010, which undoes the receive; the caller then calls receive_answer. Messages whose
+-- retention is over are not handed out. If it meets one, it deletes such messages as maintain_queue does. Returns: a
+-- header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. A paused queue has none. Locks:
+-- reader of a shard, or rows of the slow path or of FIFO groups (skipped if locked). Use it alone in a short
 -- transaction. Raises QU004 (not under READ COMMITTED), QU010.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
@@ -145,8 +145,8 @@ begin
     return greatest(least(p_want, p_limit - v_messages), 0);
 end $$;
 
--- queue.refuse_long_messages(): raises QU010. It undoes a receive because a message is so long that the answer has to be
--- measured.
+-- queue.refuse_long_messages(): raises QU010. The function undoes a receive because a message is so long that the
+-- answer has to be measured.
 create or replace function queue.refuse_long_messages() returns void
 language plpgsql as $$
 begin
@@ -156,11 +156,11 @@ end $$;
 
 -- queue.take_deferred: hands out messages of noisy tenants that were skipped before, tenant by tenant, starting with the
 -- tenant that has the fewest messages in flight (source: SQS Developer Guide, "How Amazon SQS fair queues work"). The
--- receiver gets the lease that take_fair made without a receiver, or its first messages. It skips a shard that another
--- receiver reads; like take_log, it waits for that receiver only while this transaction holds no lock that a reader
--- could wait for.
--- Locks: advisory, readers of the shards; rows of leases, skipped if locked. Index: deferred_pkey, lease_pkey.
--- The time of handing out is later than the time at which the receive began, even if the clock goes back (take_side).
+-- receiver gets the lease that take_fair made without a receiver, or its first messages. The function skips a shard
+-- that another receiver reads; like take_log, it waits for that receiver only while this transaction holds no lock
+-- that a reader could wait for. Locks: advisory, readers of the shards; rows of leases, skipped if locked. Index:
+-- deferred_pkey, lease_pkey. The time of handing out is later than the time at which the receive began, even if the
+-- clock goes back (take_side).
 create or replace function queue.take_deferred(
     p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval, p_before timestamptz)
 returns setof queue.received_row

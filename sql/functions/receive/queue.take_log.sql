@@ -143,8 +143,8 @@ language sql volatile return 1 + floor(random() * 2147483647)::int;
 
 -- queue.take_expired: hands out again the messages of a shard's leases that ended in (p_after, p_now). If the
 -- dead-letter queue exists, messages that were received p_max_receive_count times go there instead; there they keep
--- their MessageId, body and time of sending. It skips locked leases, because a consumer acknowledges their messages now.
--- The caller is the shard's reader. Index: lease_visible_at.
+-- their MessageId, body and time of sending. The function skips locked leases, because a consumer acknowledges their
+-- messages now. The caller is the shard's reader. Index: lease_visible_at.
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
     p_max_receive_count int, p_dead_letter_arn text, p_before timestamptz)
@@ -214,10 +214,10 @@ begin
 end $$;
 
 -- queue.noisy_groups: returns the tenants of a standard queue whose messages are skipped now, those with the fewest
--- messages in flight first, and null if no tenant is noisy. One receiver finds them (find_noisy_groups), at most four
--- times a second. No tenant becomes noisy while no message has to wait: while the shard holds no more than the p_want
--- messages above p_pos that are received now. Locks: the row in queue.noise, until the end of the transaction; a
--- receiver that finds it locked takes the stored result. Index: noise_pkey, log_pkey.
+-- messages in flight first, and null if no tenant is noisy. One receiver finds the noisy tenants (find_noisy_groups),
+-- at most four times a second. No tenant becomes noisy while no message has to wait: while the shard holds no more
+-- than the p_want messages above p_pos that are received now. Locks: the row in queue.noise, until the end of the
+-- transaction; a receiver that finds it locked takes the stored result. Index: noise_pkey, log_pkey.
 create or replace function queue.noisy_groups(
     p_queue_id int, p_shards int, p_shard int, p_pos bigint, p_want int, p_now timestamptz)
 returns text[]
@@ -247,10 +247,10 @@ end $$;
 -- messages in flight first, and null if no tenant is noisy. A tenant is noisy if it has more than a tenth of the
 -- messages in flight and at least 30 of them, or more than a tenth of the time that consumers have spent on messages in
 -- flight, with at least 2 (source: SQS Developer Guide, "How Amazon SQS fair queues work"; the 2 are our choice: one
--- stuck message makes no tenant noisy). It stays noisy until its skipped messages have been handed out. The function
--- reads a sample of the messages in flight: the 400 leases that end last, spread over the shards, and 300 messages of
--- the slow path. Messages without a group count as one tenant, which is never noisy.
--- Index: lease_visible_at, log_pkey, side_visible_at.
+-- stuck message makes no tenant noisy). A noisy tenant stays noisy until its skipped messages have been handed out.
+-- The function reads a sample of the messages in flight: the 400 leases that end last, spread over the shards, and
+-- 300 messages of the slow path. Messages without a group count as one tenant, which is never noisy. Index:
+-- lease_visible_at, log_pkey, side_visible_at.
 create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
 language sql stable as $$
 with in_flight as (
@@ -286,12 +286,12 @@ select array_agg(n.group_id order by n.messages, n.group_id)
 from (select m.group_id, max(m.messages) as messages from noisy m group by m.group_id) n
 $$;
 
--- queue.take_fair: hands out messages of a shard that were never handed out, but skips those of noisy tenants. It reads
--- up to 5,000 messages, 200 at a time. Skipped messages stay in the log. Those of each tenant are in a lease without a
--- receiver, which ends at 'infinity' and is listed in queue.deferred; take_deferred hands it out. The other messages are
--- leased as usual, at most p_lease_size together. The ranges of these leases overlap. Therefore each lease lists in
--- `gone`, without a time, the ids in its range that belong to other leases, which record them. The caller is the shard's
--- reader. Index: log_pkey.
+-- queue.take_fair: hands out messages of a shard that were never handed out, but skips those of noisy tenants. The
+-- function reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log. Those of each tenant are in a
+-- lease without a receiver, which ends at 'infinity' and is listed in queue.deferred; take_deferred hands it out. The
+-- other messages are leased as usual, at most p_lease_size together. The ranges of these leases overlap. Therefore
+-- each lease lists in `gone`, without a time, the ids in its range that belong to other leases, which record them.
+-- The caller is the shard's reader. Index: log_pkey.
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
     p_watermark timestamptz, p_low bigint, p_noisy text[], p_before timestamptz)

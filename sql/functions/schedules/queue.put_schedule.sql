@@ -2,12 +2,12 @@
 -- p_mode: "create": inserts it; if it exists with the same client_token, returns it unchanged; "replace": inserts it, or
 -- replaces all but its identity, created_at, fire_count and last_fired_at; a schedule that would stay as it is keeps its
 -- updated_at; "update": the same for a schedule that exists; "patch": changes only p_fields of a schedule that exists.
--- p_fields: columns of queue.schedule by name, times as ISO 8601. They cannot set identity and counts.
--- p_next_fire_at: the next occurrence after `now` of read_schedule, or the moment of a one-shot. It is stored for a new
--- schedule, if expression, time zone, start or end changed, and if a pause ends after the stored occurrence has passed;
--- otherwise the stored one stays. A stored occurrence that was due and had not fired yet gets a run that says that it
--- was skipped. Without a next occurrence a schedule of the REST API is paused.
--- It resets the count of failures and the last error, except in a patch that changes neither expression nor status.
+-- p_fields: columns of queue.schedule by name, times as ISO 8601. p_fields cannot contain identity and counts.
+-- p_next_fire_at: the next occurrence after `now` of read_schedule, or the moment of a one-shot. That occurrence is
+-- stored for a new schedule, if expression, time zone, start or end changed, and if a pause ends after the stored
+-- occurrence has passed; otherwise the stored one stays. A stored occurrence that was due and had not fired yet gets
+-- a run that says that it was skipped. Without a next occurrence a schedule of the REST API is paused. The function
+-- resets the count of failures and the last error, except in a patch that changes neither expression nor status.
 -- Returns one row: the schedule as JSON by column, created, error (ScheduleExists, ScheduleNotFound, GroupNotFound).
 -- Locks: the schedule, and its group against deletion.
 create or replace function queue.put_schedule(

@@ -1,6 +1,6 @@
 -- queue.read_calendar(account, region, group, until, limit): returns the active schedules of a group that fire before
 -- p_until. Schedules that fire at the same times share a row: at most p_limit rows, one for each expression, in the
--- order in which they fire first. It reads the 10,000 schedules of the account that are due first.
+-- order in which they fire first. The function reads the 10,000 schedules of the account that are due first.
 --   schedules      number of schedules with this expression; names: the first three of them
 --   next_fire_at   the first of their times
 --   late           number of these schedules that have been due for more than a minute

@@ -1,5 +1,5 @@
 -- queue.run_schedule(account, region, group, name): fires a schedule now, even a paused one, out of band, in this
--- transaction. Its next occurrence does not change.
+-- transaction. The next occurrence does not change.
 -- Returns one row: scheduled_for (now, to the second), fired_at, message_ids as in schedule_run; error: NotFound, or
 -- TargetFailed with detail: then nothing was sent. A schedule with an SNS topic as target fails, because its messages
 -- have to be signed.

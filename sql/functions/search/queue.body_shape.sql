@@ -25,7 +25,7 @@ end $$;
 
 -- queue.json_shape(value, depth): returns the shape of a JSON value (body_shape), as a text that is equal for equal shapes:
 -- its type, or for an object or a list the md5 of its names in the order of jsonb, its types and the shapes of its nested
--- values. It reads by JSON paths, because a query for each object would take three times as long.
+-- values. The function reads by JSON paths, because a query for each object would take three times as long.
 create or replace function queue.json_shape(p_value jsonb, p_depth int) returns text
 language plpgsql immutable as $$
 declare

@@ -1,5 +1,5 @@
 -- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms the pending subscription of that
--- token. Its topic only needs the region and the account of the ARN. A token that was used before confirms the same
+-- token. The ARN of the topic only needs the region and the account. A token that was used before confirms the same
 -- subscription again. The token of an UnsubscribeConfirmation restores the subscription under its ARN. If the endpoint
 -- has a new subscription by then, that one is confirmed.
 -- Returns one row: arn, error (NotFound: the topic; BadToken: unknown, or older than two days; or the result of
