@@ -108,7 +108,7 @@ class Penstock:
         return True
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """One run. A checkpoint is made before each call of `watch`, so that none disturbs the measured time."""
+        """Makes one run. A checkpoint is made before each call of `watch`, so that none disturbs the measured time."""
 
         def settled(stage: str) -> None:
             self.settle()

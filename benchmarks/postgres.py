@@ -78,7 +78,9 @@ def shown_settings(dsn: str) -> dict[str, str]:
 
 
 def data_folder(dsn: str) -> Path:
-    """The server's data folder, with the write-ahead log. It is its working folder, so no special role is needed."""
+    """The server's data folder, with the write-ahead log. The data folder is the server's working folder, so no
+    special role is needed.
+    """
     return Path(f"/proc/{postmaster_of(dsn)}/cwd").resolve()
 
 

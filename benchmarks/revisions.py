@@ -48,7 +48,7 @@ class Cost:
 
 @contextmanager
 def running(revision: str, tree: Path, fleet: Fleet, plain: bool) -> Iterator[Penstock]:
-    """The service of a commit, from a new work tree. Its environment is made by its own `make`."""
+    """The service of a commit, from a new work tree. The `make` of that work tree builds its environment."""
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, revision], cwd=ROOT, check=True)
     try:
         subprocess.run(["make", "--silent", "-C", tree, ".venv/service.stamp"], check=True)

@@ -21,9 +21,10 @@ SCHEDULE = {
 BODY = "x" * 1000
 PERMISSION = {"Label": "bench", "AWSAccountIds": [ACCOUNT], "Actions": ["SendMessage"]}
 
-# By action: the members of the request. Values in braces come from the response of an earlier call. These actions are
-# refused early, since the first call has left nothing to do: ConfirmSubscription, Unsubscribe, StartMessageMoveTask,
-# CancelMessageMoveTask, DeleteQueue, the second CreateSchedule, CreateScheduleGroup and AddPermission.
+# By action: the members of the request. Values in braces come from the response of an earlier call. The service refuses
+# these actions early, since the first call has left nothing to do: ConfirmSubscription, Unsubscribe,
+# StartMessageMoveTask, CancelMessageMoveTask, DeleteQueue, the second CreateSchedule, CreateScheduleGroup and
+# AddPermission.
 SQS: Mapping[str, Mapping[str, Any]] = {
     "CreateQueue": {"QueueName": "bench"},
     "GetQueueUrl": {"QueueName": "bench"},

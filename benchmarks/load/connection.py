@@ -13,7 +13,8 @@ from benchmarks.measure.tally import Tally
 
 from .wire import Action, Due, Request
 
-# A generator that yields requests, to be written now or when they are due. It receives the body of a 2xx, or None.
+# A generator that yields requests, to be written now or when they are due. The generator receives the body of a 2xx
+# answer, or None.
 Flow = Generator[Request | Due, bytes | None, None]
 
 END_OF_HEADERS = b"\r\n\r\n"

@@ -46,7 +46,9 @@ class HttpLoad:
         self._meter = meter
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """One run. It calls `watch` with "empty", "filled" (then the measured time follows), "measured", "drained"."""
+        """Makes one run. `watch` is called with "empty", "filled" (then the measured time follows), "measured",
+        "drained".
+        """
         name = f"bench-{scenario.name.replace('_', '-')}-{next(queue_numbers)}"
         callers = self._callers
         account = callers.owner.account if callers.owner else ACCOUNT

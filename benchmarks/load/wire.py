@@ -61,7 +61,7 @@ class Request:
 class Due:
     """A request of an open loop: written at `at` (perf_counter), or as soon as its connection is free.
 
-    Its latency counts from `at` in both cases, so that a stall of the service is not hidden by waiting clients.
+    The latency counts from `at` in both cases, so that a stall of the service is not hidden by waiting clients.
     """
 
     request: Request

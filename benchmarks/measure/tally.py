@@ -1,6 +1,6 @@
 """Counts the results of a run: ids of acknowledged and received messages, deletions, and the time of every call.
 
-It counts messages, never calls: a service with fast but empty responses must not appear fast.
+The counts are of messages, never of calls: a service with fast but empty responses must not appear fast.
 """
 
 from collections import Counter

@@ -2,7 +2,7 @@
 
     python -m benchmarks.neighbours.noise '{"kind": "polls", …}'           # an `Order`; the study starts it
 
-It prints `ready` when it has begun, and at the end what it has done (`Done`).
+The process prints `ready` when it has begun, and at the end what it has done (`Done`).
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The part of AMQP 0-9-1 that the benchmark needs: publish with confirms, consume and acknowledge, on one channel.
 
-It follows the protocol's specification. Client libraries take more CPU than the broker, and six times as much as this
-module (docs/decisions/0015-libraries-beside-the-hot-path.md).
+The code follows the protocol's specification. Client libraries take more CPU than the broker, and six times as much as
+this module (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import asyncio
@@ -69,7 +69,9 @@ def message_id_of(header: bytes) -> str:
 
 
 class Channel(asyncio.Protocol):
-    """One connection with one channel. It calls `delivered` with the message id and delivery tag of each message."""
+    """One connection with one channel. The channel calls `delivered` with the message id and delivery tag of each
+    message.
+    """
 
     def __init__(self, delivered: Callable[[str, int], None] = lambda *_: None) -> None:
         self._delivered = delivered

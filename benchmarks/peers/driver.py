@@ -1,4 +1,4 @@
-"""Drives the library of another queue in a separate process. It needs only the standard library.
+"""Drives the library of another queue in a separate process. The driver needs only the standard library.
 
 The caller starts it with an order (JSON) as its argument, waits for the line "ready", writes a line to begin, and reads
 one line of JSON: the ids that were sent and received, the durations, and the processor time of this process.

@@ -1,6 +1,6 @@
 """fauxqs (npm): SQS in Node, in memory or with SQLite.
 
-It needs Node 22.5 or newer; with an older one a Node binary from npm (Linux x86_64) is installed beside it.
+fauxqs needs Node 22.5 or newer; with an older one a Node binary from npm (Linux x86_64) is installed beside it.
 """
 
 import shutil

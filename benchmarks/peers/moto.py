@@ -1,4 +1,6 @@
-"""moto's server (PyPI): SQS in Python, in memory. It answers about a hundred calls a second, so its runs are short."""
+"""moto's server (PyPI): SQS in Python, in memory. The server answers about a hundred calls a second, so its runs are
+short.
+"""
 
 from dataclasses import replace
 

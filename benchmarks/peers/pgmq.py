@@ -1,6 +1,6 @@
 """Runs pgmq's design as SQL through pgbench, without HTTP or a client library: the least that a table queue can cost.
 
-It runs on an ephemeral PostgreSQL with the same programs and settings as Penstock's. Sent and deleted messages are
+The database is an ephemeral PostgreSQL with the same programs and settings as Penstock's. Sent and deleted messages are
 counted in the table. One pgbench transaction of a receive scenario is two calls (read, delete), as for the services.
 """
 

@@ -23,7 +23,7 @@ DEFAULTS = {"max_connections": "100"}
 
 
 class PlainPostgres(Penstock):
-    """The peer `penstock-plain`. It has no PgBouncer."""
+    """The peer `penstock-plain`. This peer has no PgBouncer."""
 
     name = "penstock-plain"
 

@@ -1,4 +1,4 @@
-"""Drives procrastinate; see `driver`. It runs in the interpreter that has procrastinate."""
+"""Drives procrastinate; see `driver`. The driver runs in the interpreter that has procrastinate."""
 
 import logging
 from collections.abc import Callable

@@ -93,8 +93,8 @@ def consume(app: Application, group: int, seed: int) -> Flow:
 
 
 def handle(app: Application, group: int, messages: list[Message], rng: random.Random) -> Flow:
-    """Handles messages. It releases a failed message, and in FIFO queues also the later messages of that session
-    without handling them.
+    """Handles messages. The consumer releases a failed message, and in FIFO queues also the later messages of that
+    session without handling them.
     """
     began = perf_counter()
     released: list[Message] = []

@@ -9,7 +9,9 @@ PARTS = 100_000
 
 
 class Fate(Enum):
-    """A message's fate. It follows from session and number, so producer, consumer and audit compute the same one."""
+    """A message's fate. The fate follows from session and number, so producer, consumer and audit compute the same
+    fate.
+    """
 
     PLAIN = "plain"
     POISON = "poison"  # fails every time

@@ -53,7 +53,7 @@ def sample(
 
 
 def memory_of(penstock: Penstock) -> dict[str, float]:
-    """PSS by part. It is not read every second, since the kernel scans all pages for it."""
+    """PSS by part. PSS is not read every second, since the kernel scans all pages for it."""
     return {part: (used or 0) / MEBIBYTE for part, used in penstock.pss_bytes().items()}
 
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.report.summary benchmarks/raw/2026-11-22T140750Z-send_1.json  # `make bench` does it at its end
 
-A raw run has every repeat and every sample. It stays on the machine that measured it (`benchmarks/raw/`, which git
-ignores). The repository has one summary of each scenario, in `benchmarks/results.json`.
+A raw run has every repeat and every sample. The raw run stays on the machine that measured it (`benchmarks/raw/`, which
+git ignores). The repository has one summary of each scenario, in `benchmarks/results.json`.
 """
 
 import argparse

@@ -2,12 +2,12 @@
 
     python -m benchmarks.studies.fairness                     # three phases, repeated, on a separate service
 
-A fixed number of consumers receive one message at a time, work on it for a while and delete it. Their number is chosen
-for the quiet tenants, which keep them busy for two thirds of their time; the noisy tenant sends as much as all the
-others together, so a backlog grows. (With very many consumers the queue would not be the bottleneck: with 200 of them
-and 800 messages a second, the processors of a small machine are.) Phases: `quiet` (without the noisy tenant), `fair`
-(with it, MessageGroupId set), `unfair` (with it, without MessageGroupId). A wait is the time from when a message was
-due to be sent (open loop: a late send counts) until a consumer has it. Each phase has a separate queue; all waits
+A fixed number of consumers receive one message at a time, work on it for a while and delete it. The number of consumers
+is chosen for the quiet tenants, which keep them busy for two thirds of their time; the noisy tenant sends as much as
+all the others together, so a backlog grows. (With very many consumers the queue would not be the bottleneck: with 200
+of them and 800 messages a second, the processors of a small machine are.) Phases: `quiet` (without the noisy tenant),
+`fair` (with it, MessageGroupId set), `unfair` (with it, without MessageGroupId). A wait is the time from when a message
+was due to be sent (open loop: a late send counts) until a consumer has it. Each phase has a separate queue; all waits
 count, also those at the beginning of the noise.
 """
 

@@ -16,7 +16,8 @@ from .settings.files import render_setting_texts
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
 COMPATIBILITY = "docs/compatibility.md"
 
-# Functions for requests of clients that belong to no action. They have the same alarms as those of actions.
+# Functions for requests of clients that belong to no action. These functions have the same alarms as the functions of
+# actions.
 CLIENT_FUNCTIONS = ("Gateway", "Rest")
 
 

@@ -1,4 +1,6 @@
-"""Generates the functions of template.yaml, one for each action. Those of EventBridge Scheduler also have a route."""
+"""Generates the functions of template.yaml, one for each action. The functions of EventBridge Scheduler also have a
+route.
+"""
 
 from collections.abc import Iterable
 from typing import Any

@@ -2,8 +2,8 @@
 
     python3 infra/local/interpreter.py         # prints `optimised` or `plain`, and the interpreter's path
 
-It exits with 1, and prints nothing, when the interpreter is too old or in a virtual environment. One that cannot even
-read this file ends with an error, which means the same.
+The program exits with 1, and prints nothing, when the interpreter is too old or in a virtual environment. An
+interpreter that cannot even read this file ends with an error, which means the same.
 """
 
 import shlex

@@ -10,7 +10,7 @@ begin
         create role penstock_pooler;
     end if;
 end $$;
--- It only calls the function. The limit suffices for several PgBouncers.
+-- The role only calls the function. The limit suffices for several PgBouncers.
 alter role penstock_pooler login noinherit nosuperuser nocreatedb nocreaterole noreplication connection limit 20;
 
 create schema if not exists pgbouncer;

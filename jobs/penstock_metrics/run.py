@@ -49,7 +49,7 @@ from .transforms.windows import build_calendar
 
 # The times of a row may be this much later than its recording, after a change of the clock.
 _CLOCKS: Final = timedelta(days=1)
-# The run computes the windows around the last run again. They had not ended, and the runs of schedules have no
+# The run computes the windows around the last run again. Those windows had not ended, and the runs of schedules have no
 # transaction.
 _MARGIN: Final = timedelta(hours=1)
 # The run names up to this many queues to PostgreSQL, so that PostgreSQL need not read the others.

@@ -1,7 +1,7 @@
 """Decides which windows a run computes: for each queue, the windows from a given time to the end of the run's span.
 
-A run computes whole windows from all messages that concern them. It therefore needs one time for each queue and no list
-of windows. The run does not write unchanged windows again (`database.write`).
+A run computes whole windows from all messages that concern them. A run therefore needs one time for each queue and no
+list of windows. The run does not write unchanged windows again (`database.write`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from penstock.settings import Setting
 
 
 def render_compose(text: str, settings: Iterable[Setting[Any]]) -> list[str]:
-    """The lines of the block `settings`. They leave out variables that the file names by hand, with other defaults."""
+    """The lines of the block `settings`. Variables that the file names by hand, with other defaults, are left out."""
     by_hand = _find_names_by_hand(text)
     return [f"  {s.name}: ${{{s.name}:-}}" for s in settings if s.name not in by_hand]
 

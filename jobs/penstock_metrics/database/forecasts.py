@@ -40,7 +40,7 @@ _STORED: Final = Table(
     "depth, coalesce(oldest_age_us, 0) as oldest_age_us",
     "group_id = ''",
 )
-# This selects queues that hold messages and queues with a stored window of the last hour, which shows recent activity.
+# Selects queues that hold messages and queues with a stored window of the last hour, which shows recent activity.
 _ACTIVE: Final = """
     select q.queue_id, q.created_at, q.retention_seconds from queue.queues q
     where q.keeps_history and (q.queue_id = any(%(held)s) or q.queue_id in (

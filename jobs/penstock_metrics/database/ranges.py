@@ -34,8 +34,9 @@ class Handled:
     snapshot: Snapshot
 
     def unhandled_condition(self, now: Snapshot) -> str:
-        """Returns a condition on rows with the columns recorded_at and transaction. It selects rows that `now` sees and
-        the range lacks."""
+        """Returns a condition on rows with the columns recorded_at and transaction. The condition selects rows that
+        `now` sees and the range lacks.
+        """
         since = (self.snapshot.at - LATE).isoformat()
         seen = self.snapshot.visibility_condition
         return f"recorded_at >= '{since}' and {now.visibility_condition} and not {seen}"

@@ -219,7 +219,7 @@ def join_pieces(pieces_: Iterable[CopyPiece]) -> list[CopyPiece]:
 
 
 def write_open(rows: Iterator[Row], address: str) -> None:
-    """Adds lines of queue.metrics_open. They take effect when the run succeeds."""
+    """Adds lines of queue.metrics_open. The lines take effect when the run succeeds."""
     with open_connection(address) as connection:
         for _, together in groupby(enumerate(rows), lambda pair: pair[0] // _OPEN_ROWS):
             with connection.transaction(), connection.cursor() as cursor:

@@ -1,7 +1,7 @@
 """Writes the days that changed since the last export, registers them, and then removes the replaced files.
 
-An export that ends early leaves unlisted new files and unused old files. It writes its note last, so the next export
-writes the same days again, finds equal files, and removes the others.
+An export that ends early leaves unlisted new files and unused old files. The export writes its note last, so the next
+export writes the same days again, finds equal files, and removes the others.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Registers the files as the Iceberg tables `windows`, `latencies` and `messages` of a namespace, through pyiceberg.
 
 The catalog has the usual configuration of pyiceberg: `~/.pyiceberg.yaml`, or variables such as
-PYICEBERG_CATALOG__LAKE__URI. The module registers data files unchanged (`add_files`). They have no column ids, so the
-table's name mapping gives them ids (Iceberg's specification, "Name Mapping Serialization"). One commit exchanges all
-files of the changed days. Metadata is below PATH/_iceberg.
+PYICEBERG_CATALOG__LAKE__URI. The module registers data files unchanged (`add_files`). Such files have no column ids, so
+the table's name mapping gives them ids (Iceberg's specification, "Name Mapping Serialization"). One commit exchanges
+all files of the changed days. Metadata is below PATH/_iceberg.
 """
 
 from __future__ import annotations
@@ -99,8 +99,9 @@ def _group_by_slot(paths: Iterable[str]) -> dict[Slot, set[str]]:
 
 
 def _match_rows(dataset: Dataset, slots: Iterable[Slot]) -> str:
-    """Returns the condition for all rows of these slots. It selects whole files, which the commit removes without
-    rewriting them."""
+    """Returns the condition for all rows of these slots. The condition selects whole files, which the commit removes
+    without rewriting them.
+    """
     return " or ".join(_build_slot_condition(dataset, slot) for slot in slots)
 
 

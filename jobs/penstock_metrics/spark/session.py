@@ -21,7 +21,7 @@ LOCAL: Final = "local[*]"
 # The job relies on these settings, also under spark-submit. spark-submit decides all other settings.
 REQUIRED_SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.pyspark.enabled": "false",  # This would need pandas.
+    "spark.sql.execution.arrow.pyspark.enabled": "false",  # "true" would need pandas.
 }
 DEFAULT_SETTINGS: Final = {
     "spark.ui.enabled": "false",

@@ -13,8 +13,8 @@ not committed, the difference contains its arrival and its days too. The run com
 the earliest minute with a difference. Minutes with equal sums have no change, because a message never takes back a
 contribution. Groups are left out: if a queue has no change, none of its groups has one.
 
-A run does not add to windows: percentiles, the busiest groups and the oldest message do not follow from sums. It
-computes whole windows of these queues from this minute on, and does not write unchanged windows.
+A run does not add to windows: percentiles, the busiest groups and the oldest message do not follow from sums. The run
+computes whole windows of these queues from this minute on, and does not write unchanged ones.
 """
 
 from __future__ import annotations

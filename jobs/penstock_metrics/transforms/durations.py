@@ -35,7 +35,7 @@ MEASURED: Final = pa.schema(
         ("us", pa.int64()),
     ]
 )
-# part numbers the parts of a queue's hour that is spread over partitions. It is 0 for an hour in one part.
+# part numbers the parts of a queue's hour that is spread over partitions. part is 0 for an hour in one part.
 PARTED: Final = MEASURED.append(pa.field("part", pa.int32()))
 KEY: Final = (
     ("window_seconds", pa.int32()),
@@ -52,8 +52,8 @@ SUMMARY: Final = pa.schema(
         *((name, pa.int64()) for name in _SINGLE),
         ("sketch_buckets", pa.list_(pa.int32())),
         ("sketch_counts", pa.list_(pa.int64())),
-        ("ordered", pa.list_(pa.int64())),  # This column has all durations of a piece with few.
-        ("whole", pa.bool_()),  # This column says whether the row is a whole window.
+        ("ordered", pa.list_(pa.int64())),  # All durations of a piece with few.
+        ("whole", pa.bool_()),  # Whether the row is a whole window.
     ]
 )
 

@@ -37,8 +37,8 @@ _SAME_WINDOW: Final = ("window_seconds", "queue_id", "starts_us", "ends_us")
 
 
 def group_by_minutes(messages: DataFrame) -> DataFrame:
-    """Merges messages that arrived, were received and ended in the same minutes into one row. This is exact, because
-    windows are whole minutes.
+    """Merges messages that arrived, were received and ended in the same minutes into one row. The result is exact,
+    because windows are whole minutes.
 
     `again` counts the deliveries after the first with unknown times.
     """

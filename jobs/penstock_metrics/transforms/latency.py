@@ -91,7 +91,7 @@ def _count_partitions(rows: DataFrame, messages: int) -> int:
 
 
 def _add_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
-    """Adds the column part. It is 0, or a number from 1 on in a busy hour. Equal rows have the same number."""
+    """Adds the column part. The part is 0, or a number from 1 on in a busy hour. Equal rows have the same number."""
 
     def transform(rows: DataFrame) -> DataFrame:
         if not busy:

@@ -15,7 +15,7 @@ from penstock_metrics.span import HOUR, MINUTE, DaySpan
 
 from .columns import COUNTS, GROUP, WHOLE_QUEUE, Transform, list_sums, round_down
 
-NEVER: Final = 2**62  # This marks the end of a message that has not ended.
+NEVER: Final = 2**62  # The end of a message that has not ended.
 LEVELS: Final = ("depth", "waiting")
 _SO_FAR: Final = (Window.unboundedPreceding, Window.currentRow)
 
@@ -95,7 +95,7 @@ def find_windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
 
 
 def find_oldest(moments: DataFrame) -> Transform:
-    """Returns oldest_us: when the oldest message at each of `moments` arrived. It is null without a message.
+    """Returns oldest_us: when the oldest message at each of `moments` arrived. oldest_us is null without a message.
 
     In the order of arrival, a message can be the oldest only if it ends later than all earlier messages. The ends of
     such messages rise. The oldest message at a moment is the first of them that ends at that moment or later.

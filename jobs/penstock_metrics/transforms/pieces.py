@@ -1,5 +1,6 @@
-"""Merges windows from their pieces by adding sums and sketches. It ranks few durations at once, and many by their
-sketch."""
+"""Merges windows from their pieces by adding sums and sketches. The merge ranks few durations at once, and many by
+their sketch.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ WANTED: Final = pa.schema(
         ("bucket", pa.int32()),
     ]
 )
-# This counts the durations of a wanted bucket that have the same number of microseconds.
+# The number of durations of a wanted bucket that have the same number of microseconds.
 FOUND: Final = pa.schema([*WANTED, ("us", pa.int64()), ("number", pa.int64())])
 
 
@@ -96,7 +97,7 @@ def _merge(rows: pa.Table, windows: Windows) -> pa.Table:
 
 
 def _add(pieces: Pieces) -> Summary:
-    """Returns the summary of each window with sums and sketches. Its percentiles are still 0."""
+    """Returns the summary of each window with sums and sketches. The percentiles of the summary are still 0."""
     greatest = np.maximum.reduceat(read_column(pieces.rows, "max_us"), pieces.starts)
     nothing = np.zeros(len(pieces.starts), np.int64)
     columns = {name: pieces.sums(name) for name in ADDED} | {"max_us": greatest}
@@ -136,8 +137,9 @@ class _Ranks:
 
     @classmethod
     def of(cls, summary: Summary, wanted: np.ndarray) -> _Ranks:
-        """Returns bucket and place of the percentiles in the order of PERCENTILES. They are null for windows that are
-        not wanted."""
+        """Returns bucket and place of the percentiles in the order of PERCENTILES. Bucket and place are null for
+        windows that are not wanted.
+        """
         buckets: list[list[int] | None] = [None] * len(wanted)
         places = list(buckets)
         for window in np.flatnonzero(wanted).tolist():
@@ -157,7 +159,7 @@ def _list(lists: Lists, number: int) -> Ints:
 def find_candidates(span: DaySpan, wanted: pa.Table, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
     """Returns the function that turns batches of MEASURED into batches of FOUND.
 
-    It counts the durations in the wanted buckets by value.
+    The function counts the durations in the wanted buckets by value.
 
     `wanted` is a table of WANTED. `chunk` replaces CHUNK.
     """

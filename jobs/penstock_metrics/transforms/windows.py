@@ -13,8 +13,9 @@ _CALENDAR = "slot_us bigint, day_starts_us bigint, day_ends_us bigint"
 
 
 def build_calendar(session: SparkSession, span: DaySpan) -> DataFrame:
-    """Returns the day of each slot of time. It has at most about a hundred rows for each day, few enough for every
-    executor."""
+    """Returns the day of each slot of time. The table has at most about a hundred rows for each day, few enough for
+    every executor.
+    """
     return F.broadcast(session.createDataFrame(list(span.slots()), _CALENDAR))
 
 

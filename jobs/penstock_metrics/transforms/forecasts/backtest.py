@@ -19,7 +19,7 @@ from .methods import Method, repeat_last
 from .series import DAY_STEPS, POINTS, DepthSeries, Floats, Ints
 
 ORIGINS: Final = DAY_STEPS
-# This makes a day with the hour before the first origin and the hour after the last.
+# The number of origins that make a day with the hour before the first origin and the hour after the last.
 LEAST_ORIGINS: Final = DAY_STEPS - 2 * POINTS
 LEAST_GAIN: Final = 0.1
 _HALF: Final = 0.5

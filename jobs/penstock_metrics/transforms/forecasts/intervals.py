@@ -1,10 +1,10 @@
 """Computes the intervals of a forecast from the errors of its method in the backtest, and how many intervals held.
 
 The interval of a point goes from one quantile of the past errors of that horizon to another (conformal prediction, Vovk
-and others 2005). It assumes no distribution. Errors are divided by the movement of the queue in the hour before their
-origin, because quiet hours say little about busy ones. If past intervals held too seldom or too often, the quantiles
-are moved (adaptive conformal inference, Gibbs and Candès 2021). The reported coverage is that of the intervals that
-this rule would have given in the past, each from the errors that were known then.
+and others 2005). The method assumes no distribution. Errors are divided by the movement of the queue in the hour before
+their origin, because quiet hours say little about busy ones. If past intervals held too seldom or too often, the
+quantiles are moved (adaptive conformal inference, Gibbs and Candès 2021). The reported coverage is that of the
+intervals that this rule would have given in the past, each from the errors that were known then.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class QueueOutlook:
-    """`reason` says why there is no forecast. It is None if there is a forecast."""
+    """`reason` says why there is no forecast. `reason` is None if there is a forecast."""
 
     rates: MeanRates
     drain_seconds: float | None

@@ -81,7 +81,7 @@ def forecast_row(queue_id: int, windows: pa.Table, facts: QueueFacts, last_us: i
 
 
 def read_queue(windows: pa.Table, facts: QueueFacts, last_us: int) -> ForecastQueue:
-    """Returns a queue. It begins when it was created, or with its first window if that is later."""
+    """Returns a queue. The queue begins when it was created, or with its first window if that is later."""
     minutes, hours = (_read_windows(windows, seconds) for seconds in (60, 3600))
     starts = [
         int(held.ends_us.min()) - seconds * 1_000_000

@@ -33,7 +33,7 @@ HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_AN_HOUR + 3
 class DepthSeries:
     """`fine[k]` is the depth k steps ago. `hourly[k]` is the depth at the end of the k-th last hour of the clock.
 
-    `hour_lag` is the number of steps since the last hour of the clock ended. It is usually a fraction.
+    `hour_lag` is the number of steps since the last hour of the clock ended. `hour_lag` is usually a fraction.
     """
 
     fine: Floats
