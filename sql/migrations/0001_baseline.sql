@@ -595,6 +595,17 @@ create index subscription_dead_letters on queue.subscription (dead_letter_arn) w
 create index subscription_receiver on queue.subscription (split_part(endpoint, ':', 5), subscription_id)
     where protocol = 'sqs';
 
+create table queue.endpoint_password (
+    account_id text not null,
+    topic_arn text not null,        -- Empty for bindings of routing keys.
+    endpoint text not null,
+    password text not null,
+    primary key (account_id, topic_arn, endpoint)
+);
+comment on table queue.endpoint_password is
+    'Passwords of subscribed URLs. The URL itself is stored with **** in place of its password.';
+comment on column queue.endpoint_password.password is 'As the URL had it, with the escapes of URLs.';
+
 -- Ended subscriptions of URLs, while their endpoint may still restore them.
 create table queue.former_subscription (
     topic_id int not null references queue.topic on delete cascade,

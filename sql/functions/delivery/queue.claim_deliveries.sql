@@ -8,7 +8,8 @@
 -- endpoint (it is paused or throttled), so that later claims do not read it (queue.delivery_endpoint). Half of
 -- p_limit is for such hosts and endpoints, if one of them is due. Returns a row for each delivery. `endpoint_key`
 -- names its endpoint and its account. The policy of an invocation by a schedule says how many seconds of its age are
--- left. trace: the trace header of the publish, if it was traced. Locks: deliveries and rows of
+-- left. trace: the trace header of the publish, if it was traced. password: that of a URL with a user
+-- (queue.endpoint_password). Locks: deliveries and rows of
 -- queue.delivery_endpoint, skipped if another worker has them. The function inserts new rows of
 -- queue.delivery_endpoint in the order of their names. Index: outgoing_delivery_account_due,
 -- outgoing_delivery_waits_for, delivery_endpoint_account_next_at.
@@ -17,7 +18,7 @@ create or replace function queue.claim_deliveries(
 returns table (
     delivery_id bigint, endpoint_key text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text,
     raw boolean, subscription_policy text, topic_policy text, attempts int, body text, account_id text,
-    trace text)
+    trace text, password text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -84,7 +85,10 @@ begin
                 (d.subscription_policy::jsonb ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text end,
         d.topic_policy, d.attempts, case when n.kind = 'schedule' then queue.function_input(n, d.attempts + 1)
             else queue.delivery_body(d.raw, d.subscription_arn, n) end,
-        d.account_id, n.trace
+        d.account_id, n.trace, case when d.endpoint like '%:****@%' then (
+            select p.password from queue.endpoint_password p
+            where p.account_id = d.account_id and p.endpoint = d.endpoint
+                and p.topic_arn = case when d.binding_id is null then n.topic_arn else '' end) end
     from leased d join queue.notice n on n.notice_id = d.notice_id
     order by d.delivery_id;
 end $$;

@@ -4,7 +4,7 @@
 create or replace function queue.delivery_host(p_account_id text, p_endpoint text) returns text
 language sql immutable parallel safe
 return p_account_id || ' ' || lower(case when p_endpoint like 'arn:%' then p_endpoint
-        else substring(p_endpoint from '^[^:]*://([^/?#]*)') end) || case
+        else substring(p_endpoint from '^[^:]*://(?:[^/?#]*@)?([^/?#]*)') end) || case
     when p_endpoint like 'arn:%'
         or p_endpoint ~ '^[^:]*://[^/?#]*:[0-9]+([/?#]|$)' then ''
     when p_endpoint ~* '^https:' then ':443' else ':80' end;

@@ -1,7 +1,8 @@
 -- queue.maintain_installation(limit, history days): removes the rows that no maintenance of a single queue removes:
 -- messages of deleted queues, endpoints of deleted platform applications, expired deduplication ids and
--- ReceiveRequestAttemptIds, registrations of watchers that ended, counts of past firings, expired rows of topics,
--- receivers and ClientTokens of schedules' deletions after a day, and signing keys that were retired over 30 days ago.
+-- ReceiveRequestAttemptIds, registrations of watchers that ended, passwords of URLs without a subscription, counts of
+-- past firings, expired rows of topics, receivers and ClientTokens of schedules' deletions after a day, and signing keys
+-- that were retired over 30 days ago.
 -- The function creates the partitions of the histories for the days ahead, and drops those beyond p_history_days.
 -- A call removes at most p_limit rows of each table, and empties the tables of one more deleted queue. The name of a
 -- deleted queue with metrics stays. Returns the number of removed rows.
@@ -33,6 +34,20 @@ begin
         order by e.deleted_at limit p_limit for update skip locked));
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
+    -- An unsubscribed URL still gets the message that says so.
+    delete from queue.endpoint_password p
+    where not exists (
+            select from queue.subscription s join queue.topic t on t.topic_id = s.topic_id
+            where t.arn = p.topic_arn and s.endpoint = p.endpoint)
+        and not exists (
+            select from queue.former_subscription f join queue.topic t on t.topic_id = f.topic_id
+            where t.arn = p.topic_arn and f.endpoint = p.endpoint)
+        and not exists (
+            select from queue.binding b
+            where p.topic_arn = '' and b.endpoint = p.endpoint and b.account_id = p.account_id)
+        and not exists (
+            select from queue.outgoing_delivery d
+            where d.account_id = p.account_id and d.endpoint = p.endpoint and d.state = 'pending');
     delete from queue.signing_key k where k.retired_at < v_now - interval '30 days';
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;

@@ -1,14 +1,16 @@
 -- queue.bind: binds a queue or a URL to a pattern of routing keys, or finds the existing binding. Returns the binding as
--- one row, with created. Raises QU003 if p_pattern is not a pattern.
+-- one row, with created. p_password: that of a URL, in whose place p_endpoint has ****. Raises QU003 if p_pattern is not a
+-- pattern.
 create or replace function queue.bind(
     p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean,
-    p_filter_policy text, p_filter jsonb)
+    p_filter_policy text, p_filter jsonb, p_password text default null)
 returns table (binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text,
     created_at_ms bigint, created boolean)
 language plpgsql as $$
 #variable_conflict use_column
 begin
     perform queue.check_routing_key(p_pattern, true);
+    perform queue.store_endpoint_password(p_account_id, '', p_endpoint, p_password);
     return query
     with made as (
         insert into queue.binding as b (account_id, region, pattern, protocol, endpoint, envelope, filter_policy, filter)

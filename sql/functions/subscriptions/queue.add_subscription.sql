@@ -5,7 +5,8 @@
 -- endpoint need not confirm. While a subscription is pending, every call asks again, under a new token that is valid for
 -- two days; a call asks an e-mail address at most once an hour, and not while the last mail still waits. Then how many
 -- filter policies a topic and an account may have; 0: any number. p_policies: the policies by which the caller decided
--- that the queues let the topic send (policies_changed). p_principal: the subscriber's ARN.
+-- that the queues let the topic send (policies_changed). p_principal: the subscriber's ARN. p_password: that of a URL, in
+-- whose place p_endpoint has ****; the subscription's owner may change it so.
 -- Returns one row: arn, confirmed, error (NotFound; PolicyChanged; SubscriptionExists; SubscriptionLimitExceeded: a FIFO
 -- topic has 100; FilterPolicyLimitExceeded; LargeMessages: the topic takes messages over 256 KiB, and therefore only
 -- queues, at most 100).
@@ -13,7 +14,7 @@
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,
     p_filter jsonb, p_token text, p_confirmation text, p_topic_filters int, p_account_filters int,
-    p_policies jsonb, p_principal text, p_defaults jsonb default '{}')
+    p_policies jsonb, p_principal text, p_defaults jsonb default '{}', p_password text default null)
 returns table (arn text, confirmed boolean, error text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -52,6 +53,9 @@ begin
     if queue.differing_attribute(p_defaults || v_subscription.attributes, p_attributes) is not null then
         return query select v_subscription.arn, v_subscription.confirmed, 'SubscriptionExists'::text;
         return;
+    end if;
+    if v_subscription.owner = p_owner then
+        perform queue.store_endpoint_password(v_topic.account_id, v_topic.arn, p_endpoint, p_password);
     end if;
     if not v_subscription.confirmed and not (p_protocol in ('email', 'email-json')
         and coalesce(v_subscription.token_expires_at > clock_timestamp() + interval '47 hours', false))

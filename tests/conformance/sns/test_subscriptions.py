@@ -34,6 +34,20 @@ def test_a_queue_is_subscribed_at_once(sns: Sns) -> None:
     assert sns.attributes(topic)["SubscriptionsConfirmed"] == "1"
 
 
+def test_a_url_with_a_password_hides_it(sns: Sns) -> None:
+    """ "Fanout Amazon SNS notifications to HTTPS endpoints". The password is shown as ****."""
+    topic, shown = sns.create(), "https://max:****@example.com/hook?a=b:c@d"
+    arn = sns.subscribe(topic, shown.replace("****", "geh%3Aheim"), "https")
+    for password in ("geh%3Aheim", "other", "****"):
+        assert sns.subscribe(topic, shown.replace("****", password), "https") == arn
+    lists = [
+        sns.client.list_subscriptions()["Subscriptions"],
+        sns.client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"],
+    ]
+    assert [one["Endpoint"] for found in lists for one in found if one["TopicArn"] == topic] == [shown] * 2
+    assert sns.subscription(arn)["Endpoint"] == shown
+
+
 def test_the_same_endpoint_has_one_subscription(sns: Sns) -> None:
     topic = sns.create()
     url, arn = sns.queue(topic, RawMessageDelivery="true")
@@ -62,6 +76,10 @@ def test_the_same_endpoint_has_one_subscription(sns: Sns) -> None:
         ("https", "http://example.com/"),
         ("https", "https://exa mple.com/"),
         ("https", "https://"),
+        ("https", "https://user@example.com/"),
+        ("https", "https://a:b@c:d@example.com/"),
+        ("https", "https://a..example/"),
+        ("https", "https://1.2.3/"),
         ("sms", "555-0100"),
         ("email", "somebody"),
         ("email-json", "a@example.com\r\nBcc: b@example.com"),

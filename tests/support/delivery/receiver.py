@@ -6,6 +6,8 @@ A separate process receives and does as little as possible. It prints its port.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -80,6 +82,39 @@ class Receiver:
 
     async def hang_up(self, writer: asyncio.StreamWriter) -> None:
         """Closes without an answer."""
+
+    async def basic(self, writer: asyncio.StreamWriter) -> None:
+        """Wants the user `max` with the password `geh:heim` (RFC 7617)."""
+        known = self.requests[-1].headers.get("Authorization") == "Basic bWF4OmdlaDpoZWlt"
+        self.answer_login(writer, known, 'Basic realm="r"')
+
+    async def digest(self, writer: asyncio.StreamWriter, challenge: str = "", algorithm: str = "md5") -> None:
+        """Wants the same user by Digest (RFC 7616), with MD5."""
+        given = dict(re.findall(r'(\w+)="?([^",]+)', self.requests[-1].headers.get("Authorization", "")))
+
+        def digest(text: str) -> str:
+            return hashlib.new(algorithm, text.encode()).hexdigest()
+
+        parts = [given.get(name, "") for name in ("nonce", "nc", "cnonce", "qop")]
+        uri = digest(f"POST:{self.requests[-1].path}")
+        expected = digest(":".join((digest("max:r:geh:heim"), *parts, uri)))
+        known = parts[0] == "n" and given.get("response") == expected
+        self.answer_login(writer, known, f'{challenge}Digest realm="r", nonce="n", qop="auth"')
+
+    async def both(self, writer: asyncio.StreamWriter) -> None:
+        """Offers Basic and then Digest in one header."""
+        await self.digest(writer, 'Basic realm="r", ')
+
+    async def unknown(self, writer: asyncio.StreamWriter) -> None:
+        """Wants a token."""
+        self.answer_login(writer, False, "Bearer")
+
+    def answer_login(self, writer: asyncio.StreamWriter, known: bool, challenge: str) -> None:
+        writer.write(
+            FIXED["/204"]
+            if known
+            else f"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: {challenge}\r\nContent-Length: 0\r\n\r\n".encode()
+        )
 
     async def silent(self, writer: asyncio.StreamWriter) -> None:
         """Never answers, and ends when the client does."""

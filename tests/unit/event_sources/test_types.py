@@ -129,7 +129,15 @@ def test_forms_of_the_reference(text: str, target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a b", "arn:aws:lambda", "https://user@host/", "arn:aws:sqs:us-west-2:1:q"]
+    "text",
+    [
+        "",
+        "a b",
+        "arn:aws:lambda",
+        "https://user@host/",
+        "https://user:password@host/",
+        "arn:aws:sqs:us-west-2:1:q",
+    ],
 )
 def test_other_texts(text: str) -> None:
     with pytest.raises(InvalidParameterValueException):

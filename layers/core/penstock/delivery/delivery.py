@@ -22,7 +22,9 @@ SCHEDULE: Final = "schedule"
 
 
 class Delivery(NamedTuple):
-    """A leased delivery. `policy` is the effective one; None means the defaults. `attempts` counts known outcomes."""
+    """A leased delivery. `policy` is the effective one; None means the defaults. `attempts` counts known outcomes.
+
+    `password` is that of the endpoint's URL, which shows `****` in its place."""
 
     delivery_id: int
     account_id: str
@@ -36,6 +38,7 @@ class Delivery(NamedTuple):
     policy: Policy | None
     attempts: int
     body: str
+    password: str | None = None
 
 
 _effective = lru_cache(1_000)(compute_effective_policy)
@@ -64,4 +67,5 @@ def read_delivery(row: ClaimedDeliveryRow) -> Delivery:
         policy=_parse_policy(row.kind, own, topic),
         attempts=row.attempts,
         body=row.body,
+        password=row.password,
     )

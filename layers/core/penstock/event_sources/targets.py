@@ -7,7 +7,7 @@ https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 
 from penstock.access.functions import find_function_refusal
 from penstock.aws.function_arn import parse_function
-from penstock.delivery.http.endpoint import EndpointInvalid, parse_endpoint
+from penstock.delivery.http.endpoint import find_endpoint_problem
 from penstock.settings import Settings
 
 from .errors import InvalidParameterValueException
@@ -23,10 +23,8 @@ def is_url(target: str) -> bool:
 def parse_target(text: str, account_id: str, region: str) -> str:
     """Returns the ARN or URL that a text names, in its stored form. Raises InvalidParameterValueException."""
     if is_url(text):
-        try:
-            parse_endpoint(text)
-        except EndpointInvalid as error:
-            raise InvalidParameterValueException(f"The URL of a mapping cannot be used: {error}.") from error
+        if problem := find_endpoint_problem(text, takes_credentials=False):
+            raise InvalidParameterValueException(f"The URL of a mapping cannot be used: {problem}.")
         return text
     function = parse_function(text, account_id, region)
     if function is None:

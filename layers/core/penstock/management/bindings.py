@@ -9,13 +9,13 @@ from penstock.access.audit.acts import Act, audited
 from penstock.aws.arn import parse_queue_arn
 from penstock.calls import encode_jsonb
 from penstock.context import Context
+from penstock.delivery.http.endpoint import find_endpoint_problem, split_password
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.routing_keys import is_pattern
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.events import BIND, LIST_BINDINGS, MATCH_EVENT, UNBIND, BindingRow, BoundRow
 from penstock.sns.filter_policy import compile as filter_policy
-from penstock.sns.subscriptions import is_url
 from penstock.sqs import handles
 
 from .errors import SubscriptionNotFound
@@ -75,15 +75,26 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation
     else:
         endpoint = new.endpoint or ""
         protocol = new.protocol or endpoint.partition("://")[0]
-        if not is_url(endpoint):
-            raise errors.InvalidParameterValue("body: endpoint must be a URL of http or https")
+        if problem := find_endpoint_problem(endpoint, takes_credentials=True):
+            raise errors.InvalidParameterValue(f"body: endpoint must be a URL of http or https: {problem}")
         if not endpoint.startswith(f"{protocol}://"):
             raise errors.InvalidParameterValue(f"body: protocol is {protocol}, but endpoint begins otherwise")
+    endpoint, password = split_password(endpoint) if new.queue_name is None else (endpoint, None)
     policy = None if new.filter_policy is None else encode_jsonb(new.filter_policy)
     compiled = filter_policy.compile_policy(policy, "MessageBody") if policy else None
     rows = yield from Call(
         BIND,
-        (context.account_id, context.region, pattern, protocol, endpoint, new.envelope, policy, compiled),
+        (
+            context.account_id,
+            context.region,
+            pattern,
+            protocol,
+            endpoint,
+            new.envelope,
+            policy,
+            compiled,
+            password,
+        ),
     )
     (row,) = rows
     return show_binding(row)

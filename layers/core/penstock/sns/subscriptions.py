@@ -3,7 +3,6 @@
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import msgspec
@@ -18,6 +17,7 @@ from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import TopicArn, is_subscription_id, parse_endpoint_arn, parse_topic_of_subscription
 from penstock.calls import encode_jsonb
 from penstock.context import Context
+from penstock.delivery.http.endpoint import find_endpoint_problem, split_password
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.sns.subscriptions import (
     ADD_SUBSCRIPTION,
@@ -91,6 +91,9 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
     attributes = topic_attributes.format_booleans(given)
     if request.protocol == "application":
         yield from check_platform_endpoint(endpoint, context)
+    endpoint, password = (
+        split_password(endpoint) if request.protocol in ("http", "https") else (endpoint, None)
+    )
     token = confirmation = None
     if request.protocol in CONFIRMED_BY_ENDPOINT:
         token = secrets.token_hex(80)  # AWS's tokens have 300 to 400 hex characters
@@ -102,7 +105,8 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
         (row,) = yield from Call(
             ADD_SUBSCRIPTION,
             (str(topic), uuid4(), context.account_id, request.protocol, endpoint, encode_jsonb(attributes), policy,
-             token, confirmation, *build_limits(context), policies, context.caller_arn, encode_jsonb(DEFAULTS)),
+             token, confirmation, *build_limits(context), policies, context.caller_arn, encode_jsonb(DEFAULTS),
+             password),
         )  # fmt: skip
         if row.error is None:
             break
@@ -418,23 +422,8 @@ def check_url(protocol: str, endpoint: str) -> None:
     """Raises InvalidParameter for a text that is not a URL of the protocol."""
     if not endpoint.startswith(f"{protocol}://"):
         raise errors.InvalidParameter.named("Endpoint must match the specified protocol")
-    if not is_url(endpoint):
+    if find_endpoint_problem(endpoint, takes_credentials=True) is not None:
         raise errors.InvalidParameter.named("Endpoint")
-
-
-def is_url(text: str) -> bool:
-    """Returns whether a worker can post to the URL. The worker checks the address when it connects."""
-    try:
-        parts = urlsplit(text)
-        return (
-            bool(parts.hostname)
-            and parts.port != 0
-            and text.isascii()
-            and text.isprintable()
-            and " " not in text
-        )
-    except ValueError:
-        return False
 
 
 def compile_changed_filter(attributes: Mapping[str, str]) -> str | None:

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, json
 
+from penstock.delivery.http.endpoint import mask_password
 from penstock.event_sources.checks import DEFAULT_BATCH
 from penstock.management.mappings import BatchSize, Concurrency, Function, WindowSeconds
 from penstock.management.schedules.types import NewSchedule
@@ -77,8 +78,8 @@ class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
     @property
     def destination(self) -> str:
-        """Returns the value that distinguishes it from the topic's other subscriptions."""
-        return self.queue or self.url or ""
+        """Returns the value that distinguishes it from the topic's other subscriptions, as the service shows it."""
+        return self.queue or mask_password(self.url or "")
 
 
 class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -29,7 +29,7 @@ from tests.support.database import Database
 from tests.support.delivery.receiver import Receiver
 from tests.support.delivery.rows import TOPIC, Row, deliveries, due_in_seconds, number, pass_time, publish
 from tests.support.sql import calls
-from tests.support.sql.calls import Connection, bodies, create, receive
+from tests.support.sql.calls import ACCOUNT, Connection, bodies, create, receive
 
 POLICY = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 4, "numRetries": 4, "numNoDelayRetries": 1,
                                  "numMinDelayRetries": 1, "numMaxDelayRetries": 2}}  # fmt: skip
@@ -86,6 +86,28 @@ def test_nothing_is_claimed_when_delivery_is_off(
     publish(db, receiver.url("/200"))
     assert sum(deliver(queue_http_delivery_enabled=False).values()) == 0
     assert receiver.requests == []
+
+
+@pytest.mark.parametrize(
+    ("path", "requests"), [("/basic", 2), ("/digest", 2), ("/both", 2), ("/digest?a=1", 2), ("/unknown", 1)]
+)
+@pytest.mark.parametrize("password", ["geh%3Aheim", "wrong", None])
+def test_user_and_password_answer_a_challenge(
+    db: Connection, deliver: Deliver, receiver: Receiver, path: str, requests: int, password: str | None
+) -> None:
+    """ "Fanout Amazon SNS notifications to HTTPS endpoints": the first request has no Authorization. A 401 without
+    credentials, or after them, stays a permanent failure.
+    """
+    url = receiver.url(path).replace("//", "//max:****@")
+    publish(db, url)
+    db.execute("select queue.store_endpoint_password(%s, %s, %s, %s)", (ACCOUNT, TOPIC, url, password))
+    succeeds = password == "geh%3Aheim" and path != "/unknown"
+    assert deliver()["delivered" if succeeds else "exhausted"] == 1
+    sent = ["Authorization" in request.headers for request in receiver.requests]
+    assert sent == [False, True][: requests if password else 1]
+    assert db.execute("select endpoint from queue.outgoing_delivery_attempt").fetchall() == [(url,)]
+    if not succeeds:
+        assert deliveries(db)[0][:3] == ("exhausted", 1, 401)
 
 
 # --- retried ---------------------------------------------------------------------------------------------------------

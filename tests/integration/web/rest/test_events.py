@@ -114,6 +114,22 @@ def test_a_url_says_its_protocol(http: httpx.Client) -> None:
     assert unbind(http, made).status_code == 204
 
 
+def test_the_password_of_a_url_is_hidden(http: httpx.Client) -> None:
+    made = bind(http, "a.b", endpoint="https://max:secret@example.com/hook")
+    assert made["endpoint"] == "https://max:****@example.com/hook"
+    assert bind(http, "a.b", endpoint="https://max:secret@example.com/hook")["id"] == made["id"]
+    publish(http, "a.b", "m")
+    for path in ("", "/attempts", "/endpoints"):
+        assert "secret" not in http.get(f"/v1/deliveries{path}").text
+    given = {"endpoint": "https://max:secret@example.com/hook"}
+    assert http.post("/v1/deliveries/endpoints/pause", json=given).is_success
+    shown = [one["endpoint"] for one in http.get("/v1/deliveries/endpoints").json()]
+    assert made["endpoint"] in shown
+    assert "secret" not in str(shown)
+    assert http.post("/v1/deliveries/endpoints/resume", json={"endpoint": made["endpoint"]}).is_success
+    assert unbind(http, made).status_code == 204
+
+
 def test_json_of_every_kind_passes_filters(http: httpx.Client) -> None:
     """RFC 8259 allows these texts. REST shows U+FFFD for half a pair of surrogates, and keeps numbers as they are."""
     bind(http, "a", queue_name="q0", filter_policy={"b": [1]})
@@ -145,6 +161,7 @@ def test_bad_routing_keys(http: httpx.Client, key: str) -> None:
         {}, {"queue_name": "q0", "protocol": "http", "endpoint": "http://x/"}, {"protocol": "http"},
         {"protocol": "ftp", "endpoint": "ftp://x/"}, {"protocol": "http", "endpoint": "https://x/"},
         {"protocol": "http", "endpoint": "http:// x/"}, {"queue_name": "q0", "surplus": 1},
+        {"endpoint": "http://user@x/"}, {"endpoint": "http://1.2.3/"},
     ],
 )  # fmt: skip
 def test_bad_bindings(http: httpx.Client, body: dict[str, Any]) -> None:

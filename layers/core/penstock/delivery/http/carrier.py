@@ -1,5 +1,6 @@
 """The carrier of HTTP, which posts to subscribed URLs or to the gateway of the installation."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from time import time
@@ -8,7 +9,8 @@ from penstock.delivery.carrier import ATTEMPT_SECONDS
 from penstock.delivery.delivery import Delivery
 from penstock.delivery.outcome import Outcome
 
-from .endpoint import EndpointRefused, parse_endpoint
+from .challenge import UNAUTHORIZED, answer_challenge
+from .endpoint import EndpointRefused, fill_in_password, parse_endpoint
 from .outcome import judge_answer, judge_failure
 from .request import SIGNED, request_bytes
 from .resolver import ResolverBusyError
@@ -53,7 +55,14 @@ class HttpCarrier:
         try:
             endpoint = parse_endpoint(self._url or delivery.endpoint)
             request = request_bytes(delivery, endpoint, self._secrets, int(time()))
-            answer = await self._sender.post(endpoint, request, seconds, delivery.account_id)
+            async with asyncio.timeout(seconds):
+                answer = await self._sender.post(endpoint, request, seconds, delivery.account_id)
+                credentials = fill_in_password(endpoint, delivery.password)
+                if answer.status == UNAUTHORIZED and credentials is not None:
+                    header = answer_challenge(endpoint, credentials, answer.challenges)
+                    if header is not None:
+                        request = request_bytes(delivery, endpoint, self._secrets, int(time()), header)
+                        answer = await self._sender.post(endpoint, request, seconds, delivery.account_id)
             return judge_answer(delivery, answer.status), len(request), answer.start
         except TimeoutError as error:
             outcome = judge_failure(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))

@@ -22,13 +22,14 @@ class Answer(NamedTuple):
     """The answer of an endpoint. `start` has the first bytes of the body, or is None if the caller does not want them.
 
     `headers` has names in lower case; it is empty if the caller does not want the body. `is_complete` means that the
-    whole body arrived.
+    whole body arrived. `challenges` has the values of WWW-Authenticate of a 401.
     """
 
     status: int
     start: bytes | None
     headers: Mapping[bytes, bytes] = MappingProxyType({})
     is_complete: bool = False
+    challenges: tuple[str, ...] = ()
 
 
 class ConnectionLost(OSError):  # noqa: N818 - named for the event
@@ -60,6 +61,7 @@ class Connection(asyncio.Protocol):
         self._most_bytes = dropped_bytes + kept_bytes
         self._start = b""
         self._headers: dict[bytes, bytes] = {}
+        self._challenges: tuple[str, ...] = ()
         self._status = 0  # status of the current answer; 0 before its head
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
@@ -77,6 +79,7 @@ class Connection(asyncio.Protocol):
         self._received = 0
         self._start = b""
         self._headers = {}
+        self._challenges = ()
         self._status = 0
         self._complete = False
         self._transport.write(request)
@@ -89,7 +92,7 @@ class Connection(asyncio.Protocol):
     @property
     def partial_answer(self) -> Answer | None:
         """Returns the received part of the answer, if it has a status, which counts even after the deadline."""
-        return Answer(self._status, self._start, self._headers) if self._status else None
+        return self._build_answer() if self._status else None
 
     @property
     def usable(self) -> bool:
@@ -130,6 +133,8 @@ class Connection(asyncio.Protocol):
         """Stores a header of the answer."""
         if self._kept_bytes:
             self._headers[name.lower()] = value
+        if name.lower() == b"www-authenticate":
+            self._challenges += (value.decode("latin-1"),)
 
     def on_headers_complete(self) -> None:
         """Notes the status, which is the outcome even if the body never arrives."""
@@ -139,7 +144,7 @@ class Connection(asyncio.Protocol):
         elif status >= 200 and self._answer is not None and not self._answer.done():
             self._status = status
             if not self._kept_bytes:
-                self._answer.set_result(Answer(status, None))
+                self._answer.set_result(Answer(status, None, challenges=self._challenges))
             if self._drain_seconds is not None:
                 self._drain = asyncio.get_running_loop().call_later(self._drain_seconds, self._end_drain)
 
@@ -169,7 +174,10 @@ class Connection(asyncio.Protocol):
     def _give_answer(self, *, is_complete: bool = False) -> None:
         """Returns the answer with the received part of the body."""
         if self._status and self._answer is not None and not self._answer.done():
-            self._answer.set_result(Answer(self._status, self._start, self._headers, is_complete))
+            self._answer.set_result(self._build_answer(is_complete))
+
+    def _build_answer(self, is_complete: bool = False) -> Answer:
+        return Answer(self._status, self._start, self._headers, is_complete, self._challenges)
 
     def _fail(self, text: str, *, is_complete: bool = False) -> None:
         self._give_answer(is_complete=is_complete)

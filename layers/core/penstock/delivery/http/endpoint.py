@@ -8,16 +8,19 @@ in its ASCII form (`xn--…`), and an IPv4 address has four decimal parts.
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 Address = IPv4Address | IPv6Address
 
 MAXIMUM_URL_CHARACTERS: Final = 2_048
 _PORTS: Final = {"http": 80, "https": 443}
 _URL: Final = re.compile(
-    r"(?P<scheme>https?)://(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9._-]{1,253}))"
+    r"(?P<scheme>https?)://(?:(?P<user>[a-z0-9._~!$&'()*+,;=%-]*):(?P<password>[a-z0-9._~!$&'()*+,;=%-]*)@)?(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9._-]{1,253}))"
     r"(?::(?P<port>[0-9]{1,5}))?(?P<path>/[^?#]*)?(?P<query>\?[^#]*)?(?:#.*)?",
     re.IGNORECASE,
 )
+_USER: Final = re.compile(r"(https?://[^/?#@:]*):([^/?#@]*)@", re.IGNORECASE).match
+HIDDEN: Final = "****"
 _PRINTABLE: Final = re.compile(r"[!-~]+")
 # The last label decides whether a host is an address: 127.1, 0x7f.0.0.1 and 017700000001 are addresses to a resolver.
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
@@ -31,6 +34,16 @@ class EndpointInvalid(EndpointRefused):
     """The worker can never connect to the endpoint: its URL is not acceptable."""
 
 
+class Credentials(NamedTuple):
+    """A user and a password, without escapes."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.user!r}, {HIDDEN!r})"
+
+
 class Endpoint(NamedTuple):
     """The parts of an endpoint's URL. `host` is a name or an address without brackets, `target` is path and query."""
 
@@ -38,6 +51,7 @@ class Endpoint(NamedTuple):
     host: str
     port: int
     target: str
+    credentials: Credentials | None = None
 
     @property
     def address(self) -> Address | None:
@@ -54,8 +68,42 @@ class Endpoint(NamedTuple):
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
+def find_endpoint_problem(url: str, *, takes_credentials: bool) -> str | None:
+    """Returns why no worker could post to the URL, or None. Every API asks this before it stores a URL.
+
+    URLs of subscriptions and event bindings may have a user and a password.
+    """
+    try:
+        endpoint = parse_endpoint(url)
+    except EndpointInvalid as error:
+        return str(error)
+    if endpoint.credentials is not None and not takes_credentials:
+        return "the URL has a user and a password, which only subscriptions may have"
+    return None
+
+
+def split_password(url: str) -> tuple[str, str | None]:
+    """Returns the URL with `****` in place of its password, as AWS shows it, and the password as the URL has it."""
+    match = _USER(url)
+    if match is None:
+        return url, None
+    return f"{match[1]}:{HIDDEN}@{url[match.end() :]}", match[2]
+
+
+def mask_password(url: str) -> str:
+    """Returns the URL as it is stored and shown."""
+    return split_password(url)[0]
+
+
+def fill_in_password(endpoint: Endpoint, password: str | None) -> Credentials | None:
+    """Returns the credentials of a stored URL, whose password is separate and has the escapes of URLs."""
+    if endpoint.credentials is None or password is None:
+        return None
+    return Credentials(endpoint.credentials.user, unquote(password))
+
+
 def parse_endpoint(url: str) -> Endpoint:
-    """Parses a plain http or https URL without user information. Raises EndpointInvalid for any other text."""
+    """Parses an http or https URL, perhaps with user and password. Raises EndpointInvalid for any other text."""
     if len(url) > MAXIMUM_URL_CHARACTERS or not _PRINTABLE.fullmatch(url):
         raise EndpointInvalid("the URL is too long, or has characters that are not printable ASCII")
     match = _URL.fullmatch(url)
@@ -65,7 +113,20 @@ def parse_endpoint(url: str) -> Endpoint:
     port = int(match["port"]) if match["port"] else _PORTS[scheme]
     if not 1 <= port <= 65_535:
         raise EndpointInvalid(f"no such port: {port}")
-    return Endpoint(scheme, _encode_host(match), port, (match["path"] or "/") + (match["query"] or ""))
+    target = (match["path"] or "/") + (match["query"] or "")
+    return Endpoint(scheme, _encode_host(match), port, target, _read_credentials(match))
+
+
+def _read_credentials(match: re.Match[str]) -> Credentials | None:
+    if match["user"] is None:
+        return None
+    try:
+        user, password = (unquote(match[name], errors="strict") for name in ("user", "password"))
+    except UnicodeDecodeError as error:
+        raise EndpointInvalid("user and password are UTF-8 with the escapes of URLs") from error
+    if ":" in user or not (user + password).isprintable():  # RFC 7617, section 2
+        raise EndpointInvalid("user and password have no control characters, and the user has no colon")
+    return Credentials(user, password)
 
 
 def _encode_host(match: re.Match[str]) -> str:

@@ -28,10 +28,15 @@ _AGENT: Final = f"Penstock/{__version__}"
 
 
 def request_bytes(
-    delivery: Delivery, endpoint: Endpoint, secrets: Sequence[bytes], now_seconds: int
+    delivery: Delivery,
+    endpoint: Endpoint,
+    secrets: Sequence[bytes],
+    now_seconds: int,
+    authorization: str | None = None,
 ) -> bytes:
     """Returns the whole HTTP/1.1 request. `secrets` sign events; without one, events have no signature.
 
+    `authorization` answers the endpoint's challenge.
     A request that belongs to a trace has the headers of W3C Trace Context.
     """
     body = delivery.body.encode()
@@ -46,6 +51,8 @@ def request_bytes(
         "Connection: keep-alive",
         f"Content-Length: {len(body)}",
     ]
+    if authorization is not None:
+        lines.append(f"Authorization: {authorization}")
     traced = CURRENT_TRACE.get()
     if traced is not None:
         lines.append(f"traceparent: {as_traceparent(traced)}")

@@ -8,6 +8,7 @@ import msgspec
 from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
 from penstock.context import Context
+from penstock.delivery.http.endpoint import mask_password
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, DeliveryAttemptRow
@@ -63,6 +64,7 @@ def list_attempts(
     before: int | None = None,
 ) -> Operation[AttemptPage]:
     """Returns a page of the account's attempts."""
+    endpoint = None if endpoint is None else mask_password(endpoint)
     header, *rows = yield from Call(
         LIST_DELIVERY_ATTEMPTS, (context.account_id, endpoint, failed, since, before, limit, MOST_LOOKED_AT)
     )

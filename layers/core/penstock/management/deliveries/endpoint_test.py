@@ -9,6 +9,7 @@ from penstock.access.audit.acts import Act, audited
 from penstock.access.quotas import explain_deliveries_quota
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
+from penstock.delivery.http.endpoint import mask_password
 from penstock.effects import Call, Operation, Wake
 from penstock.errors import RequestThrottled
 from penstock.management.errors import EndpointNotFound
@@ -36,6 +37,7 @@ def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
 
     Raises RequestThrottled, and EndpointNotFound if the account does not deliver to this URL.
     """
+    endpoint = mask_password(endpoint)
     found = yield from Call(FIND_TEST_TARGET, (context.account_id, context.region, endpoint))
     if not found:
         raise EndpointNotFound(NOT_SUBSCRIBED)

@@ -5,6 +5,7 @@ import msgspec
 from penstock.access.audit.acts import Act, audited
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
+from penstock.delivery.http.endpoint import mask_password
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake
 from penstock.management.errors import EndpointNotFound
@@ -47,7 +48,7 @@ def list_endpoints(context: Context) -> Operation[list[EndpointDescription]]:
 @audited(lambda endpoint, _context: Act("penstock:PauseEndpoint", endpoint))
 def pause_endpoint(endpoint: str, context: Context) -> Operation[None]:
     """Pauses an endpoint. Raises EndpointNotFound."""
-    (row,) = yield from Call(PAUSE_DELIVERY_ENDPOINT, (context.account_id, endpoint))
+    (row,) = yield from Call(PAUSE_DELIVERY_ENDPOINT, (context.account_id, mask_password(endpoint)))
     if not row.known:
         raise EndpointNotFound
 
@@ -55,7 +56,7 @@ def pause_endpoint(endpoint: str, context: Context) -> Operation[None]:
 @audited(lambda endpoint, _context: Act("penstock:ResumeEndpoint", endpoint))
 def resume_endpoint(endpoint: str, context: Context) -> Operation[None]:
     """Resumes an endpoint. Raises EndpointNotFound if it is not paused."""
-    (row,) = yield from Call(RESUME_DELIVERY_ENDPOINT, (context.account_id, endpoint))
+    (row,) = yield from Call(RESUME_DELIVERY_ENDPOINT, (context.account_id, mask_password(endpoint)))
     if not row.known:
         raise EndpointNotFound("The endpoint is not paused.")
     yield Wake(DELIVERIES, 1)

@@ -8,6 +8,7 @@ import msgspec
 from penstock.access.audit.acts import Act, audited
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
+from penstock.delivery.http.endpoint import mask_password
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake
 from penstock.management.errors import DeliveryNotFound
@@ -66,15 +67,17 @@ def describe_retry(wanted: GivenUp) -> Act:
     """Returns the action for the audit log."""
     given: dict[str, object] = msgspec.to_builtins(wanted)
     chosen = {name: value for name, value in given.items() if value is not None and name != "endpoint"}
-    return Act("penstock:RetryDelivery", wanted.endpoint or "*", chosen, counted="retried")
+    endpoint = mask_password(wanted.endpoint or "*")
+    return Act("penstock:RetryDelivery", endpoint, chosen, counted="retried")
 
 
 @audited(lambda wanted, _context: describe_retry(wanted))
 def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDeliveriesRow]:
     """Makes the selected deliveries of the account due again. Returns their number."""
     since: datetime | None = wanted.since
+    endpoint = None if wanted.endpoint is None else mask_password(wanted.endpoint)
     (row,) = yield from Call(
-        RETRY_DELIVERIES, (context.account_id, wanted.endpoint, since, wanted.after, wanted.limit)
+        RETRY_DELIVERIES, (context.account_id, endpoint, since, wanted.after, wanted.limit)
     )
     if row.retried:
         yield Wake(DELIVERIES, row.retried)

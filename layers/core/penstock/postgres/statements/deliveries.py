@@ -20,7 +20,7 @@ class ClaimedDeliveryRow(NamedTuple):
     """A due delivery, leased to the caller. The policies are JSON.
 
     `endpoint_key` names its endpoint and its account. `attempts` counts those with a known outcome. `trace` is the
-    trace header of the publish, if it was traced.
+    trace header of the publish, if it was traced. `password` is that of the URL, in whose place `endpoint` has `****`.
     """
 
     delivery_id: int
@@ -37,6 +37,7 @@ class ClaimedDeliveryRow(NamedTuple):
     body: str
     account_id: str
     trace: str | None
+    password: str | None
 
 
 CLAIM_DELIVERIES = Statement(

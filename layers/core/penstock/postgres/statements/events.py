@@ -39,7 +39,9 @@ class BoundRow(NamedTuple):
     created: bool
 
 
-BIND = Statement("queue.bind", ("text", "text", "text", "text", "text", "bool", "text", "jsonb"), BoundRow)
+BIND = Statement(
+    "queue.bind", ("text", "text", "text", "text", "text", "bool", "text", "jsonb", "text"), BoundRow
+)
 
 
 class UnboundRow(NamedTuple):

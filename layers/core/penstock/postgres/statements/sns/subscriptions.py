@@ -31,6 +31,7 @@ ADD_SUBSCRIPTION = Statement(
         "jsonb",
         "text",
         "jsonb",
+        "text",
     ),
     AddedSubscriptionRow,
 )

@@ -1,0 +1,51 @@
+"""Answers an endpoint's request for a user and a password: Basic (RFC 7617) and Digest (RFC 7616).
+
+SNS sends the first request without them, and repeats it after a 401 with a challenge ("Fanout Amazon SNS notifications
+to HTTPS endpoints"). httpx computes Digest; its import takes 0.1 s, so it happens at the first such challenge.
+"""
+
+import base64
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from .endpoint import Credentials, Endpoint
+
+UNAUTHORIZED: Final = 401
+_SCHEME: Final = re.compile(r"(?:^|,)\s*(basic|digest)(?=\s|,|$)", re.IGNORECASE)
+_VALUE: Final = re.compile(r"[ -~]+").fullmatch
+
+
+def answer_challenge(endpoint: Endpoint, credentials: Credentials, challenges: Sequence[str]) -> str | None:
+    """Returns the value of the header Authorization for a POST, or None if no challenge can be answered.
+
+    `challenges` are the values of WWW-Authenticate. Digest is preferred, since it does not show the password.
+    """
+    offered = {scheme.lower() for challenge in challenges for scheme in _SCHEME.findall(challenge)}
+    value = None
+    if "digest" in offered:
+        value = _answer_digest(endpoint, credentials, challenges)
+    if value is None and "basic" in offered:
+        pair = f"{credentials.user}:{credentials.password}".encode()
+        value = f"Basic {base64.b64encode(pair).decode()}"
+    return value if value is not None and _VALUE(value) else None
+
+
+def _answer_digest(endpoint: Endpoint, credentials: Credentials, challenges: Sequence[str]) -> str | None:
+    import httpx  # noqa: PLC0415
+
+    request = httpx.Request("POST", f"{endpoint.scheme}://{endpoint.host_header}{endpoint.target}")
+    # A challenge may follow another one in the same header.
+    single = [
+        ("www-authenticate", challenge[match.start(1) :])
+        for challenge in challenges
+        for match in _SCHEME.finditer(challenge)
+        if match[1].lower() == "digest"
+    ]
+    flow = httpx.DigestAuth(credentials.user, credentials.password).sync_auth_flow(request)
+    try:
+        next(flow)
+        repeated = flow.send(httpx.Response(UNAUTHORIZED, headers=single, request=request))
+    except (httpx.HTTPError, KeyError, NotImplementedError, StopIteration, ValueError):
+        return None  # an algorithm or a protection that httpx does not know
+    return str(repeated.headers["authorization"])
