@@ -1,9 +1,11 @@
 -- queue.expire_deliveries(limit): gives up deliveries that have waited for a paused endpoint too long since they were
 -- due: one hour; six hours for those of the gateway, mails and invocations, which is as long as SNS tries at most; and
--- for those of a schedule the age in its RetryPolicy. The function gives up at most p_limit for each endpoint.
--- Deliveries to an endpoint that a user paused wait without a limit. Returns one row: exhausted, dead_lettered.
+-- for those of a schedule the age in its RetryPolicy. The function gives up at most p_limit for each endpoint. Deliveries
+-- to an endpoint that a user paused wait without a limit. Returns one row: exhausted, dead_lettered, and
+-- failed_redrives: those of exhausted whose dead-letter queue could not take them.
 -- Locks: deliveries, skipped if locked, then notices. Index: outgoing_delivery_waits_for.
-create or replace function queue.expire_deliveries(p_limit int) returns table (exhausted int, dead_lettered int)
+create or replace function queue.expire_deliveries(p_limit int)
+returns table (exhausted int, dead_lettered int, failed_redrives int)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -14,6 +16,7 @@ declare
 begin
     exhausted := 0;
     dead_lettered := 0;
+    failed_redrives := 0;
     for v_endpoint in
         select l.endpoint_key from queue.delivery_endpoint l
         where l.paused_until is not null and not l.stopped order by l.endpoint_key
@@ -44,6 +47,9 @@ begin
             and not exists (select from queue.outgoing_delivery d where d.notice_id = n.notice_id);
         dead_lettered := dead_lettered + v_moved;
         exhausted := exhausted + cardinality(v_ids) - v_moved;
+        failed_redrives := failed_redrives + (
+            select count(*) from queue.outgoing_delivery d
+            where d.delivery_id = any (v_ids) and d.dead_letter_arn is not null);
     end loop;
     return next;
 end $$;

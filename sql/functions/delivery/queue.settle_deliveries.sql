@@ -13,7 +13,7 @@
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
     p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_answers text[] default null)
-returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int, paused text[])
+returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int, paused text[], failed_redrives int)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -76,6 +76,9 @@ begin
     end if;
     dead_lettered := case when exhausted > 0 then queue.give_up_deliveries(v_exhausted) else 0 end;
     exhausted := exhausted - dead_lettered;
+    failed_redrives := (    -- the others with a dead-letter queue have moved there
+        select count(*) from queue.outgoing_delivery d
+        where d.delivery_id = any (v_exhausted) and d.dead_letter_arn is not null);
     lost := cardinality(p_ids) - delivered - retried - exhausted - dead_lettered;
     delete from queue.notice n
     where n.notice_id = any (v_notices)

@@ -1,6 +1,7 @@
 -- queue.fan_out(topic, publications, enveloped): delivers messages to every subscription of a topic whose filter policy
 -- they match. If a queue cannot take a message, or its policy does not let the topic send, the message goes to the
--- dead-letter queue of the subscription, if it has one whose policy lets the topic send.
+-- dead-letter queue of the subscription, if it has one whose policy lets the topic send. If that queue cannot take it
+-- either, it becomes a delivery to the queue, which the worker gives up, counts and logs, and which stays as exhausted.
 -- p_publications: as publish_messages gets them. p_enveloped: whether the messages have envelopes. All subscriptions
 -- need envelopes, except queues with raw delivery. Without envelopes, all standard queues that get all of the messages
 -- get the same arrays, which are made once.
@@ -69,7 +70,11 @@ begin
         if v_failed is not null and v_subscription.dead_letter_arn is not null
             and v_subscription.dead_letter_queue_allowed
         then
-            perform queue.publish_to_queue(p_topic, v_subscription, v_subscription.dead_letter_arn, v_failed);
+            v_failed := queue.publish_to_queue(p_topic, v_subscription, v_subscription.dead_letter_arn, v_failed);
+        end if;
+        if v_failed is not null and v_subscription.dead_letter_arn is not null then
+            perform queue.publish_to_endpoint(p_topic, v_subscription, v_failed);
+            v_adds_deliveries := true;
         end if;
     end loop;
     if v_adds_deliveries then

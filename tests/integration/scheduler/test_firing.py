@@ -121,6 +121,7 @@ def test_a_topic_reaches_queues_and_urls_in_one_transaction(db: Connection, fire
         False,
         None,
         None,
+        None,
     )
     put(db, "s", hour(), target={"topic": "reports.daily", "message": {"n": 1}}, catchup=True)
     assert fire()["fired"] == 1

@@ -102,7 +102,7 @@ def test_retries_count_too(db: Connection, hour: Hour) -> None:
 def test_an_account_with_too_many_deliveries_fires_later_and_is_not_paused(
     db: Connection, fire: Fire, hour: Hour
 ) -> None:
-    call(db, BIND, ACCOUNT, REGION, "news", "https", "https://example.com/", False, None, None)
+    call(db, BIND, ACCOUNT, REGION, "news", "https", "https://example.com/", False, None, None, None)
     db.execute("select from queue.publish_events(%s, %s, 'news', '{}', null, null, null)", (ACCOUNT, REGION))
     db.execute("select queue.find_delivery_excess(1)")
     put(db, "s", hour(), target={"topic": "news", "message": {}}, catchup=True, failure_threshold=1)

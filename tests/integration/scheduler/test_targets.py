@@ -107,7 +107,23 @@ def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -
 
 def subscribe(db: Connection) -> None:
     call(
-        db, ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0, None, None, {}
+        db,
+        ADD_SUBSCRIPTION,
+        NEWS,
+        uuid4(),
+        ACCOUNT,
+        "sqs",
+        JOBS,
+        {},
+        None,
+        None,
+        None,
+        0,
+        0,
+        None,
+        None,
+        {},
+        None,
     )
 
 

@@ -21,7 +21,7 @@ from penstock.postgres.statements.sns.outgoing import HAND_OVER_OUTGOING
 
 from .delivery import read_delivery
 from .outcome import Claimed, Finished
-from .warnings import DeliveryWarnings, log_expired
+from .warnings import DeliveryWarnings, log_expired, log_failed_redrives
 
 LEASE_MS: Final = 30_000
 """Twice the longest time of an attempt (15 s). An attempt begins as soon as its delivery is claimed."""
@@ -120,6 +120,7 @@ class DeliveryStore:
         columns = transpose(entries, len(SETTLE_DELIVERIES.types))
         (settled,) = self._calls.call(SETTLE_DELIVERIES, columns)
         self._warnings.log(finished, settled.paused)
+        log_failed_redrives(settled.failed_redrives)
         return {name: getattr(settled, name) for name in SETTLED}
 
     def expire(self) -> dict[str, int]:
@@ -127,4 +128,5 @@ class DeliveryStore:
         (expired,) = self._calls.call(EXPIRE_DELIVERIES, (MOST_EXPIRED,))
         if number := expired.exhausted + expired.dead_lettered:
             log_expired(number)
+        log_failed_redrives(expired.failed_redrives)
         return expired._asdict()

@@ -7,6 +7,8 @@ from time import monotonic
 from typing import Final
 from urllib.parse import urlsplit
 
+from penstock.observing.telemetry import OnceAMinute
+
 from .outcome import Finished
 
 SECONDS_BETWEEN_RECORDS: Final = 60.0
@@ -14,6 +16,8 @@ SECONDS_BETWEEN_RECORDS: Final = 60.0
 MOST_ENDPOINTS: Final = 1_000
 
 _log = logging.getLogger(__name__)
+_redrives = logging.getLogger("penstock.delivery.redrives")
+_redrives.addFilter(OnceAMinute())
 
 
 class DeliveryWarnings:
@@ -51,6 +55,12 @@ def log_expired(number: int) -> None:
     """Logs deliveries that were given up because they had waited too long for paused endpoints."""
     cause = "their endpoints were paused for too long"
     _log.warning("deliveries were given up", extra={"deliveries": number, "cause": cause})
+
+
+def log_failed_redrives(number: int) -> None:
+    """Logs given up deliveries whose dead-letter queue could not take them: one warning a minute."""
+    if number:
+        _redrives.warning("dead-letter queues could not take deliveries", extra={"deliveries": number})
 
 
 def hide_secrets(endpoint: str) -> str:

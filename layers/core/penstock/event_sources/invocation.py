@@ -4,11 +4,11 @@ from time import time
 from typing import Final
 from uuid import uuid4
 
+from penstock.documents.endpoint import EndpointRefused, parse_endpoint
 from penstock.aws.function_arn import FunctionArn, parse_function
 from penstock.delivery.delivery import EVENT, Delivery
 from penstock.delivery.functions.client import FUNCTION_ERROR, MOST_ANSWER_BYTES, THROTTLED, FunctionClient
 from penstock.delivery.http.connection import Answer
-from penstock.delivery.http.endpoint import EndpointRefused, parse_endpoint
 from penstock.delivery.http.guard import AddressGuard, read_networks
 from penstock.delivery.http.request import read_secrets, request_bytes
 from penstock.delivery.http.sender import Sender

@@ -9,6 +9,7 @@ import msgspec
 
 from penstock.access.audit.acts import Act, audited
 from penstock.access.deliveries import check_deliveries
+from penstock.documents.endpoint import find_endpoint_problem, split_password
 from penstock.access.functions import find_function_refusal
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
@@ -17,7 +18,6 @@ from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import TopicArn, is_subscription_id, parse_endpoint_arn, parse_topic_of_subscription
 from penstock.calls import encode_jsonb
 from penstock.context import Context
-from penstock.delivery.http.endpoint import find_endpoint_problem, split_password
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.sns.subscriptions import (
     ADD_SUBSCRIPTION,

@@ -232,6 +232,16 @@ BLOCKS: Final[dict[str, Block]] = {
             ),
         ),
     ),
+    "failed_redrives": Block(
+        (),
+        (
+            Family(
+                "penstock_queue_delivery_failed_redrives_total",
+                "counter",
+                "Deliveries given up whose dead-letter queue could not take them.",
+            ),
+        ),
+    ),
     "fires": Block(
         (),
         (

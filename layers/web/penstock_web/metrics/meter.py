@@ -50,6 +50,7 @@ class Meter:
         self._start("access_log")
         self._flushes = self._start("flushes")
         self._start("exhausted")
+        self._start("failed_redrives")
         self._start("fires")
         # The counter exists from 0 on, so that an alert sees the first failure.
         for outcome in ("failed", "exhausted"):
@@ -151,6 +152,10 @@ class Meter:
         self._numbers[start] += 1
         self._histogram(start + 1, ATTEMPT_SECONDS, seconds)
 
+    def count_failed_redrives(self, deliveries: int) -> None:
+        """Counts given up deliveries whose dead-letter queue could not take them."""
+        self._numbers[self._start("failed_redrives")] += deliveries
+
     def count_exhausted(self, deliveries: int) -> None:
         """Counts deliveries that were given up."""
         self._numbers[self._start("exhausted")] += deliveries
@@ -194,6 +199,7 @@ class WorkerObserver(Observer):
     def counted(self, counts: Mapping[str, int]) -> None:
         self._meter.count_work(self._worker, counts)
         self._meter.count_exhausted(counts.get("exhausted", 0) + counts.get("dead_lettered", 0))
+        self._meter.count_failed_redrives(counts.get("failed_redrives", 0))
 
     def attempted(self, delivered: bool, seconds: float) -> None:
         self._meter.count_delivery_attempt(delivered, seconds)

@@ -212,7 +212,7 @@ def test_a_delivery_that_waits_for_an_hour_is_given_up(db: Connection, store: De
     db.execute(
         "update queue.outgoing_delivery set due_at = due_at - interval '61 minutes' where attempts = 0"
     )
-    assert store.expire() == {"exhausted": 1, "dead_lettered": 1}
+    assert store.expire() == {"exhausted": 1, "dead_lettered": 1, "failed_redrives": 0}
     assert bodies(receive(db, dead)) == ["late"]
     assert [row.last_error for row in deliveries(db) if row.state == "exhausted"] == [
         "the endpoint was paused for an hour"

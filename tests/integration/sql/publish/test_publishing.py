@@ -29,7 +29,7 @@ def subscribe(
 ) -> None:
     (row,) = call(
         db, ADD_SUBSCRIPTION, topic, uuid.uuid4(), "000000000000", protocol, endpoint, attributes, None,
-        None, None, 200, 10_000, None, None, "{}",
+        None, None, 200, 10_000, None, None, "{}", None,
     )  # fmt: skip
     assert row.error is None, row
 

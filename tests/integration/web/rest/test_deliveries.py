@@ -55,6 +55,38 @@ def test_a_delivery_that_will_be_repeated_has_a_time(
     assert delivery["next_attempt_at"] > delivery["created_at"]
 
 
+def test_a_dead_letter_without_its_queue_is_counted_and_listed(http: httpx.Client, db: Connection) -> None:
+    """AWS has a metric for it, NumberOfNotificationsFailedToRedriveToDlq ("Amazon SNS metrics")."""
+    region = "arn:aws:{}:us-east-1:000000000000:{}".format
+    for name in ("target", "letters"):
+        http.post("/v1/queues", json={"name": name}).raise_for_status()
+    for form in (
+        {"Action": "CreateTopic", "Name": "lost"},
+        {
+            "Action": "Subscribe", "TopicArn": region("sns", "lost"), "Protocol": "sqs",
+            "Endpoint": region("sqs", "target"), "Attributes.entry.1.key": "RedrivePolicy",
+            "Attributes.entry.1.value": json.dumps({"deadLetterTargetArn": region("sqs", "letters")}),
+        },
+    ):  # fmt: skip
+        http.post("/", data={**form, "Version": "2010-03-31"}).raise_for_status()
+    for name in ("target", "letters"):
+        http.delete(f"/v1/queues/{name}").raise_for_status()
+    publishing = {
+        "Action": "Publish",
+        "Version": "2010-03-31",
+        "TopicArn": region("sns", "lost"),
+        "Message": "m",
+    }
+    http.post("/", data=publishing).raise_for_status()
+    wait_until(lambda: [row.state for row in deliveries(db)] == ["exhausted"])
+    (delivery,) = listed(http, state="exhausted")
+    assert (delivery["endpoint"], delivery["topic_arn"]) == (region("sqs", "target"), region("sns", "lost"))
+    assert delivery["last_error"] == (
+        "the queue does not exist, or cannot take the message; dead-letter queue: QueueDoesNotExist"
+    )
+    wait_until(lambda: "penstock_queue_delivery_failed_redrives_total 1" in http.get("/metrics").text)
+
+
 def test_an_unknown_delivery_is_404(http: httpx.Client) -> None:
     answer = http.post("/v1/deliveries/1/retry")
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "delivery_not_found")

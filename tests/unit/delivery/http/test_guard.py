@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from penstock.delivery.http.endpoint import (
+from penstock.documents.endpoint import (
     Address,
     EndpointInvalid,
     EndpointRefused,

@@ -2,11 +2,11 @@
 
 import logging
 
+from penstock.documents.endpoint import EndpointRefused
 from penstock.access.functions import is_listed
 from penstock.aws.function_arn import parse_function_arn
 from penstock.delivery.carrier import ATTEMPT_SECONDS
 from penstock.delivery.delivery import Delivery
-from penstock.delivery.http.endpoint import EndpointRefused
 from penstock.delivery.outcome import Outcome
 from penstock.settings import Settings
 

@@ -1,6 +1,5 @@
 """POST requests to the HTTP(S) endpoints that subscribed, and to the gateway.
 
-    endpoint.py      the URL of an endpoint, parsed strictly
     challenge.py     Basic and Digest after a 401
     guard.py         the addresses to which a worker may connect
     resolver.py      converts names to addresses

@@ -1,16 +1,15 @@
 """The carrier of HTTP, which posts to subscribed URLs or to the gateway of the installation."""
 
-import asyncio
 import logging
 from collections.abc import Sequence
-from time import time
+from time import monotonic, time
 
+from penstock.documents.endpoint import EndpointInvalid, EndpointRefused, fill_in_password, parse_endpoint
 from penstock.delivery.carrier import ATTEMPT_SECONDS
 from penstock.delivery.delivery import Delivery
 from penstock.delivery.outcome import Outcome
 
 from .challenge import UNAUTHORIZED, answer_challenge
-from .endpoint import EndpointRefused, fill_in_password, parse_endpoint
 from .outcome import judge_answer, judge_failure
 from .request import SIGNED, request_bytes
 from .resolver import ResolverBusyError
@@ -52,17 +51,23 @@ class HttpCarrier:
 
     async def _post(self, delivery: Delivery, seconds: float) -> tuple[Outcome, int | None, bytes | None]:
         request = None
+        if delivery.endpoint.startswith(
+            "arn:"
+        ):  # a queue that could not take a message of a topic (queue.fan_out)
+            error = EndpointInvalid("the queue does not exist, or cannot take the message")
+            return judge_failure(delivery, error), None, None
         try:
             endpoint = parse_endpoint(self._url or delivery.endpoint)
             request = request_bytes(delivery, endpoint, self._secrets, int(time()))
-            async with asyncio.timeout(seconds):
-                answer = await self._sender.post(endpoint, request, seconds, delivery.account_id)
-                credentials = fill_in_password(endpoint, delivery.password)
-                if answer.status == UNAUTHORIZED and credentials is not None:
-                    header = answer_challenge(endpoint, credentials, answer.challenges)
-                    if header is not None:
-                        request = request_bytes(delivery, endpoint, self._secrets, int(time()), header)
-                        answer = await self._sender.post(endpoint, request, seconds, delivery.account_id)
+            end = monotonic() + seconds
+            answer = await self._sender.post(endpoint, request, seconds, delivery.account_id)
+            credentials = fill_in_password(endpoint, delivery.password)
+            if answer.status == UNAUTHORIZED and credentials is not None:
+                header = answer_challenge(endpoint, credentials, answer.challenges)
+                if header is not None:
+                    request = request_bytes(delivery, endpoint, self._secrets, int(time()), header)
+                    seconds_left = max(0.0, end - monotonic())
+                    answer = await self._sender.post(endpoint, request, seconds_left, delivery.account_id)
             return judge_answer(delivery, answer.status), len(request), answer.start
         except TimeoutError as error:
             outcome = judge_failure(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from .endpoint import Credentials, Endpoint
+from penstock.documents.endpoint import Credentials, Endpoint
 
 UNAUTHORIZED: Final = 401
 _SCHEME: Final = re.compile(r"(?:^|,)\s*(basic|digest)(?=\s|,|$)", re.IGNORECASE)

@@ -7,6 +7,7 @@ permanent failures. A missing answer is a failed attempt. Events of the REST API
 
 from typing import Final
 
+from penstock.documents.endpoint import EndpointInvalid, EndpointRefused
 from penstock.delivery.delivery import EVENT, Delivery
 from penstock.delivery.outcome import (
     ANSWERS,
@@ -18,7 +19,6 @@ from penstock.delivery.outcome import (
     next_delay_ms,
 )
 
-from .endpoint import EndpointInvalid, EndpointRefused
 from .resolver import ResolverBusyError
 
 BUSY_DELAY_MS: Final = 1_000

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock import __version__
+from penstock.documents.endpoint import Endpoint
 from penstock.delivery.delivery import EVENT, GATEWAY, Delivery
 from penstock.observing.trace_context import CURRENT_TRACE, as_traceparent
 from penstock.sns.delivery_policy import CONTENT_TYPE
-
-from .endpoint import Endpoint
 
 SIGNED: Final = frozenset((EVENT, GATEWAY))
 """Kinds that are JSON and signed as Standard Webhooks."""

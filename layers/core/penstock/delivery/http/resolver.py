@@ -15,7 +15,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any, Final
 
-from .endpoint import Address
+from penstock.documents.endpoint import Address
 
 MOST_LOOKUPS: Final = 64
 MOST_OF_A_DOMAIN: Final = 8

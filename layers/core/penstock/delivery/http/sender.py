@@ -13,8 +13,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
+from penstock.documents.endpoint import Address, Endpoint, EndpointRefused
+
 from .connection import DRAIN_SECONDS, MOST_ANSWER_BYTES, Answer, Connection, ConnectionLost
-from .endpoint import Address, Endpoint, EndpointRefused
 from .guard import AddressGuard, is_public
 from .resolver import resolve
 

@@ -6,10 +6,10 @@ from uuid import UUID, uuid4
 import msgspec
 
 from penstock.access.audit.acts import Act, audited
+from penstock.documents.endpoint import mask_password
 from penstock.access.quotas import explain_deliveries_quota
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
-from penstock.delivery.http.endpoint import mask_password
 from penstock.effects import Call, Operation, Wake
 from penstock.errors import RequestThrottled
 from penstock.management.errors import EndpointNotFound

@@ -3,9 +3,9 @@
 import msgspec
 
 from penstock.access.audit.acts import Act, audited
+from penstock.documents.endpoint import mask_password
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
-from penstock.delivery.http.endpoint import mask_password
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake
 from penstock.management.errors import EndpointNotFound

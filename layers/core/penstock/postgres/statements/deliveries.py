@@ -48,7 +48,8 @@ CLAIM_DELIVERIES = Statement(
 class SettledDeliveriesRow(NamedTuple):
     """Outcomes of the given deliveries. `lost` counts those whose lease was over.
 
-    `paused` lists the endpoints whose pauses begin now.
+    `paused` lists the endpoints whose pauses begin now. `failed_redrives` counts the exhausted deliveries whose
+    dead-letter queue could not take them.
     """
 
     delivered: int
@@ -57,6 +58,7 @@ class SettledDeliveriesRow(NamedTuple):
     dead_lettered: int
     lost: int
     paused: list[str]
+    failed_redrives: int
 
 
 SETTLE_DELIVERIES = Statement(
@@ -71,6 +73,7 @@ class ExpiredDeliveriesRow(NamedTuple):
 
     exhausted: int
     dead_lettered: int
+    failed_redrives: int
 
 
 EXPIRE_DELIVERIES = Statement("queue.expire_deliveries", ("int4",), ExpiredDeliveriesRow)

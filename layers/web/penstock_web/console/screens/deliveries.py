@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from fastapi import Response
 
-from penstock.delivery.http.endpoint import MAXIMUM_URL_CHARACTERS
+from penstock.access.audit import Act
+from penstock.documents.endpoint import MAXIMUM_URL_CHARACTERS
 from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
 from penstock.management.deliveries import endpoints
