@@ -19,7 +19,7 @@ _URL: Final = re.compile(
     r"(?::(?P<port>[0-9]{1,5}))?(?P<path>/[^?#]*)?(?P<query>\?[^#]*)?(?:#.*)?",
     re.IGNORECASE,
 )
-_USER: Final = re.compile(r"(https?://[^/?#@:]*):([^/?#@]*)@", re.IGNORECASE).match
+_USER: Final = re.compile(r"(https?://[^/?#@:]*):([^/?#]*)@", re.IGNORECASE).match
 HIDDEN: Final = "****"
 _PRINTABLE: Final = re.compile(r"[!-~]+")
 # The last label decides whether a host is an address: 127.1, 0x7f.0.0.1 and 017700000001 are addresses to a resolver.

@@ -4,7 +4,6 @@ from time import time
 from typing import Final
 from uuid import uuid4
 
-from penstock.documents.endpoint import EndpointRefused, parse_endpoint
 from penstock.aws.function_arn import FunctionArn, parse_function
 from penstock.delivery.delivery import EVENT, Delivery
 from penstock.delivery.functions.client import FUNCTION_ERROR, MOST_ANSWER_BYTES, THROTTLED, FunctionClient
@@ -12,6 +11,7 @@ from penstock.delivery.http.connection import Answer
 from penstock.delivery.http.guard import AddressGuard, read_networks
 from penstock.delivery.http.request import read_secrets, request_bytes
 from penstock.delivery.http.sender import Sender
+from penstock.documents.endpoint import EndpointRefused, parse_endpoint
 from penstock.settings import Settings
 
 from .targets import is_url

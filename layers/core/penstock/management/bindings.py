@@ -6,10 +6,10 @@ import msgspec
 
 from penstock import errors
 from penstock.access.audit.acts import Act, audited
-from penstock.documents.endpoint import find_endpoint_problem, split_password
 from penstock.aws.arn import parse_queue_arn
 from penstock.calls import encode_jsonb
 from penstock.context import Context
+from penstock.documents.endpoint import find_endpoint_problem, mask_password, split_password
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.routing_keys import is_pattern
 from penstock.documents.times import format_timestamp
@@ -57,7 +57,9 @@ class BindingPage(msgspec.Struct, omit_defaults=True):
 
 @audited(
     lambda pattern, new, _context: Act(
-        "penstock:Subscribe", pattern, {"queue": new.queue_name, "endpoint": new.endpoint}
+        "penstock:Subscribe",
+        pattern,
+        {"queue": new.queue_name, "endpoint": mask_password(new.endpoint or "") or None},
     )
 )
 def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[EventSubscription]:

@@ -9,7 +9,6 @@ import msgspec
 
 from penstock.access.audit.acts import Act, audited
 from penstock.access.deliveries import check_deliveries
-from penstock.documents.endpoint import find_endpoint_problem, split_password
 from penstock.access.functions import find_function_refusal
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import parse_queue_arn
@@ -18,6 +17,7 @@ from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import TopicArn, is_subscription_id, parse_endpoint_arn, parse_topic_of_subscription
 from penstock.calls import encode_jsonb
 from penstock.context import Context
+from penstock.documents.endpoint import find_endpoint_problem, mask_password, split_password
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.sns.subscriptions import (
     ADD_SUBSCRIPTION,
@@ -75,7 +75,11 @@ _TOKEN_OF_AWS = re.compile(r"[0-9a-f]{64,512}").fullmatch
     lambda request, _context: Act(
         "sns:Subscribe",
         request.topic_arn,
-        {"protocol": request.protocol, "endpoint": request.endpoint, "attributes": request.attributes or {}},
+        {
+            "protocol": request.protocol,
+            "endpoint": mask_password(request.endpoint or ""),
+            "attributes": request.attributes or {},
+        },
     )
 )
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:

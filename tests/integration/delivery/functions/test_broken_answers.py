@@ -18,10 +18,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.documents.endpoint import EndpointRefused, parse_endpoint
 from penstock.delivery.http.connection import Answer
 from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.http.sender import Sender
+from penstock.documents.endpoint import EndpointRefused, parse_endpoint
 from penstock.event_sources.invocation import Failure, FunctionThrottled, Invoker
 from penstock.settings import Settings
 from tests.support.mappings.harness import Harness

@@ -14,16 +14,6 @@ from typing import Any
 
 import pytest
 
-from penstock.documents.endpoint import (
-    Address,
-    EndpointInvalid,
-    EndpointRefused,
-    fill_in_password,
-    find_endpoint_problem,
-    mask_password,
-    parse_endpoint,
-    split_password,
-)
 from penstock.delivery.http.guard import AddressGuard, read_networks
 from penstock.delivery.http.outcome import judge_failure
 from penstock.delivery.http.resolver import (
@@ -35,6 +25,16 @@ from penstock.delivery.http.resolver import (
 )
 from penstock.delivery.http.sender import Sender
 from penstock.delivery.outcome import NOT_ATTEMPTED
+from penstock.documents.endpoint import (
+    Address,
+    EndpointInvalid,
+    EndpointRefused,
+    fill_in_password,
+    find_endpoint_problem,
+    mask_password,
+    parse_endpoint,
+    split_password,
+)
 from tests.support.delivery.forbidden_urls import ALLOWED_4, ALLOWED_6, LOOPBACK, METADATA, PUBLIC, forbidden
 
 CORPUS = forbidden()

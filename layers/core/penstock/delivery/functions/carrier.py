@@ -2,12 +2,12 @@
 
 import logging
 
-from penstock.documents.endpoint import EndpointRefused
 from penstock.access.functions import is_listed
 from penstock.aws.function_arn import parse_function_arn
 from penstock.delivery.carrier import ATTEMPT_SECONDS
 from penstock.delivery.delivery import Delivery
 from penstock.delivery.outcome import Outcome
+from penstock.documents.endpoint import EndpointRefused
 from penstock.settings import Settings
 
 from .client import FunctionClient

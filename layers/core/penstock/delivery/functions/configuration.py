@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from penstock.documents.endpoint import parse_endpoint
 from penstock.aws.function_arn import FunctionArn
 from penstock.aws.json_text import decode_json
+from penstock.documents.endpoint import parse_endpoint
 
 from .request import build_url, sign_request
 

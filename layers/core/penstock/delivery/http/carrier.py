@@ -4,10 +4,10 @@ import logging
 from collections.abc import Sequence
 from time import monotonic, time
 
-from penstock.documents.endpoint import EndpointInvalid, EndpointRefused, fill_in_password, parse_endpoint
 from penstock.delivery.carrier import ATTEMPT_SECONDS
 from penstock.delivery.delivery import Delivery
 from penstock.delivery.outcome import Outcome
+from penstock.documents.endpoint import EndpointInvalid, EndpointRefused, fill_in_password, parse_endpoint
 
 from .challenge import UNAUTHORIZED, answer_challenge
 from .outcome import judge_answer, judge_failure

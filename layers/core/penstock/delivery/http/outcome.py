@@ -7,7 +7,6 @@ permanent failures. A missing answer is a failed attempt. Events of the REST API
 
 from typing import Final
 
-from penstock.documents.endpoint import EndpointInvalid, EndpointRefused
 from penstock.delivery.delivery import EVENT, Delivery
 from penstock.delivery.outcome import (
     ANSWERS,
@@ -18,6 +17,7 @@ from penstock.delivery.outcome import (
     Outcome,
     next_delay_ms,
 )
+from penstock.documents.endpoint import EndpointInvalid, EndpointRefused
 
 from .resolver import ResolverBusyError
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock import __version__
-from penstock.documents.endpoint import Endpoint
 from penstock.delivery.delivery import EVENT, GATEWAY, Delivery
+from penstock.documents.endpoint import Endpoint
 from penstock.observing.trace_context import CURRENT_TRACE, as_traceparent
 from penstock.sns.delivery_policy import CONTENT_TYPE
 

@@ -22,12 +22,12 @@ from aiosmtplib import (
     SMTPSenderRefused,
 )
 
-from penstock.documents.endpoint import Address
 from penstock.delivery.carrier import ATTEMPT_SECONDS
 from penstock.delivery.delivery import Delivery
 from penstock.delivery.http.resolver import resolve
 from penstock.delivery.http.sender import Resolver
 from penstock.delivery.outcome import Outcome
+from penstock.documents.endpoint import Address
 from penstock.settings.mail_address import MailSender, MailServer
 
 from .message import Mail, MailInvalid, render

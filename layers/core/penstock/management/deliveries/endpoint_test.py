@@ -6,10 +6,10 @@ from uuid import UUID, uuid4
 import msgspec
 
 from penstock.access.audit.acts import Act, audited
-from penstock.documents.endpoint import mask_password
 from penstock.access.quotas import explain_deliveries_quota
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
+from penstock.documents.endpoint import mask_password
 from penstock.effects import Call, Operation, Wake
 from penstock.errors import RequestThrottled
 from penstock.management.errors import EndpointNotFound
@@ -31,7 +31,7 @@ class SentTest(msgspec.Struct):
     message_id: str
 
 
-@audited(lambda endpoint, _context: Act("penstock:TestEndpoint", endpoint))
+@audited(lambda endpoint, _context: Act("penstock:TestEndpoint", mask_password(endpoint)))
 def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
     """Sends the test event.
 

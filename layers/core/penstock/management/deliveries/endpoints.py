@@ -3,9 +3,9 @@
 import msgspec
 
 from penstock.access.audit.acts import Act, audited
-from penstock.documents.endpoint import mask_password
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
+from penstock.documents.endpoint import mask_password
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake
 from penstock.management.errors import EndpointNotFound
@@ -45,7 +45,7 @@ def list_endpoints(context: Context) -> Operation[list[EndpointDescription]]:
     return [_show(row) for row in rows]
 
 
-@audited(lambda endpoint, _context: Act("penstock:PauseEndpoint", endpoint))
+@audited(lambda endpoint, _context: Act("penstock:PauseEndpoint", mask_password(endpoint)))
 def pause_endpoint(endpoint: str, context: Context) -> Operation[None]:
     """Pauses an endpoint. Raises EndpointNotFound."""
     (row,) = yield from Call(PAUSE_DELIVERY_ENDPOINT, (context.account_id, mask_password(endpoint)))
@@ -53,7 +53,7 @@ def pause_endpoint(endpoint: str, context: Context) -> Operation[None]:
         raise EndpointNotFound
 
 
-@audited(lambda endpoint, _context: Act("penstock:ResumeEndpoint", endpoint))
+@audited(lambda endpoint, _context: Act("penstock:ResumeEndpoint", mask_password(endpoint)))
 def resume_endpoint(endpoint: str, context: Context) -> Operation[None]:
     """Resumes an endpoint. Raises EndpointNotFound if it is not paused."""
     (row,) = yield from Call(RESUME_DELIVERY_ENDPOINT, (context.account_id, mask_password(endpoint)))

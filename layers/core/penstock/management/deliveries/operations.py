@@ -6,10 +6,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from penstock.access.audit.acts import Act, audited
-from penstock.access.audit import Act
-from penstock.documents.endpoint import mask_password
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
+from penstock.documents.endpoint import mask_password
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake
 from penstock.management.errors import DeliveryNotFound

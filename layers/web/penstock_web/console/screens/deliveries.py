@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from fastapi import Response
 
-from penstock.access.audit import Act
-from penstock.documents.endpoint import MAXIMUM_URL_CHARACTERS
+from penstock.documents.endpoint import MAXIMUM_URL_CHARACTERS, mask_password
 from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
 from penstock.management.deliveries import endpoints
@@ -111,5 +110,6 @@ async def send_test_event(page: CurrentPage) -> Response:
         raise InvalidParameterValue("The URL of an endpoint is needed.")
     sent = await page.act(send_test(endpoint, page.context))
     return redirect(
-        "/console/deliveries" + query({"view": "attempts", "endpoint": endpoint, "test": sent.message_id})
+        "/console/deliveries"
+        + query({"view": "attempts", "endpoint": mask_password(endpoint), "test": sent.message_id})
     )
