@@ -26,7 +26,8 @@ botocore_endpoints.read_once()
 def shares_a_fixture(item: pytest.Function) -> bool:
     """Whether a test asks for a fixture that its module makes once; those of every test (`_name`) do not count.
 
-    It reads a private attribute, since pytest tells the scope of a fixture to no hook before it makes the fixture.
+    The function reads a private attribute, since pytest tells the scope of a fixture to no hook before it makes the
+    fixture.
     """
     if item.get_closest_marker("shared"):
         return True

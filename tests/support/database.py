@@ -77,8 +77,8 @@ class TestServer:
     def database(self, template: str = TEMPLATE) -> Iterator[Database]:
         """Yields a copy of `template`, which is dropped at the end even if clients are still connected."""
         name = f"test_{next(self._numbers)}"
-        # It copies files, because copying through the log, the default, takes eight times as long (measured on 15 and
-        # 18).
+        # The server copies files, because copying through the log, the default, takes eight times as long (measured on
+        # 15 and 18).
         create = f"create database {name} template {template} strategy file_copy owner {ROLE}"
         self.administration.execute(create.encode())
         try:

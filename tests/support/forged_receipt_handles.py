@@ -89,7 +89,7 @@ def re_encoded(rng: Random, mine: list[str], _foreign: list[str]) -> str:
 
 
 def standard_alphabet(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """Returns the spelling of `base64`. It is a real handle if it needs neither - nor _."""
+    """Returns the spelling of `base64`. The spelling is a real handle if it needs neither - nor _."""
     return rng.choice(mine).replace("-", "+").replace("_", "/")
 
 
@@ -135,7 +135,7 @@ def forgeries(seed: int, number: int, mine: list[str], foreign: list[str]) -> It
     rng, real, kinds = Random(seed), set(mine), cycle(KINDS)
     while number:
         forged = next(kinds)(rng, mine, foreign)
-        if forged not in real:  # It may swap two equal letters, or splice equal parts.
+        if forged not in real:  # The forgery may have swapped two equal letters, or spliced equal parts.
             number -= 1
             yield forged
 

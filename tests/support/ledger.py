@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 
 # An answer is noted at most this long after it arrived.
 NOTED_SECONDS = 0.5
-# A receive without an answer may still be carried out this much later. That is longer than any session hangs in our
+# A receive without an answer may still be carried out this much later. The time is longer than any session hangs in our
 # faults.
 LATE_SECONDS = 15
 
@@ -47,7 +47,7 @@ class Findings:
 
     @property
     def violations(self) -> dict[str, int]:
-        """Returns the number of violations by name. It is empty if all is well."""
+        """Returns the number of violations by name. The answer is empty if all is well."""
         harmless = {"sent", "deliveries", "unknown_sends", "unknown_deletes", "rewound"}
         return {name: number for name, number in asdict(self).items() if number and name not in harmless}
 

@@ -1,6 +1,6 @@
 """Writes the table of /metrics in docs/metrics.md from the code.
 
-It also finds promtool: the installed one, or the one of Debian's package `prometheus`, unpacked without root.
+The module also finds promtool: the installed one, or the one of Debian's package `prometheus`, unpacked without root.
 """
 
 from __future__ import annotations

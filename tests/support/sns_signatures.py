@@ -1,4 +1,5 @@
-"""Verifies messages of SNS as a receiver would, only from AWS's documentation. It shares no code with the signer.
+"""Verifies messages of SNS as a receiver would, only from AWS's documentation. The verifier shares no code with the
+signer.
 
 Source: SNS Developer Guide, "Verifying the signatures of Amazon SNS messages": the members to take, in this order; each
 is its name, a line feed, its value, a line feed; Subject only if the message has one; RSA with SHA-1 for version 1,

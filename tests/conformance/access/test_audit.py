@@ -31,7 +31,7 @@ MESSAGES = {
 }  # fmt: skip
 REFUSED = {"sns:PutDataProtectionPolicy"}
 LISTS = {"sns:ListSubscriptions", "sns:ListSubscriptionsByTopic", "sns:ListPhoneNumbersOptedOut"}
-"""Their valid requests take long to prepare."""
+"""Valid requests for these actions take long to prepare."""
 SANDBOX = "+15550122222"
 
 

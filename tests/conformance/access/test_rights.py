@@ -38,7 +38,7 @@ ACCOUNT = {
     "sns:DeleteSMSSandboxPhoneNumber", "sns:GetSMSSandboxAccountStatus", "sns:ListSMSSandboxPhoneNumbers",
     "sns:VerifySMSSandboxPhoneNumber",
 }  # fmt: skip
-"""Actions that concern no resource. They ask for `*`."""
+"""Actions that concern no resource. Such actions ask for `*`."""
 PARTITIONS = ("arn:aws-cn:", "arn:awsx:", "arn:aws--:")
 MAPPING = "00000000-0000-4000-8000-000000000000"
 MAPPINGS = f"arn:aws:lambda:us-east-1:{OWNER}:event-source-mapping:"

@@ -1,7 +1,7 @@
 """Sends every action of EventBridge Scheduler to every deployment.
 
-The service answers a valid call with 200 and the expected members. It refuses a call without a required member, with
-an invalid body or with an unknown path.
+The service answers a valid call with 200 and the expected members. The service refuses a call without a required
+member, with an invalid body or with an unknown path.
 
 "Response Elements" of each action in the API reference lists the expected members. botocore's model checks the
 structure, and its serializer writes the requests.

@@ -1,5 +1,6 @@
-"""Provides one session of Spark for all tests of the jobs. Its modules are marked xdist_group("spark"), so one worker
-has a JVM."""
+"""Provides one session of Spark for all tests of the jobs. Modules that use the session are marked
+xdist_group("spark"), so one worker has a JVM.
+"""
 
 from __future__ import annotations
 

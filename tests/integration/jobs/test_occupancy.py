@@ -248,7 +248,7 @@ def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> N
 
 
 def test_a_message_unseen_by_the_last_run_is_new_from_its_first_minute(spark: SparkSession) -> None:
-    """The messages were sent and ended before that run, or only sent. Their transactions committed after it."""
+    """The messages were sent and ended before that run, or only sent. Their transactions committed after that run."""
     then = [message(-10)]
     late = changed(spark, [message(-3000.5, -90, -40)], then, then)
     assert late == [DepthChange(1, at(-3001), is_open=True, changed=False)]

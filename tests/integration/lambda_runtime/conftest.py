@@ -28,7 +28,9 @@ def functions(database: Database) -> Iterator[Functions]:
 def deployment(
     database: Database, form: EventForm, request: pytest.FixtureRequest
 ) -> Iterator[FunctionServer]:
-    """Yields an endpoint whose requests arrive as events of the test's `form`. Its functions have either driver."""
+    """Yields an endpoint whose requests arrive as events of the test's `form`. The functions behind the endpoint have
+    either driver.
+    """
     with FunctionServer(database.pooled_dsn, form, {"QUEUE_DATABASE_DRIVER": request.param}) as deployment:
         yield deployment
 

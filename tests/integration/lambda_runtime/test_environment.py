@@ -99,7 +99,7 @@ def test_a_cold_start_names_settings_that_sessions_lack(
 
 # --- long polls ------------------------------------------------------------------------------------------------------
 class Pause:
-    """Replaces `time` in the driver. Its first sleep lasts until the test has acted."""
+    """Replaces `time` in the driver. The first sleep lasts until the test has acted."""
 
     monotonic = staticmethod(time.monotonic)
 

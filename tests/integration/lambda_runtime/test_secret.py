@@ -177,7 +177,7 @@ def test_an_import_does_not_fail_without_the_secret(
 
 
 def test_the_secret_is_read_without_boto3(manager: SecretsManager) -> None:
-    """Its imports took more CPU than all others of a function together."""
+    """boto3's imports took more CPU than all others of a function together."""
     manager.store(DATABASE_URL="postgresql://localhost/db")
     script = (
         "import sys, sqs.send_message as f; print(f.handler.environment.settings.database_url, *sys.modules)"

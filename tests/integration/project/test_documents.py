@@ -29,7 +29,7 @@ BUILT = "build/"  # the output of `make` there is not in the repository
 NAMED_PAGE = re.compile(r"[\w./-]+\.md\b")
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 PATH = re.compile(r"`([\w.-]+/[\w.*/-]*)`")
-# These pages describe the past, when other folders existed.
+# Pages that describe the past, when other folders existed.
 HISTORY = ("CHANGELOG.md", "docs/decisions/", "docs/performance/log/")
 
 
@@ -221,8 +221,8 @@ def test_an_old_snapshot_is_found(database: Database, empty_database: Database) 
 
 
 # --- code blocks -----------------------------------------------------------------------------------------------------
-# `make test-docs` runs each code block of README.md and docs/, or this test parses it, or the block has a mark with
-# the reason.
+# `make test-docs` runs each code block of README.md and docs/, or this test parses it, or the block has a mark with the
+# reason.
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 

@@ -213,7 +213,7 @@ def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(
 
 
 def test_retries_wait_longer_each_time(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The back-off is exponential (RetryPolicy). Its seconds are our choice."""
+    """The back-off is exponential (RetryPolicy). The seconds of the back-off are our choice."""
     invoke(db, hour(), MISSING)
     fire()
     put(db, "s", None, "patch", status="paused")

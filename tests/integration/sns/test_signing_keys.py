@@ -270,7 +270,7 @@ def test_rotation_changes_what_the_key_is_sealed_with(
     rotate: Callable[[], str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """This helps operators who lost QUEUE_ENCRYPTION_KEY."""
+    """The error helps operators who lost QUEUE_ENCRYPTION_KEY."""
     topic = Topic(function())
     topic.publish(function(QUEUE_ENCRYPTION_KEY=KEY))
     monkeypatch.setenv("QUEUE_ENCRYPTION_KEY", OTHER_KEY)
@@ -300,7 +300,9 @@ def test_certificates_are_served_for_thirty_days(
 
 # --- the database is away --------------------------------------------------------------------------------------------
 def test_without_a_database_certificates_are_503(database: Database, rotate: Callable[[], str]) -> None:
-    """It does not use PgBouncer, where a function waits for a connection to the server as long as PgBouncer allows."""
+    """The test does not use PgBouncer, where a function waits for a connection to the server as long as PgBouncer
+    allows.
+    """
     path = rotate()
     with (
         running_service(database.api_dsn) as service,

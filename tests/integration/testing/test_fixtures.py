@@ -1,6 +1,6 @@
 """Tests the fixtures in a user's project: one server for all processes of a run, and an account for each test.
 
-It uses the example project of examples/pytest_project, as a user runs it.
+The example project of examples/pytest_project is tested, as a user runs it.
 """
 
 from __future__ import annotations

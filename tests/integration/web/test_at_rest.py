@@ -113,7 +113,9 @@ def somebody_else(database: Database) -> Iterator[Connection]:
 
 
 def test_it_rests_and_its_checks_find_what_nobody_notified_it_of(database: Database) -> None:
-    """They also sleep while queues hold visible, delayed and in-flight messages and a schedule is due in an hour."""
+    """The workers also sleep while queues hold visible, delayed and in-flight messages and a schedule is due in an
+    hour.
+    """
     with somebody_else(database) as db:
         orders = create(db)
         for body in ("in flight", "waits"):

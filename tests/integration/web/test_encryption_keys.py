@@ -63,7 +63,7 @@ def start(settings: dict[str, str], encryption_key: str, folder: Path | None = N
 def test_a_key_is_made_under_the_key_of_the_service_alone(
     settings: dict[str, str], command: Commands
 ) -> None:
-    """This holds for an installation without a key, too."""
+    """An installation without a key behaves the same."""
     start(settings, OURS)
     code, said = command(OTHER, "keys", "create")
     assert (code, said.startswith(f"penstock: {REFUSED}")) == (1, True)

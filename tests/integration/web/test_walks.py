@@ -1,7 +1,7 @@
 """Counts the functions that a request passes through, which a reader of its way has to read.
 
-It counts distinct functions below layers/ between the bytes of the request and the first write of its response: those
-that get the text of the message (or the name of the queue) in an argument other than `self`, and all others. A
+The module counts distinct functions below layers/ between the bytes of the request and the first write of its response:
+those that get the text of the message (or the name of the queue) in an argument other than `self`, and all others. A
 function that gets a `ResolvedQueue` gets no name. The bounds of those that get the text are the numbers in
 ARCHITECTURE.md, "The life of a message"; a change that adds a function raises its number, with the reason.
 """
@@ -91,8 +91,8 @@ def test_the_walk_of_a_sent_message(database: Database, monkeypatch: pytest.Monk
             return len(recorder.walks) >= MEASUREMENTS
 
         wait_until(send)
-        # access/hosts.py looks at Host and Origin of each request, which core and container share.
-        # The rate limiter gets only the client's address.
+        # access/hosts.py looks at Host and Origin of each request, which core and container share. The rate limiter
+        # gets only the client's address.
         check(shortest(recorder), carriers=SENT, functions=ALL_OF_A_SEND)
 
 

@@ -38,7 +38,7 @@ Members = dict[str, Any]
 
 
 class Answer(NamedTuple):
-    """`code` is the code of the Query protocol for SQS and SNS. It is empty if the request succeeds.
+    """`code` is the code of the Query protocol for SQS and SNS. `code` is empty if the request succeeds.
 
     `text` has AWS's wording, or None if no source has it. A text that ends in … is the beginning of AWS's text.
     """

@@ -1,7 +1,7 @@
 """Sends requests to the service's endpoints as bytes: AWS JSON, Query and REST-JSON, in the container and on Lambda.
 
-botocore checks nothing here, so a member may have any type. Access is off, so signatures are not computed. Their scope
-names the caller.
+botocore checks nothing here, so a member may have any type. Access is off, so signatures are not computed. The scope of
+a signature names the caller.
 """
 
 from __future__ import annotations

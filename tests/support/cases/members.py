@@ -65,7 +65,9 @@ def problem(value: str, shown: str, constraint: str) -> str:
 
 
 def violations(*problems: str) -> str:
-    """Returns the text of an error for some violations. Their order is not known, so tests compare them as a set."""
+    """Returns the text of an error for some violations. The order of violations is not known, so tests compare them
+    as a set.
+    """
     number = len(problems)
     return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}"
 

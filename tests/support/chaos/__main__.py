@@ -1,8 +1,8 @@
 """Runs `make chaos SECONDS=60`: random faults on a running installation, and then the checker's negative controls.
 
-It prints the results. The exit code is 1 for a finding, or for a control that was not found. As root it has a sandbox
-(sandbox.py) for further faults. A run of ten minutes or more is added to the summary (summary.py), whatever its result
-is.
+The program prints the results. The exit code is 1 for a finding, or for a control that was not found. As root it has a
+sandbox (sandbox.py) for further faults. A run of ten minutes or more is added to the summary (summary.py), whatever its
+result is.
 """
 
 from __future__ import annotations

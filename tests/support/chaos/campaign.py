@@ -19,8 +19,8 @@ from tests.support.chaos.traffic import Traffic, scheduled_for
 from tests.support.chaos.webhooks import Endpoint, Target, running
 from tests.support.ledger import Ledger
 
-# This limits a recovery, and the time until everything is received at the end. Webhooks of a killed worker are tried
-# again after their lease, 30 s.
+# The limit of a recovery, and of the time until everything is received at the end. Webhooks of a killed worker are
+# tried again after their lease, 30 s.
 RECOVERY_SECONDS: Final = 90
 DRAIN_SECONDS: Final = 180
 # Each ledger has these counts, and a run's line in the summary too.

@@ -1,7 +1,7 @@
-"""Implements the smallest client of both interfaces. It keeps one connection, does not retry, and distinguishes a
-refusal from a missing answer.
+"""Implements the smallest client of both interfaces. The client keeps one connection, does not retry, and distinguishes
+a refusal from a missing answer.
 
-It calls the services in turn. If one does not answer, it uses the other one, as a load balancer does.
+The client calls the services in turn. If one does not answer, it uses the other one, as a load balancer does.
 """
 
 from __future__ import annotations

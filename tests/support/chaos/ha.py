@@ -1,8 +1,8 @@
 """Runs `make ha`: the campaign on three PostgreSQL servers under Patroni, which fail over and switch over under load.
 
-The first run has asynchronous standbys. The second has synchronous ones, and then nothing may be missing. It prints the
-results and leaves a summary in the folder for temporary files. With --record it adds the runs to docs/reliability
-instead.
+The first run has asynchronous standbys. The second has synchronous ones, and then nothing may be missing. The program
+prints the results and leaves a summary in the folder for temporary files. With --record it adds the runs to
+docs/reliability instead.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def switch_over(scene: Scene) -> float:
 
 
 def kill_database(scene: Scene) -> float:
-    """Sends SIGKILL to the primary's PostgreSQL. Its Patroni lives and gives the role away at once."""
+    """Sends SIGKILL to the primary's PostgreSQL. The Patroni of that primary lives and gives the role away at once."""
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
     for pid in former.pids()[1:]:
@@ -106,7 +106,7 @@ def kill_database(scene: Scene) -> float:
 
 
 def kill_machine(scene: Scene) -> float:
-    """Sends SIGKILL to all processes of the primary. It comes back as a standby."""
+    """Sends SIGKILL to all processes of the primary. The server comes back as a standby."""
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
     former.signal(signal.SIGKILL)

@@ -94,8 +94,9 @@ class Sandbox:
 
 
 def enter_sandbox() -> Sandbox | None:
-    """Continues in a sandbox. Returns None if this user or machine has none. It prints the reason if root could fix
-    it."""
+    """Continues in a sandbox. Returns None if this user or machine has none. The function prints the reason if root
+    could fix it.
+    """
     if os.geteuid() != 0 or not all(map(shutil.which, _TOOLS)):
         return None
     try:

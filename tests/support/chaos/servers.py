@@ -52,7 +52,7 @@ STARTS = 10
 
 
 class Service:
-    """A service process at a separate port. It starts again at the same port."""
+    """A service process at a separate port. The process starts again at the same port."""
 
     def __init__(self, database_url: str, direct_url: str, log: Path, settings: dict[str, str]) -> None:
         self.port = free_port()

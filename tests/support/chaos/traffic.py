@@ -116,7 +116,8 @@ class Traffic:
     def is_drained(self) -> bool:
         """Returns whether no queue holds a message and no webhook is under way. Returns False while that is not known.
 
-        It asks a queue before its dead-letter queue, so that it finds a message that moves in between in one of them.
+        The function asks a queue before its dead-letter queue, so that it finds a message that moves in between in
+        one of them.
         """
         connection = Connection(self.ports)
         try:

@@ -28,7 +28,7 @@ class Endpoint:
     """`came` counts how often each message came. `loses` says whether it answers and forgets, as a negative control.
     `lost` counts the forgotten messages.
 
-    It calls `first` for each message when the message comes for the first time.
+    The endpoint calls `first` for each message when the message comes for the first time.
     """
 
     def __init__(self, ledger: Ledger, port: int) -> None:

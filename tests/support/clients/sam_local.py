@@ -62,7 +62,7 @@ def relay(host: str, port: int) -> Iterator[int]:
 
 @contextmanager
 def running_sam(dsn: str) -> Iterator[str]:
-    """Yields its address. `dsn` leads to the database through PgBouncer. It uses the images that are present."""
+    """Yields its address. `dsn` leads to the database through PgBouncer. The images that are present are used."""
     host, parts = bridge(), urlsplit(dsn)
     port = free_port()
     with relay(host, parts.port or 5432) as reached, tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
 """Defines the steps of every SQS client, and the results that it must see.
 
-A scenario is a generator. It yields calls in the names of boto3 and is given their answers, so that clients of every
-kind (blocking, asyncio, command line) run the same scenario. The expected facts are those of the SQS developer guide.
-This module also runs in the environments of old clients, so it imports only the standard library.
+A scenario is a generator. The generator yields calls in the names of boto3 and is given their answers, so that clients
+of every kind (blocking, asyncio, command line) run the same scenario. The expected facts are those of the SQS developer
+guide. This module also runs in the environments of old clients, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ FIFO: Facts = {
 
 
 def standard(name: str) -> Scenario:
-    """Uses a standard queue. Its facts must be STANDARD."""
+    """Uses a standard queue. The facts that the client finds must be STANDARD."""
     attributes = {"VisibilityTimeout": str(_VISIBILITY_SECONDS)}
     url = (yield "create_queue", {"QueueName": name, "Attributes": attributes})["QueueUrl"]
     yield "send_message", {"QueueUrl": url, "MessageBody": _TEXT, "MessageAttributes": _message_attributes()}
@@ -96,7 +96,7 @@ def standard(name: str) -> Scenario:
 
 
 def fifo(name: str) -> Scenario:
-    """Uses a FIFO queue, so `name` ends in .fifo. Its facts must be FIFO."""
+    """Uses a FIFO queue, so `name` ends in .fifo. The facts that the client finds must be FIFO."""
     attributes = {"FifoQueue": "true", "VisibilityTimeout": str(_VISIBILITY_SECONDS)}
     url = (yield "create_queue", {"QueueName": name, "Attributes": attributes})["QueueUrl"]
     first = yield _fifo_send(url, "a", "a1")

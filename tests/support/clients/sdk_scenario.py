@@ -1,8 +1,8 @@
 """Defines the calls of the SDKs for Java, Rust, PHP and Ruby, each in a separate program, and the resources left on the
 server.
 
-A program gets an address and a name. If keys are verified, PENSTOCK_KEY and PENSTOCK_SECRET have its key. It prints its
-results as JSON:
+A program gets an address and a name. If keys are verified, PENSTOCK_KEY and PENSTOCK_SECRET have its key. The program
+prints its results as JSON:
 
 NAME         a long poll that begins before its message is sent; a message with attributes, and a batch of which one
              entry is refused; a change of visibility to 0; deletes, one by one and in a batch; one message stays

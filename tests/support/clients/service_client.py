@@ -57,7 +57,9 @@ def counts(up: Deployment, queue: str) -> list[str]:
 def worker(
     command: Sequence[str], environment: dict[str, str], log: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs a worker of a framework. It is ended as by an operator and must succeed, unless the test killed it."""
+    """Runs a worker of a framework. The worker is ended as by an operator and must succeed, unless the test killed
+    it.
+    """
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,

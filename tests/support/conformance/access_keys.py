@@ -1,4 +1,4 @@
-"""Creates access keys and policies for the tests of QUEUE_ACCESS. It makes no assertions."""
+"""Creates access keys and policies for the tests of QUEUE_ACCESS. The module makes no assertions."""
 
 from __future__ import annotations
 

@@ -51,8 +51,9 @@ class Clock:
     def advance(self, seconds: float) -> None:
         """Moves all stored times into the past by this many seconds.
 
-        It locks the tables one by one, each as a whole, and holds no other lock. It therefore cannot deadlock with the
-        worker of a container that has just started.
+        The function locks the tables one by one, each as a whole, and holds no other lock. The function therefore
+        cannot
+        deadlock with the worker of a container that has just started.
         """
         moves = sql.SQL("").join(
             sql.SQL("lock table {0} in exclusive mode; update {0} set {1}; commit; ").format(

@@ -1,4 +1,4 @@
-"""Reads /v1/outbox of a scenario's deployment. It makes no assertions."""
+"""Reads /v1/outbox of a scenario's deployment. The module makes no assertions."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Sends requests that no SDK makes, as bytes over HTTP, and reads their answers.
 
-It computes the MD5 of message attributes as the SDKs do, from the Developer Guide and not from our code.
+The module computes the MD5 of message attributes as the SDKs do, from the Developer Guide and not from our code.
 
 "Calculating the MD5 message digest for message attributes": sort by name; for each: length (4 bytes, big endian) and
-bytes of name, of data type, then one byte for the transport type (1 String and Number, 2 Binary), then length and
-bytes of the value.
+bytes of name, of data type, then one byte for the transport type (1 String and Number, 2 Binary), then length and bytes
+of the value.
 """
 
 from __future__ import annotations

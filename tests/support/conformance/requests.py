@@ -1,4 +1,4 @@
-"""Writes one request in every protocol and sends it to every deployment. It makes no assertions."""
+"""Writes one request in every protocol and sends it to every deployment. The module makes no assertions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Provides a scenario of EventBridge Scheduler with the deployment and caller of its `Sqs`. It makes no assertions."""
+"""Provides a scenario of EventBridge Scheduler with the deployment and caller of its `Sqs`. The module makes no
+assertions.
+"""
 
 from __future__ import annotations
 

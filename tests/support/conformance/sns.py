@@ -1,4 +1,4 @@
-"""Provides a scenario of SNS with the deployment, protocol and caller of its `Sqs`. It makes no assertions."""
+"""Provides a scenario of SNS with the deployment, protocol and caller of its `Sqs`. The module makes no assertions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Provides a scenario with one deployment, one protocol and one caller. It makes no assertions."""
+"""Provides a scenario with one deployment, one protocol and one caller. The module makes no assertions."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Sqs:
         )  # type: ignore[return-value]
 
     def until_cleaned(self, url: str) -> None:
-        """Lets the worker clean the queue until it holds no message. It skips rows that others have locked."""
+        """Lets the worker clean the queue until it holds no message. The worker skips rows that others have locked."""
         arn = self.arn(url)
 
         def empty() -> bool:
@@ -184,7 +184,7 @@ class Sqs:
     def while_waiting(
         self, url: str, action: Any, *, sign: str = POLL_FUNCTIONS, **more: Any
     ) -> list[dict[str, Any]]:
-        """Returns the messages of a long poll. It does `action` when the poll has found nothing and waits.
+        """Returns the messages of a long poll. The function does `action` when the poll has found nothing and waits.
 
         Without WaitTimeSeconds in `more`, the queue's time applies. `sign` is the SQL function that the poll then
         calls.

@@ -1,6 +1,6 @@
 """Runs a real endpoint on a free port of 127.0.0.1. The path of a request says how it is answered.
 
-A separate process receives and does as little as possible. It prints its port.
+A separate process receives and does as little as possible. The process prints its port.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
-# 64 KiB of zeros, gzipped a million times over. A decoder would make gigabytes of it. Penstock does not decode
-# it.
+# 64 KiB of zeros, gzipped a million times over. A decoder would make gigabytes of it. Penstock does not decode it.
 CHUNK = b"10000\r\n" + b"\x1f\x8b" + b"\0" * 65_534 + b"\r\n"
 FIXED = {
     "/200": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",

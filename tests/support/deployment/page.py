@@ -1,6 +1,6 @@
 """Reads the commands of a page: its blocks of `sh`, line by line, without comments and with their here-documents.
 
-It also makes a clone of this repository with the changes that are not committed yet.
+The module also makes a clone of this repository with the changes that are not committed yet.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-Attributes = dict[str, tuple[str, str]]  # It maps names to type and value.
+Attributes = dict[str, tuple[str, str]]  # From name to type and value.
 Body = dict[str, Any]
 STRING, NUMBER, STRINGS, NUMBERS = "String", "Number", "String.Array", "Number.Array"
 

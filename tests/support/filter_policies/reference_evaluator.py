@@ -1,9 +1,9 @@
 """Evaluates a filter policy on a message directly from the SNS Developer Guide.
 
-It reads the policy's text and the message each time, tries every way to fulfil the policy, and does not use penstock's
-compiled form. It is for valid policies and small messages. The pages are those in aws_examples.py. "Passing objects in
-arrays" and the rule that no two keys match in different elements of one array come from the README of
-github.com/aws/event-ruler, "JSON Array Matching".
+The module reads the policy's text and the message each time, tries every way to fulfil the policy, and does not use
+penstock's compiled form. The evaluator is for valid policies and small messages. The pages are those in
+aws_examples.py. "Passing objects in arrays" and the rule that no two keys match in different elements of one array come
+from the README of github.com/aws/event-ruler, "JSON Array Matching".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Provides short forms of invocations for tests that need no HTTP.
 
-It runs functions of a test, or of this checkout, in real processes of awslambdaric.
+The module runs functions of a test, or of this checkout, in real processes of awslambdaric.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ def sign_by_botocore(url: str, headers: dict[str, str], body: bytes) -> str:
 def secrets_manager(name: str = "penstock", parent: Path | None = None) -> Iterator[SecretsManager]:
     """Runs the service with TLS. `variables` are those of a function that finds it.
 
-    The file of authorities also has those of this machine, which take time to read, as on AWS. Its folder is in
-    `parent`, or in /tmp, which processes of functions do not see.
+    The file of authorities also has those of this machine, which take time to read, as on AWS. The service's folder
+    is in `parent`, or in /tmp, which processes of functions do not see.
     """
     manager = SecretsManager(name)
 

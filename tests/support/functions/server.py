@@ -3,9 +3,9 @@
     with FunctionServer(database.pooled_dsn) as deployment:
         client = boto3.client("sqs", endpoint_url=deployment.endpoint_url, …)
 
-Each request becomes an event of API Gateway, or of a load balancer, by `event_form`. Its `X-Amz-Target` leads to the
-action's function, as in the rules of a load balancer. Other requests go to the gateway. The functions are those of
-`functions/`, called in this process. As on Lambda, one execution environment answers one request at a time. More are
+Each request becomes an event of API Gateway, or of a load balancer, by `event_form`. The request's `X-Amz-Target` leads
+to the action's function, as in the rules of a load balancer. Other requests go to the gateway. The functions are those
+of `functions/`, called in this process. As on Lambda, one execution environment answers one request at a time. More are
 made while all are busy, up to a limit, and idle ones are used again. Lambda or the load balancer refuses events and
 results that are larger than AWS allows. `penstock.limits.response_limit` names the sources.
 """
@@ -35,7 +35,7 @@ from tests.support.local_lambda.events import Event, EventForm, Request, Respons
 ROOT = Path(__file__).resolve().parents[3]
 FUNCTIONS = ROOT / "functions"
 
-# AWS writes MB. These are the smaller readings, so a size accepted here is accepted there.
+# AWS writes MB. The limits here are the smaller readings, so a size accepted here is accepted there.
 LAMBDA_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000
 
@@ -165,7 +165,7 @@ class FunctionServer:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.hang_up()
-        self._server.server_close()  # It waits for the requests under way.
+        self._server.server_close()  # The call waits for the requests under way.
         self._thread.join()
         self.functions.__exit__()
 
@@ -181,7 +181,7 @@ class FunctionServer:
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # This lets server_close join them.
+    daemon_threads = False  # `False` lets server_close join the threads.
 
     def __init__(self, deployment: FunctionServer) -> None:
         super().__init__(("127.0.0.1", 0), _Connection)

@@ -85,7 +85,7 @@ class Cluster:
         )
 
     def start(self, member: Member) -> None:
-        """Starts its Patroni, which starts PostgreSQL. It joins as a standby if there is a primary."""
+        """Starts its Patroni, which starts PostgreSQL. The server joins as a standby if there is a primary."""
         text = Template(_TEMPLATE.read_text()).substitute(
             name=member.name,
             rest_port=member.rest_port,

@@ -1,7 +1,7 @@
 """Checks objects against the OpenAPI schemas of Kubernetes 1.27, without a cluster.
 
 The source is the document of an API server of 1.27 ("The Kubernetes API", kubernetes.io), which a module of Helm
-contains. It does not have custom resources (ServiceMonitor, ScaledObject, TriggerAuthentication).
+contains. The document has no custom resources (ServiceMonitor, ScaledObject, TriggerAuthentication).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generates hostile requests as bytes for a socket, from a seed, so that the same number makes the same requests.
 
-Each must be answered 4xx and change nothing. Well-formed HTTP may go to any deployment.
+Each request must be answered 4xx and change nothing. Well-formed HTTP may go to any deployment.
 """
 
 from __future__ import annotations

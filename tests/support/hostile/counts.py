@@ -40,7 +40,7 @@ def distinct(cases: Iterable[bytes]) -> int:
 
 @cache
 def counts() -> dict[str, int]:
-    """Returns the counts by kind. It takes seconds."""
+    """Returns the counts by kind. The count takes seconds."""
     signer = Signer("http://localhost", URL, f"/{ACCOUNT}/other", *KEYS)
     kinds = (*KINDS.values(), *WIRE_KINDS.values(), unknown_keys)
     with patch(

@@ -1,4 +1,6 @@
-"""Generates requests of every action with one invalid member. Each must be refused as a whole and change nothing."""
+"""Generates requests of every action with one invalid member. Each request must be refused as a whole and change
+nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Generates requests that two servers might split at different places. Each has another request, the prize, behind it
-or within.
+"""Generates requests that two servers might split at different places. Each request has another request, the prize,
+behind it or within.
 
     refused   answered once by an error, and the connection is closed: the prize is no request
     last      answered once, and the connection is closed: likewise

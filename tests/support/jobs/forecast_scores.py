@@ -28,7 +28,9 @@ class Score:
 
     @property
     def ratio(self) -> float:
-        """Returns the reported error divided by the error of no change. It is 1 if the queue is always empty."""
+        """Returns the reported error divided by the error of no change. The quotient is 1 if the queue is always
+        empty.
+        """
         return float(np.sum(self.gated)) / float(np.sum(self.unchanged)) if np.sum(self.unchanged) else 1.0
 
     @property

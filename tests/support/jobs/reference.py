@@ -1,6 +1,7 @@
 """Runs reference.sql, which computes the tables of metrics with plain SQL, and compares the job's tables with them.
 
-It also makes small frames of messages for the tests of transforms. Times are minutes after BASE, which is a full hour.
+The module also makes small frames of messages for the tests of transforms. Times are minutes after BASE, which is a
+full hour.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _PLANNER = (
 def compute(connection: Connection, from_at: datetime, to_at: datetime, timezone: str = "UTC") -> None:
     """Fills oracle_window and oracle_latency for the windows in [from_at, to_at), whole days of the zone.
 
-    It runs inside one transaction of the caller, repeatable read if others write at the same time. A second call needs
+    The statements run inside one transaction of the caller, repeatable read if others write at the same time. A
+    second call needs
     another transaction (`rollback` removes the tables).
     """
     for statement in _PLANNER:

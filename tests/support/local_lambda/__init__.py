@@ -13,5 +13,5 @@
     front.py         HTTP front ends: the HTTP API and the load balancer
     schedules.py     invokes the scheduled functions at their rates
 
-It runs the artefacts of `sam build`, not the sources.
+The harness runs the artefacts of `sam build`, not the sources.
 """

@@ -35,7 +35,7 @@ class Invocation(NamedTuple):
 
 
 class ExecutionEnvironment:
-    """A process of `function`. It requests invocations from the Runtime API at `api`."""
+    """A process of `function`. The process requests invocations from the Runtime API at `api`."""
 
     def __init__(self, function: Function, number: int, api: str, python: Path) -> None:
         self.function = function

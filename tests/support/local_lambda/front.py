@@ -9,12 +9,11 @@
     no result in time                503, 30 s                       502, the function's timeout
 
 Sizes and times: see `limits`. Statuses: "Troubleshooting issues with HTTP API Lambda integrations",
-https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-troubleshooting-lambda.html;
-"How do I troubleshoot issues for API Gateway endpoints that integrate with Lambda?" (throttled: Internal server error),
-https://repost.aws/knowledge-center/api-gateway-internal-server-error;
-"Troubleshoot your Application Load Balancers",
-https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-troubleshooting.html.
-The last one does not name a throttled function: 502 is what it has for other errors of the Lambda service.
+https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-troubleshooting-lambda.html; "How do I
+troubleshoot issues for API Gateway endpoints that integrate with Lambda?" (throttled: Internal server error),
+https://repost.aws/knowledge-center/api-gateway-internal-server-error; "Troubleshoot your Application Load Balancers",
+https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-troubleshooting.html. The last one
+does not name a throttled function: 502 is what it has for other errors of the Lambda service.
 """
 
 import asyncio
@@ -44,7 +43,7 @@ from .template import DEFAULT_ROUTE, Route
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
-# It takes the name of the function and the event, and returns the result as JSON. Raises InvocationError.
+# An Invoke takes the name of the function and the event, and returns the result as JSON. Raises InvocationError.
 Invoke = Callable[[str, Mapping[str, Any]], Awaitable[bytes]]
 
 _log = logging.getLogger(__name__)
@@ -114,7 +113,7 @@ class FrontEnd:
     def _forget(self, invocation: "asyncio.Future[bytes]") -> None:
         self._invocations.discard(invocation)
         if not invocation.cancelled():
-            invocation.exception()  # This keeps an abandoned one from being reported as forgotten.
+            invocation.exception()  # The call keeps an abandoned invocation from being reported as forgotten.
 
 
 def response_to_client(answer: Response) -> HttpResponse:

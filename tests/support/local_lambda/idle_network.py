@@ -76,7 +76,7 @@ class End(asyncio.Protocol):
 
 
 class ClientEnd(End):
-    """The connection of a client. Its data before the database is connected is kept."""
+    """The connection of a client. Data that the client sends before the database is connected is kept."""
 
     def __init__(self, network: IdleNetwork) -> None:
         super().__init__(Link(network))

@@ -1,8 +1,8 @@
 """Lets functions write only to /tmp, as on Lambda, where /var/task and /opt are read-only.
 
 A function's process gets a separate mount namespace, in which every file system is read-only and /tmp is a new, empty
-one of 512 MB. That needs Linux 5.12, and root or a machine where users may create namespaces. Elsewhere only bytecode
-is not written, and a warning says so.
+one of 512 MB. The isolation needs Linux 5.12, and root or a machine where users may create namespaces. Elsewhere only
+bytecode is not written, and a warning says so.
 
 Source: Lambda Developer Guide, "Understanding the Lambda execution environment lifecycle",
 https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html

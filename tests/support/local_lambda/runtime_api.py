@@ -67,7 +67,7 @@ class RuntimeApi:
         return Response(status_code=ACCEPTED)
 
     async def init_error(self, request: Request) -> Response:
-        """Takes the error of a handler that could not be loaded. Its process ends by itself."""
+        """Takes the error of a handler that could not be loaded. The function's process ends by itself."""
         environment = self._environment(request)
         body = await request.body()
         if environment.current is not None and not environment.current.answer.done():

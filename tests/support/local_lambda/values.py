@@ -1,8 +1,8 @@
 """Resolves the intrinsic functions of CloudFormation that the templates of this repository use.
 
-It supports Ref and Fn::Sub of parameters, Fn::If with conditions of Fn::Equals, Fn::FindInMap, Fn::GetAtt (a name, not
-an ARN) and Fn::ForEach. The source is the CloudFormation User Guide, "Intrinsic function reference". It raises
-TemplateError for any other function.
+The module supports Ref and Fn::Sub of parameters, Fn::If with conditions of Fn::Equals, Fn::FindInMap, Fn::GetAtt (a
+name, not an ARN) and Fn::ForEach. The source is the CloudFormation User Guide, "Intrinsic function reference". Any
+other function raises TemplateError.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Runs a real SMTP server on a free port of 127.0.0.1. The name of a recipient says how it is answered.
 
-It also writes readers of e-mail and their messages to the database, as Subscribe and Publish do.
+The module also writes readers of e-mail and their messages to the database, as Subscribe and Publish do.
 """
 
 from __future__ import annotations

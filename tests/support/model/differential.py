@@ -29,7 +29,7 @@ TIMES = {
     "LastModifiedTimestamp",
     "StartedTimestamp",
 }
-# The service creates these ids. They are named by the order in which they first appeared.
+# The service creates these ids. The ids are named by the order in which they first appeared.
 IDS = {"MessageId": "message", "ReceiptHandle": "handle", "TaskHandle": "task", "SequenceNumber": "number"}
 _ID = re.compile(r"[A-Za-z0-9_=-]{20,}")
 CODE_OF_TYPE = {error.json_type: error.query_code for error in ERRORS.values()}
@@ -54,7 +54,7 @@ class Side:
     handles: dict[str, list[str]] = field(default_factory=dict)  # by queue
     tasks: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
-    known: dict[str, str] = field(default_factory=dict)  # It maps ids to their names.
+    known: dict[str, str] = field(default_factory=dict)  # From ids to their names.
 
     def ask(self, request: Act) -> Outcome:
         """Makes one request. Returns its outcome."""

@@ -1,6 +1,6 @@
 """Defines what Hypothesis draws: outlines of requests, which do not depend on earlier answers.
 
-An outline is decoded from one number, digit by digit. It costs one draw, and 0 is the simplest outline.
+An outline is decoded from one number, digit by digit. An outline costs one draw, and 0 is the simplest outline.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ def redrive_policy(target_arn: str, maximum: int) -> str:
     return json.dumps({"deadLetterTargetArn": target_arn, "maxReceiveCount": maximum})
 
 
-# Changes of attributes, and the code of the error if AWS knows no such value. `redrive` has the same meaning,
-# and 0 removes it.
+# Changes of attributes, and the code of the error if AWS knows no such value. `redrive` has the same meaning, and 0
+# removes it.
 CHANGES: tuple[tuple[dict[str, Any], str | None], ...] = (
     ({"VisibilityTimeout": "0"}, None),
     ({"VisibilityTimeout": "60", "MaximumMessageSize": "1024"}, None),

@@ -162,8 +162,9 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, numbers=st.lists(g.picks, min_size=1, max_size=10), protocol=g.protocols)
     def delete_batch(self, name: str, numbers: list[int], protocol: str) -> None:
-        """Also uses a handle twice: the second time the message is gone. It never uses two handles of a message,
-        because AWS does not say which entry comes first."""
+        """Also uses a handle twice: the second time the message is gone. Two handles of one message are never used
+        together, because AWS does not say which entry comes first.
+        """
         self.protocol, full = protocol, self.name(name)
         handles = [self.pick(full, number) for number in numbers]
         chosen = self.one_a_message(handles)

@@ -1,9 +1,9 @@
 """Models Amazon SQS: the queues of an account, and the effect of each request.
 
-It is written from the SQS API reference, its Developer Guide and docs/errors.md, not from the service's answers. A
-method of a request that can be refused returns the possible Query codes, or none if the request is accepted. It returns
-several codes if several parts are wrong and AWS does not say which it checks first. Free choices, such as the order of
-a standard queue, are taken from the answer after a check that they are allowed.
+The model is written from the SQS API reference, its Developer Guide and docs/errors.md, not from the service's answers.
+A method of a request that can be refused returns the possible Query codes, or none if the request is accepted. The
+method returns several codes if several parts are wrong and AWS does not say which it checks first. Free choices, such
+as the order of a standard queue, are taken from the answer after a check that they are allowed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BAD_HANDLE = "ReceiptHandleIsInvalid"
 BAD_VALUE = "InvalidParameterValue"
 MISSING = "MissingParameter"
 NOT_FOUND = "ResourceNotFoundException"
-A_MINUTE = 60  # It applies between two purges, and after the deletion of a queue.
+A_MINUTE = 60  # The minute between two purges, and after the deletion of a queue.
 
 Codes = frozenset[str]
 ACCEPTED: Codes = frozenset()
@@ -59,7 +59,7 @@ def allow(*codes: str) -> Codes:
 
 @dataclass
 class Model:
-    """All queues of one account. It knows only `arn_of` and `now`, in whole seconds, of its environment."""
+    """All queues of one account. Of its environment the model knows only `arn_of` and `now`, in whole seconds."""
 
     arn_of: Callable[[str], str]
     now: int = 0
@@ -78,8 +78,9 @@ class Model:
         return next((queue for queue in self.queues.values() if queue.arn == arn), None)
 
     def dead_letter_queue(self, queue: Queue) -> tuple[Queue | None, int | None]:
-        """Returns the destination of its messages and after how many receives. It is empty while there is no such
-        queue."""
+        """Returns the destination of its messages and after how many receives. The answer is empty while there is no
+        such queue.
+        """
         target = self.by_arn(queue.redrive.target_arn) if queue.redrive else None
         return target, queue.redrive.maximum if queue.redrive and target else None
 
@@ -132,8 +133,9 @@ class Model:
         return ACCEPTED if known else allow(BAD_VALUE)
 
     def purge(self, name: str) -> Codes:
-        """Checks PurgeQueue. It deletes every message, in flight or not, and forgets deduplication ids, once in 60
-        seconds."""
+        """Checks PurgeQueue. The purge deletes every message, in flight or not, and forgets deduplication ids, once
+        in 60 seconds.
+        """
         if name not in self.queues:
             return allow(NO_QUEUE)
         queue = self.queues[name]

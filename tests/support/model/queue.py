@@ -104,7 +104,7 @@ class Queue:
     messages: list[Message] = field(default_factory=list)  # in the order of their arrival
     originals: dict[tuple[str, str], Original] = field(default_factory=dict)
     last_numbers: dict[str, str] = field(default_factory=dict)  # Sequence numbers rise within a group.
-    handles: list[str] = field(default_factory=list)  # It has every one that was ever given out.
+    handles: list[str] = field(default_factory=list)  # Every handle that was ever given out.
     purged_at: int | None = None
 
     @property
@@ -179,8 +179,9 @@ class Queue:
                     message.visible_at = message.sent_at + self.seconds("DelaySeconds")
 
     def original(self, scope: str, deduplication_id: str, now: int) -> Original | None:
-        """Returns the message of which another with this id is a duplicate. It was sent in the last five minutes, and
-        may be deleted."""
+        """Returns the message of which another with this id is a duplicate. The original was sent in the last five
+        minutes, and may be deleted.
+        """
         found = self.originals.get((scope, deduplication_id))
         return found if found and now < found.until else None
 

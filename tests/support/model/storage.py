@@ -27,8 +27,9 @@ JUMP: Final = 100
 
 
 class Handle(NamedTuple):
-    """The content of a receipt handle. `uid` replaces the id of the message, and `pos` its lease. It is 0 for
-    FIFO."""
+    """The content of a receipt handle. `uid` replaces the id of the message, and `pos` its lease. `pos` is 0 for
+    FIFO.
+    """
 
     pos: int
     id: int
@@ -86,8 +87,9 @@ class SystemState(NamedTuple):
     flushed: Database | None = None  # A crash leaves this if receives were not flushed.
     copy: Database | None = None  # of the standby, or of the dump
     noticed: bool = True  # No process has to let ids jump.
-    handles: frozenset[tuple[int, Handle]] = frozenset()  # It includes the consumer that holds it.
-    holds: frozenset[tuple[int, int]] = frozenset()  # It has uid and consumer, and is hidden from all others.
+    handles: frozenset[tuple[int, Handle]] = frozenset()  # A handle with the consumer that holds it.
+    # The uid and the consumer of a message, which is hidden from all others.
+    holds: frozenset[tuple[int, int]] = frozenset()
     budget: tuple[int, ...] = ()  # the remaining steps of each kind
     next_uid: int = 1
     next_nonce: int = 1
@@ -175,7 +177,7 @@ def _failures(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemSta
 
 # --- what clients do -------------------------------------------------------------------------------------------------
 def _send(state: SystemState, rules: Rules) -> SystemState:
-    """Sends a message. It is acknowledged when it, and every earlier commit, is on the disk."""
+    """Sends a message. The send is acknowledged when it, and every earlier commit, is on the disk."""
     uid, old = state.next_uid, state.database
     id_ = max(old.last_id, old.pos, *(id_ for id_, _ in old.log), 0) + 1
     new = old._replace(last_id=id_, sent=old.sent | {uid})
@@ -187,7 +189,7 @@ def _send(state: SystemState, rules: Rules) -> SystemState:
 
 
 def _receive(state: SystemState, rules: Rules, consumer: int, count: int) -> SystemState:
-    """Hands out messages. Those of standard queues are not yet on the disk."""
+    """Hands out messages. Receives of standard queues are not yet on the disk."""
     hand_out = _receive_group if rules.fifo else _receive_log
     new, handles = hand_out(state, count)
     for handle in handles:

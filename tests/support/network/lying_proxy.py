@@ -1,7 +1,7 @@
 """Implements a TCP proxy that lies as networks, poolers and frozen servers do: it keeps connections open and passes
 nothing on.
 
-A process that is killed sends a RST, which both sides notice. These faults are silent.
+A process that is killed sends a RST, which both sides notice. The faults of this proxy are silent.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ class Link:
 
 
 class LyingProxy:
-    """Passes on the bytes sent to `port`. Its faults concern the connections of that moment, unless they say
-    otherwise."""
+    """Passes on the bytes sent to `port`. The faults concern the connections of that moment, unless they say
+    otherwise.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         self.target = (host, port)

@@ -89,7 +89,7 @@ def running_service(
 ) -> Iterator[Service]:
     """Starts a service process and stops it. `settings` are environment variables. `log` is a file for its output.
 
-    It checks twice a second for changes without a notification, such as rows that a test inserts itself.
+    The service checks twice a second for changes without a notification, such as rows that a test inserts itself.
     """
     port = free_port()
     addresses = {"DATABASE_URL": database_url, "DATABASE_DIRECT_URL": direct_url or database_url}
@@ -128,8 +128,9 @@ def _forked(
     outputs: list[Connection],
     ready: Connection | None = None,
 ) -> Iterator[BaseProcess]:
-    """Runs `penstock COMMAND` in a new process. It writes its readiness to `ready`, whose number is the last of the
-    arguments."""
+    """Runs `penstock COMMAND` in a new process. The process writes its readiness to `ready`, whose number is the last
+    of the arguments.
+    """
     stdin, until_closed = _processes.Pipe(duplex=False)
     process = _processes.Process(
         target=_run, args=(command, environment, [stdin, *outputs], ready), daemon=True

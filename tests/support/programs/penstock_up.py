@@ -25,7 +25,7 @@ class Up:
     def __init__(self, *arguments: str, port: int, log: IO[bytes], **variables: str) -> None:
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
-        # It writes to a file, because a service with much output would block on a pipe without a reader.
+        # The process writes to a file, because a service with much output would block on a pipe without a reader.
         self._log = log
         self.process = subprocess.Popen(
             [*COMMAND, "up", "--port", str(port), *arguments],
@@ -43,7 +43,7 @@ class Up:
 
     def log(self) -> str:
         """Returns its standard error so far."""
-        # It does not seek and read, because the process writes at the same position of the same open file.
+        # pread is used, because the process writes at the same position of the same open file.
         return os.pread(self._log.fileno(), 2**24, 0).decode()
 
     def is_alive(self) -> bool:

@@ -2,9 +2,9 @@
 penstock.scheduler.expressions.
 
 The sources are crontab (POSIX): five fields of `*`, numbers, ranges, lists, and if both days are restricted, either
-counts; steps as in Vixie cron; and L, W and # in AWS's description ("Cron expressions", EventBridge User Guide). It is
-slow and simple: it looks at every minute of UTC on the clock of the zone. A local time that does not exist therefore
-never occurs. Of a time that occurs twice, the second has fold=1 (PEP 495) and is skipped.
+counts; steps as in Vixie cron; and L, W and # in AWS's description ("Cron expressions", EventBridge User Guide). The
+reference is slow and simple: it looks at every minute of UTC on the clock of the zone. A local time that does not exist
+therefore never occurs. Of a time that occurs twice, the second has fold=1 (PEP 495) and is skipped.
 """
 
 from collections.abc import Callable, Iterator

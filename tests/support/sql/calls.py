@@ -1,6 +1,6 @@
 """Makes typed calls of the storage's SQL functions as the service does: arrays in, rows out.
 
-It makes no assertions. The tests do.
+The module makes no assertions. The tests do.
 """
 
 from __future__ import annotations

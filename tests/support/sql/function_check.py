@@ -8,7 +8,7 @@ check`).
                that run as their owner fix their search_path
     analysis   plpgsql_check, where the server has that extension
 
-It prints one line for each finding and exits with 1 if there is any.
+The program prints one line for each finding and exits with 1 if there is any.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from penstock_web.system_account import SystemAccount
 from tests.support.sql.statement_check import all_statements
 
 _DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.]+)\s*\(", re.MULTILINE)
-# This drops a function of the previous release whose parameters have other names now.
+# A `drop` of a function of the previous release whose parameters have other names now.
 _DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$\$;$", re.MULTILINE)
 _PARAMETER = re.compile(r"\bp_[a-z0-9_]+")
 _COMMENT = re.compile(r"--[^\n]*")

@@ -97,7 +97,7 @@ def add_run(db: Connection, finished_at: datetime | None, error: str | None = No
 
 
 def new_queue(db: Connection, name: str) -> int:
-    """Its id."""
+    """Returns its id."""
     db.execute("select queue.create(%s)", (name,))
     row = db.execute("select queue_id from queue.queues where name = %s", (name,)).fetchone()
     assert row is not None

@@ -1,7 +1,7 @@
 """Runs producers and consumers on a server whose every process is killed with SIGKILL in the middle.
 
-It works on SQL. A run over HTTP can use the same ledger. An actor that loses the connection during a call does not know
-the outcome, and continues with other work after the restart.
+The program works on SQL. A run over HTTP can use the same ledger. An actor that loses the connection during a call does
+not know the outcome, and continues with other work after the restart.
 """
 
 from __future__ import annotations

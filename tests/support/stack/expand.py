@@ -1,4 +1,4 @@
-"""Prints the template on standard input with its loops expanded, as JSON. It runs in the Python of .tools/sam.
+"""Prints the template on standard input with its loops expanded, as JSON. The program runs in the Python of .tools/sam.
 
 It uses cfn-lint's interpretation of `Transform: AWS::LanguageExtensions`.
 """

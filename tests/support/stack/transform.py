@@ -1,4 +1,5 @@
-"""Prints the result of SAM's transform of the template on standard input, as JSON. It runs in the Python of .tools/sam.
+"""Prints the result of SAM's transform of the template on standard input, as JSON. The program runs in the Python of
+.tools/sam.
 
 It uses the code that CloudFormation runs for `Transform: AWS::Serverless-2016-10-31`, with parameters NAME=VALUE.
 """

@@ -70,7 +70,9 @@ class Collector(TraceServiceServicer):
         return self.wait(lambda s: s.trace_id.hex() == trace_id and s.kind == Span.SPAN_KIND_SERVER)
 
     def calls(self, request: Span) -> list[Span]:
-        """Returns the calls of the database that a request made. They have ended, and been sent, before the request."""
+        """Returns the calls of the database that a request made. Those calls have ended, and been sent, before the
+        request.
+        """
         return [span for span in self.spans if span.parent_span_id == request.span_id]
 
 

@@ -1,6 +1,6 @@
 """Runs boto3 clients that use queues and topics without a pause while the service below them is upgraded.
 
-They have only the retries of every SDK. An error that reaches them is a failure.
+The clients have only the retries of every SDK. An error that reaches them is a failure.
 
 Also reads the SQL calls of a release's statements and the columns that they get. It calls nothing.
 """
@@ -219,8 +219,9 @@ def called_by(folder: Path) -> list[str]:
 
 
 def results(connection: psycopg.Connection[Any], calls: list[str]) -> Iterator[tuple[str, list[str] | None]]:
-    """Returns each call and its columns for the caller, or None if there is no such function or column. It calls
-    nothing."""
+    """Returns each call and its columns for the caller, or None if there is no such function or column. The function
+    calls nothing.
+    """
     for call in calls:
         try:
             with connection.transaction():

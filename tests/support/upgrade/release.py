@@ -21,7 +21,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
-# The commit of the previous release, or "" before the first one. It changes with each release.
+# The commit of the previous release, or "" before the first one. The commit changes with each release.
 PREVIOUS = ""
 _PARTS = ("layers", "sql", "infra/pgbouncer")
 

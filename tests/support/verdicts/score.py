@@ -1,7 +1,7 @@
 """Measures the quality of verdicts on simulated days, beside a naive rule: `python -m tests.support.verdicts.score SEED
 …`.
 
-It also makes the scrapes of Prometheus on a simulated day, in the form of promtool's unit tests.
+The program also makes the scrapes of Prometheus on a simulated day, in the form of promtool's unit tests.
 """
 
 from __future__ import annotations

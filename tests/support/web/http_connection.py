@@ -28,8 +28,8 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 class Transport(asyncio.Transport):
     """A client's connection: the bytes written to it, and whether the server has ended or closed its side.
 
-    `lingering` is the protocol that continues reading after the end. It ignores the bytes that `say` gives to the
-    former one.
+    `lingering` is the protocol that continues reading after the end. The connection ignores the bytes that `say`
+    gives to the former protocol.
     """
 
     def __init__(self, address: str = "127.0.0.1") -> None:

@@ -1,8 +1,8 @@
 """Reads the HTML of a report: its pictures, its tables, and barriers for readers.
 
-It also provides a browser without a screen: cookies and forms with their origin, and nothing else.
+The module also provides a browser without a screen: cookies and forms with their origin, and nothing else.
 
-It also provides texts that do harm if a page does not escape them, or a script reads them.
+The module also provides texts that do harm if a page does not escape them, or a script reads them.
 """
 
 from __future__ import annotations

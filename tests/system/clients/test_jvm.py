@@ -28,7 +28,7 @@ def test_sdk(up: Deployment, kind: str) -> None:
 
 
 def test_batch_manager(up: Deployment) -> None:
-    """Sends 100 messages by SqsAsyncBatchManager. One of them stays in flight."""
+    """Sends 100 messages by SqsAsyncBatchManager. One of the messages stays in flight."""
     assert printed(java_command("sdk", "Sdk", up.address, "java-batch", "batch")) == {
         "sent": 100,
         "received": 100,

@@ -1,7 +1,8 @@
 """Calls the scaler of KEDA for SQS (tests/support/clients/keda, built by `make clients`) as its operator does.
 
-The source is KEDA's page "AWS SQS Queue". The length is ApproximateNumberOfMessages. It includes messages in flight by
-default, and delayed ones on demand. The scaler scales from zero when the length is above activationQueueLength.
+The source is KEDA's page "AWS SQS Queue". The length is ApproximateNumberOfMessages. The count includes messages in
+flight by default, and delayed ones on demand. The scaler scales from zero when the length is above
+activationQueueLength.
 
 docs/recipes.md has the settings.
 """

@@ -14,7 +14,7 @@ from tests.support.clients.service_client import Deployment, counts, sqs_client
 from tests.support.clients.toolchains import run_node_script
 
 _LONG = "AWS.SimpleQueueService."
-# The client made this error. It is the class of the error in version 3, and its code in version 2.
+# The client made this error. The value is the class of the error in version 3, and its code in version 2.
 ERRORS = {
     "unknownQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),
     "deletedQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),

@@ -24,7 +24,7 @@ def command(script: str, *arguments: str) -> list[str]:
 
 
 def test_async_aws(up: Deployment) -> None:
-    """Version 1 speaks Query. It has codes for errors of SQS, and no classes."""
+    """Version 1 speaks Query. Version 1 has codes for errors of SQS, and no classes."""
     seen = printed(command("php/sdk.php", up.address, "php"))
     assert seen == {**FACTS, "unknown": "AWS.SimpleQueueService.NonExistentQueue"}
     check_what_is_left(up, "php")

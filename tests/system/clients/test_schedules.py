@@ -1,6 +1,7 @@
-"""Tests schedules with boto3 from end to end. Their messages arrive, as the EventBridge Scheduler User Guide says.
+"""Tests schedules with boto3 from end to end. The messages of a schedule arrive, as the EventBridge Scheduler User
+Guide says.
 
-The schedules have a near time. They fire even if that time passes before they are created.
+The schedules have a near time. A schedule fires even if that time passes before it is created.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def once(scheduler: Any, name: str, target: dict[str, Any], **more: Any) -> date
 
 
 def test_a_schedule_fires_into_a_queue(sqs: Any, scheduler: Any) -> None:
-    """It fires once, with its context attributes. It is then deleted, as ActionAfterCompletion says."""
+    """The schedule fires once, with its context attributes. The schedule is then deleted, as ActionAfterCompletion
+    says.
+    """
     url = sqs.create_queue(QueueName="fired")["QueueUrl"]
     text = '{"for": "<aws.scheduler.scheduled-time>", "by": "<aws.scheduler.schedule-arn>"}'
     queue = "arn:aws:sqs:us-east-1:000000000000:fired"
@@ -66,7 +69,7 @@ def test_a_schedule_fires_into_a_queue(sqs: Any, scheduler: Any) -> None:
 
 
 def test_a_schedule_publishes_to_a_topic(up: Deployment, sqs: Any, scheduler: Any) -> None:
-    """Its subscribers get a notification. The schedule stays and is completed."""
+    """The topic's subscribers get a notification. The schedule stays and is completed."""
     with client("sns", up) as sns:
         topic = sns.create_topic(Name="scheduled-news")["TopicArn"]
         url = sqs.create_queue(QueueName="subscribed")["QueueUrl"]
@@ -95,7 +98,7 @@ def test_a_message_that_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, s
 
 
 def test_a_schedule_of_the_rest_api_fires(up: Deployment, sqs: Any) -> None:
-    """This also works with curl or a similar client."""
+    """A client such as curl can create the schedule."""
     url = sqs.create_queue(QueueName="rest-fired")["QueueUrl"]
     at = (datetime.now(UTC) + SOON).replace(microsecond=0)
     schedule = {

@@ -1,6 +1,6 @@
 """Runs AWS's validator of SNS messages for JavaScript (sns-validator) on messages that the service puts into a queue.
 
-It requires https and, by default, a host of AWS for the certificate. SNS_CERT_HOST names one.
+The validator requires https and, by default, a host of AWS for the certificate. SNS_CERT_HOST names one.
 
 Also tests topics with boto3 and with the SDK for JavaScript: queues, filters, FIFO, batches, and an endpoint that
 confirms.
@@ -32,8 +32,8 @@ BATCH = 10
 ALTERED = 8  # There are four of each version, with and without a subject.
 OF_AWS, OF_OURS = "sns.us-east-1.amazonaws.com", "queues.example.com"
 
-# Publish accepts these characters. They are from all planes, and include those that JSON and the string to sign treat
-# differently.
+# Publish accepts these characters. The characters are from all planes, and include those that JSON and the string to
+# sign treat differently.
 _SPECIAL = '\n\n\r\t "\\/<>&=%+{}\u0085\u2028\u2029\u00a0\ufeff\ufffd\U0001f600é\u0301'
 _PLANES = (
     (0x20, 0x7E),

@@ -1,4 +1,5 @@
-"""Tests queues with Terraform. Its provider reads every attribute six times, five seconds apart, before it accepts it.
+"""Tests queues with Terraform. Terraform's provider reads every attribute six times, five seconds apart, before it
+accepts the value.
 
 docs/recipes.md has the settings.
 """
@@ -15,7 +16,7 @@ from tests.support.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Te
 
 pytestmark = pytest.mark.clients
 
-# It maps queue to attribute to value. None means that the attribute is missing.
+# From queue to attribute to value. None means that the attribute is missing.
 Attributes = dict[str, dict[str, str | None]]
 
 KEYS = "SqsManagedSseEnabled", "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds"
@@ -26,8 +27,8 @@ NUMBERS = (
     "ReceiveMessageWaitTimeSeconds",
     "VisibilityTimeout",
 )
-# The values of queues.tf in the names of SQS. A plan cannot show all: the provider drops a change of the
-# reuse period if it believes that SQS encrypts the queue.
+# The values of queues.tf in the names of SQS. A plan cannot show all: the provider drops a change of the reuse period
+# if it believes that SQS encrypts the queue.
 FIRST: Attributes = {
     "every-number": dict(zip(NUMBERS, ("900", "1024", "1209600", "20", "0"), strict=True)),
     "apart.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"},

@@ -89,7 +89,7 @@ def message_path(page: Any, console: Service) -> str:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1280, 2560])
 def test_axe_finds_nothing(browser: Any, console: Service, theme: str, width: int) -> None:
-    """It tests every page, also with reduced motion, and with its folded parts opened."""
+    """axe tests every page, also with reduced motion, and with its folded parts opened."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = {}
@@ -141,8 +141,9 @@ def test_every_page_can_be_read_and_used_without_scripts(browser: Any, console: 
 
 
 def test_no_text_of_a_message_runs(browser: Any, console: Service) -> None:
-    """It shows 1,000 bodies and attributes in lists, every twentieth on a separate page and in the form of a copy, and
-    every tenth in the address."""
+    """The test shows 1,000 bodies and attributes in lists, every twentieth on a separate page and in the form of a
+    copy, and every tenth in the address.
+    """
     shown = 0
     with opened(browser) as page:
         page.goto(f"{console.url}/console/queues/hostile/messages")

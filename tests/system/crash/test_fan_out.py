@@ -94,7 +94,7 @@ class Newspaper:
         self.outcomes[f"{victim}: {self.check()[text]} copies, {text in self.acknowledged}"] += 1
 
     def works(self) -> bool:
-        """Returns whether a publish succeeds. Its text is checked like the others."""
+        """Returns whether a publish succeeds. The text of the publish is checked like the others."""
         text = f"after {time.monotonic_ns()}"
         self.publish(text)
         return text in self.acknowledged
@@ -121,7 +121,7 @@ def survive(state: Path, queues: int, rounds: int) -> Counter[str]:
             for number, victim in enumerate(islice(cycle(VICTIMS), rounds)):
                 text = json.dumps({"issue": number})
                 under_way = pool.submit(paper.publish, text)
-                time.sleep(rng.uniform(0, duration))  # It strikes at any moment of the publish.
+                time.sleep(rng.uniform(0, duration))  # The kill strikes at any moment of the publish.
                 paper.strike(victim, text, under_way)
         paper.check()
         return paper.outcomes

@@ -62,7 +62,7 @@ from (
         else 'rate(1 minute)' end as canonical
     from public.expected x group by x.n, x.name, x.kind) e
 """
-# It reads the messages of the queue from its table, and no consumer receives.
+# The query reads the messages of the queue from its table, and no consumer receives.
 _SENT = """
 select coalesce(a.h ->> 'name', split_part(split_part(m.body, ' ', 1), '/', 3)) as name,
     coalesce(a.h ->> 'scheduled_for', split_part(m.body, ' ', 2))::timestamptz as at

@@ -38,7 +38,7 @@ OWN_VARIABLES = (
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Makes a clone. Its neighbour `home` is empty."""
+    """Makes a clone. The clone's neighbour `home` is empty."""
     base = tmp_path_factory.mktemp("nothing")
     (base / "home").mkdir()
     clone_to(base / "clone")
@@ -121,7 +121,7 @@ def test_these_are_the_commands_of_the_readme() -> None:
 
 
 def test_make_run_and_make_metrics(clone: Path) -> None:
-    """It uses a separate port and database, because other programs may use the usual ones."""
+    """The test uses a separate port and database, because other programs may use the usual ones."""
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     with running(clone, f'make run ARGS="--ephemeral --port {port}"', r"\ndatabase (\S+).*\n") as printed:
@@ -136,7 +136,7 @@ def test_make_run_and_make_metrics(clone: Path) -> None:
 
 
 def test_make_test(clone: Path) -> None:
-    """It tests one folder."""
+    """The command tests one folder."""
     assert re.search(
         r"^\d+ passed", run(clone, "make test ARGS='tests/integration/sql/send -q'"), re.MULTILINE
     )

@@ -35,7 +35,7 @@ def up() -> Iterator[Up]:
 
 @pytest.fixture(scope="module")
 def programs(up: Up) -> dict[str, Program]:
-    """Returns the result of each example. They run side by side, because they mostly wait and start."""
+    """Returns the result of each example. The examples run side by side, because they mostly wait and start."""
     with ThreadPoolExecutor() as pool:
         return dict(zip(NAMES, pool.map(lambda name: run(up, name), NAMES), strict=True))
 
@@ -52,7 +52,7 @@ def run(up: Up, name: str) -> Program:
 
 
 def printed(program: Program) -> list[str]:
-    """Returns its output lines. It must have succeeded without warnings."""
+    """Returns its output lines. The program must have succeeded without warnings."""
     assert (program.returncode, program.stderr) == (0, "")
     return program.stdout.splitlines()
 
@@ -69,7 +69,7 @@ def test_producer_and_worker(up: Up, programs: dict[str, Program]) -> None:
 
 
 def test_fifo(up: Up, programs: dict[str, Program]) -> None:
-    """It can run again at once, because deduplication of the first run does not drop the second."""
+    """The example can run again at once, because deduplication of the first run does not drop the second."""
     for program in (programs["fifo"], run(up, "fifo")):
         assert printed(program) == [
             "sent 5 events, each of them twice",

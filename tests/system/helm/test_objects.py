@@ -46,8 +46,8 @@ def test_objects_fit_the_schemas_of_kubernetes(rendered: Rendered, tmp_path: Pat
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("spec", "replica"), 2),  # This field does not exist.
-        (("spec", "replicas"), "2"),  # It has another type.
+        (("spec", "replica"), 2),  # No such field exists.
+        (("spec", "replicas"), "2"),  # The field has another type.
         (("spec", "selector"), None),  # needed
         (("spec", "template", "spec", "containers", 0, "readinessProbe", "httpGet", "port"), None),
         (("kind",), "Deploymet"),
@@ -144,8 +144,7 @@ def test_long_names_are_names_of_dns() -> None:
 
 
 # --- running ---------------------------------------------------------------------------------------------------------
-# The chart's containers as processes: their commands and variables, on a real PostgreSQL behind the image's
-# PgBouncer.
+# The chart's containers as processes: their commands and variables, on a real PostgreSQL behind the image's PgBouncer.
 #
 # Helm renders, this module starts what it rendered, without a cluster: hosts and ports are values.
 

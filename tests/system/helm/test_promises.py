@@ -217,7 +217,7 @@ def test_migrations_come_first_and_need_nothing_of_the_chart() -> None:
     objects = render("everything")
     job = objects.of("Job")["penstock-migrate"]
     assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade"
-    # It stays after it has succeeded, because its log has the first key.
+    # The job stays after it has succeeded, because its log has the first key.
     assert job["metadata"]["annotations"]["helm.sh/hook-delete-policy"] == "before-hook-creation"
     pod = objects.pods["penstock-migrate"]
     assert container(pod)["args"] == ["migrate", "--tune-role", "penstock", "--first-key"]
@@ -367,7 +367,9 @@ def test_there_is_no_metrics_job_unless_somebody_wants_one() -> None:
 
 
 def test_the_metrics_job_passes_the_pooler_and_runs_alone() -> None:
-    """The connections of a run share a snapshot (docs/metrics_job.md). Its password is not a plain variable."""
+    """The connections of a run share a snapshot (docs/metrics_job.md). The password of the job is not a plain
+    variable.
+    """
     objects = render("everything")
     spec = objects.of("CronJob")["penstock-metrics"]["spec"]
     assert (spec["concurrencyPolicy"], spec["jobTemplate"]["spec"]["backoffLimit"]) == ("Forbid", 0)

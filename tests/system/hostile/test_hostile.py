@@ -1,4 +1,4 @@
-"""Sends hostile requests from a seed to the service. Each is answered 4xx, and the database does not change.
+"""Sends hostile requests from a seed to the service. Each request is answered 4xx, and the database does not change.
 
 Issue 3 requires for 50,000 hostile names, attributes and bodies: no SQL errors in PostgreSQL's log (`_clean_log` in
 conftest.py checks it after this module), and every answer 4xx in at most 50 ms.
@@ -106,7 +106,7 @@ def test_hostile_requests_are_refused(arena: Arena) -> None:
 
 
 def test_functions_refuse_them_too(arena: Arena) -> None:
-    """These are requests that API Gateway would pass to a function."""
+    """The requests are those that API Gateway would pass to a function."""
     tried = attacks(seed=2, number=800, target=arena.target())
     assert_refused(arena, "lambda", (attack for attack in tried if attack.http and len(attack.data) < 2**20))
 

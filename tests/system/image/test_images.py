@@ -1,7 +1,7 @@
 """Tests the images of `make image`, started by buildah without an engine: `make test-image`.
 
-Its isolation `chroot` has the file system, the user and the environment of a container, but the host's processes and
-network. A container's process is therefore ended here by its id.
+buildah's isolation `chroot` has the file system, the user and the environment of a container, but the host's processes
+and network. A container's process is therefore ended here by its id.
 """
 
 from __future__ import annotations
@@ -154,8 +154,9 @@ def receive(sqs: Any, url: str) -> list[str]:
 
 
 def test_alone_it_is_closed_and_keeps_its_data(volume: Path) -> None:
-    """It does so over a stop, and over the end of all its processes, after which another program has the server's
-    process id."""
+    """The container keeps its data over a stop, and over the end of all its processes, after which another program
+    has the server's process id.
+    """
     with started("localhost/penstock:alone", volume) as first:
         key = first.key
         sqs = first.sqs(key)
@@ -187,7 +188,7 @@ def test_alone_it_is_closed_and_keeps_its_data(volume: Path) -> None:
 
 @pytest.mark.parametrize("image", ["localhost/penstock:alone", "localhost/penstock"])
 def test_with_a_database(image: str, database: str, volume: Path) -> None:
-    """It uses only that database. The image for production is migrated in a separate step."""
+    """The container uses only that database. The image for production is migrated in a separate step."""
     key = b64encode(secrets.token_bytes(32)).decode()
     variables = {"DATABASE_URL": database, "QUEUE_ENCRYPTION_KEY": key}
     if image.endswith("penstock"):

@@ -80,7 +80,7 @@ def test_a_run(penstock: Path, variables: dict[str, str], database: Database, tm
 
 
 def test_ctrl_c(penstock: Path, variables: dict[str, str], database: Database, tmp_path: Path) -> None:
-    """It ends a run midway with one word, and the run records it."""
+    """Ctrl-C ends a run midway with one word, and the run records it."""
     command = [str(penstock), *ONE_CORE, "--continuous"]
     with subprocess.Popen(command, env=variables, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

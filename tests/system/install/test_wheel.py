@@ -1,8 +1,8 @@
 """Tests the package from `make dist`, as README.md and docs/install.md install it: `make test-wheel`.
 
-It is installed by pip with each available interpreter, in a path with spaces; by uvx and pipx, as a user without
-rights; and on a machine without PostgreSQL. A user sends and receives a message with boto3, and Ctrl-C leaves nothing.
-The pytest fixtures work in such an environment.
+pip installs the package with each available interpreter, in a path with spaces; uvx and pipx install it as a user
+without rights; and one test has a machine without PostgreSQL. A user sends and receives a message with boto3, and
+Ctrl-C leaves nothing. The pytest fixtures work in such an environment.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def test_a_machine_without_postgresql(folder: Path) -> None:
 
 
 def test_the_fixtures_in_a_project_of_a_user(folder: Path) -> None:
-    """It uses the example project, with pytest and without any package of this project's tests."""
+    """The example project has pytest and no package of this project's tests."""
     programs = install(folder, interpreter("3.11"), [])
     env = environment(folder, programs)
     run(programs / "python", "-m", "pip", "install", "--quiet", "pytest", cwd=folder, env=env)

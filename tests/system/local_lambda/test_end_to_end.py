@@ -111,7 +111,7 @@ def deployments(shared: Database, gateway: Gateway) -> Iterator[list[Any]]:
 
 
 def test_send_via_one_receive_via_another_delete_via_a_third(deployments: list[Any]) -> None:
-    """It tests every order of the deployments."""
+    """The test tries every order of the deployments."""
     deployments[0].create_queue(QueueName="shared", Attributes={"VisibilityTimeout": "600"})
     urls = [deployment.get_queue_url(QueueName="shared")["QueueUrl"] for deployment in deployments]
     for first in range(len(deployments)):

@@ -133,7 +133,9 @@ async def test_idle_environments_make_room(code: Path) -> None:
     async with running(*functions, most=1) as fleet:
         for _ in range(2):
             for each in functions:
-                assert (await call(fleet, each.name, {}))["count"] == 1  # It had ended in between.
+                assert (await call(fleet, each.name, {}))[
+                    "count"
+                ] == 1  # The environment had ended in between.
         assert len(fleet.environments) == 2
 
 

@@ -93,7 +93,7 @@ async def test_a_sender_on_a_forgotten_connection_gets_a_reset() -> None:
 
 
 async def test_bytes_on_a_silent_connection_do_not_arrive() -> None:
-    """It arrives neither at once nor later, and a new connection works."""
+    """The data arrives neither at once nor later, and a new connection works."""
     received: list[bytes] = []
     clock = Clock()
     async with echo_server(received) as target, network(target, "silence", clock) as (lossy, port):
@@ -156,7 +156,7 @@ async def send(fleet: Fleet) -> int:
 async def test_a_function_whose_connection_is_forgotten(
     database: Database, tmp_path: Path, driver: str, loss: Loss, statuses: list[int]
 ) -> None:
-    """It finds out in time, and the next invocation has a new connection.
+    """The client finds out in time, and the next invocation has a new connection.
 
     By the function's clock the connection was just used. Otherwise the function would replace it.
     """

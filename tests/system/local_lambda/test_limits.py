@@ -92,7 +92,7 @@ async def test_an_event_has_at_most_6_mb(code: Path) -> None:
 
 
 async def test_the_characters_of_an_event_count_as_utf_8(code: Path) -> None:
-    """They do not count as escapes, which have three times as many bytes."""
+    """The characters do not count as escapes, which have three times as many bytes."""
     text = {"text": "ü" * (2 * MB)}
     async with running(function(code, "length")) as fleet:
         assert await call(fleet, "length", text) == 2 * MB
@@ -117,7 +117,7 @@ async def test_more_invocations_at_once_than_allowed_are_refused(
         await asyncio.sleep(0)
         with pytest.raises(TooManyRequestsError):
             await fleet.invoke("sleeps", {})
-        assert await call(fleet, "pid", {}) > 0  # It has a reserved concurrency.
+        assert await call(fleet, "pid", {}) > 0  # The function has a reserved concurrency.
         for invocation in under_way:
             assert not invocation.done()
             invocation.cancel()
@@ -175,7 +175,7 @@ async def test_only_tmp_can_be_written_to(code: Path, path: str, error: int) -> 
 
 
 @needs_namespaces
-@pytest.mark.slow  # It fills 512 MB of memory.
+@pytest.mark.slow  # The test fills 512 MB of memory.
 @pytest.mark.parametrize(("size", "error"), [(511 * MB, 0), (512 * MB + 1, errno.ENOSPC)])
 async def test_tmp_has_512_mb(code: Path, size: int, error: int) -> None:
     async with running(function(code, "writes")) as fleet:

@@ -27,7 +27,7 @@ MIB = 1_048_576
 
 @pytest.fixture(scope="module")
 def deployments(shared: Database, gateway: Gateway) -> Iterator[dict[str, Any]]:
-    """Yields a client of SQS for each deployment. They serve the same queues."""
+    """Yields a client of SQS for each deployment. The deployments serve the same queues."""
     with running_service(shared.pooled_dsn, shared.api_dsn) as service:
         addresses = dict(zip(DEPLOYMENTS, (service.url, gateway.http_api, gateway.balancer), strict=True))
         clients = {deployment: client(address) for deployment, address in addresses.items()}
@@ -92,7 +92,9 @@ def test_no_message_becomes_a_dead_letter_unseen(
 @pytest.mark.parametrize("deployment", ["container", "http_api"])
 @pytest.mark.parametrize("character", ["x", '"'], ids=["letters", "quotes"])
 def test_a_mib_goes_in_and_out(deployments: dict[str, Any], deployment: str, character: str) -> None:
-    """It sends the longest message (SendMessage: 1 MiB) through the deployments that are documented to carry it."""
+    """Sends the longest message (SendMessage: 1 MiB) through the deployments that are documented to carry
+    it.
+    """
     sqs = deployments[deployment]
     url = sqs.create_queue(QueueName=f"mib-{deployment.replace('_', '-')}-{ord(character)}")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody=character * MIB)

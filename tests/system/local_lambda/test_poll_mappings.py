@@ -100,7 +100,7 @@ async def test_one_invocation_polls_for_what_comes_meanwhile(database: Database,
 
 
 async def test_the_end_of_an_invocation_waits_for_functions(database: Database, tmp_path: Path) -> None:
-    """It receives for a second, and ends when its invocations have ended."""
+    """The invocation receives for a second, and ends when its invocations have ended."""
     goes_on = threading.Event()
 
     def waits(_: Any) -> None:
@@ -154,7 +154,7 @@ async def test_an_invocation_that_is_killed_loses_nothing(database: Database, tm
                 await invocation
             goes_on.set()
             assert not is_empty(database)
-            with psycopg.connect(database.dsn, autocommit=True) as db:  # This imitates a minute.
+            with psycopg.connect(database.dsn, autocommit=True) as db:  # The update imitates a minute.
                 db.execute("update queue.poller set alive_until = clock_timestamp()")
             invocation = invoke(fleet)
             await asyncio.to_thread(wait_until, lambda: is_empty(database))

@@ -84,8 +84,9 @@ def assert_refused(answer: httpx.Response) -> None:
 def test_an_open_delete_holds_up_only_deletes_of_its_lease(
     call: Caller, application: psycopg.Connection[Any]
 ) -> None:
-    """It deletes one message of ten that were received together. The deletes of every other queue are merged with
-    theirs."""
+    """An open transaction deletes one message of ten that were received together. The other nine deletes are merged
+    with deletes of another queue.
+    """
     for queue in ("orders", "others"):
         call("CreateQueue", QueueName=queue)
         call.send(queue, *"0123456789")

@@ -93,8 +93,7 @@ def test_many_requests(pair: Callable[[], Pair]) -> None:
 # --- model -----------------------------------------------------------------------------------------------------------
 # The service is like its model: random requests in a row, over both protocols, in each deployment.
 #
-# `make test-slow ARGS="tests/system/model -s"` runs 20,000 steps; MODEL_STEPS and MODEL_SEED change how many and
-# which.
+# `make test-slow ARGS="tests/system/model -s"` runs 20,000 steps; MODEL_STEPS and MODEL_SEED change how many and which.
 
 
 SLOW_STEPS = int(os.environ.get("MODEL_STEPS", "20000"))
@@ -136,7 +135,7 @@ def test_the_service_is_like_its_model(
 @pytest.mark.slow
 @pytest.mark.parametrize(("deployment", "share"), [("container", 1), ("lambda", 0.1)])
 def test_many_steps(service: Callable[[str], Service], deployment: str, share: float) -> None:
-    """It runs as many examples as necessary. Hypothesis ends an example early when it has drawn much."""
+    """The test runs as many examples as necessary. Hypothesis ends an example early when it has drawn much."""
     number = int(os.environ.get("MODEL_SEED") or random.SystemRandom().randrange(2**32))
     behind, began, steps = service(deployment), monotonic(), 0
     sys.stdout.write(f"\n{deployment}: seed {number}\n")

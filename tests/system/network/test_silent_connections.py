@@ -99,7 +99,7 @@ def test_a_function_asks_a_connection_that_was_idle(
     assert function.call(SERIES, (1, 1)) == [(1,)]
     clock[0] += IDLE_SECONDS + 1
     assert function.call(SERIES, (2, 2)) == [(2,)]
-    assert len(proxy.links) == 1  # It answered, so it stays in use.
+    assert len(proxy.links) == 1  # The connection answered, so it stays in use.
     proxy.swallow()
     for skew in (1, -1):  # The clock of a process that continues after a freeze may be set back.
         clock[0] += skew * (IDLE_SECONDS + 1)
@@ -125,7 +125,7 @@ async def test_pooled_calls_end_and_the_next_ones_work(lied_to: str, proxy: Lyin
 async def test_merged_calls_end_and_the_next_ones_work(lied_to: str, proxy: LyingProxy) -> None:
     pool = Pool(lied_to, 4, 5, lied_to, call_seconds=CALL_SECONDS)
     await pool.open()
-    while not pool._pipelines.counts[1]:  # It opens in the background.
+    while not pool._pipelines.counts[1]:  # The connection opens in the background.
         await pool.call_pipelined(SERIES, (1, 1))
     proxy.swallow()
     with pytest.raises(OutcomeUnknown):
@@ -144,7 +144,7 @@ async def test_a_connection_that_ends_after_a_silence_speaks_for_the_others(
     monkeypatch.setattr(pipeline_pool, "WATCH_SECONDS", 0.01)
     pool = Pool(database.api_dsn, 4, 5, database.api_dsn)
     await pool.open()
-    while not pool._pipelines.counts[1]:  # It opens in the background.
+    while not pool._pipelines.counts[1]:  # The connection opens in the background.
         await pool.call_pipelined(SERIES, (1, 1))
     both = await asyncio.gather(*(pool.fetch("select pg_backend_pid(), pg_sleep(0.01)") for _ in range(2)))
     before = {row[0] for rows in both for row in rows}
@@ -176,7 +176,7 @@ async def test_a_pool_is_stuck_when_its_calls_do_not_end_though_the_database_ans
     call = asyncio.get_running_loop().create_task(pool.fetch("select 1"))
     await until(lambda: bool(pool._calls))
     assert not await pool.is_stuck()
-    pool._call_seconds = 0.0  # This imitates a minute.
+    pool._call_seconds = 0.0  # The value imitates a minute.
     assert await pool.is_stuck()
     proxy.reset()
     with pytest.raises(OutcomeUnknown):

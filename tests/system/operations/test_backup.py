@@ -1,7 +1,7 @@
 """Tests backup and restore with the commands of docs/operations.md, and then the service there with older clients.
 
-It restores a dump into a new cluster of another major version, whose transaction ids begin again, and restores to a
-point in time.
+A dump is restored into a new cluster of another major version, whose transaction ids begin again, and a base backup is
+restored to a point in time.
 """
 
 from __future__ import annotations
@@ -217,7 +217,8 @@ def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
         output = run_block("penstock doctor --after-restore", variables)
         assert "grants applied" in output
         assert output.endswith("no problem found\n")
-        with service(new.service_dsn(), deployment.key) as restored:  # It has the same encryption key.
+        # The restored service has the same encryption key.
+        with service(new.service_dsn(), deployment.key) as restored:
             check_restored(restored.sqs, sent)
         with psycopg.connect(new.service_dsn()) as connection:
             (transaction,) = connection.execute("select pg_current_xact_id()::text").fetchone() or ("",)
@@ -225,7 +226,7 @@ def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
 
 
 def test_to_a_point_in_time() -> None:
-    """It uses a base backup, and the archived log up to a moment before the last messages."""
+    """The test uses a base backup, and the archived log up to a moment before the last messages."""
     with ephemeral_state(memory_directory()) as state:
         backup = ACCOUNT.make_private_folder(state / "backups") / "penstock"
         log = ACCOUNT.write(state / "log", "")
@@ -250,7 +251,7 @@ def test_to_a_point_in_time() -> None:
             with psycopg.connect(old.superuser_dsn(), autocommit=True) as connection:
                 connection.execute("select pg_switch_wal()")
             stop: list[str | Path] = [old.binaries.path("pg_ctl"), "stop", "-w", "-D"]
-            ACCOUNT.run([*stop, old.data])  # This archives the rest of the log.
+            ACCOUNT.run([*stop, old.data])  # Stopping archives the rest of the log.
             ACCOUNT.make_private_folder(state)
             run_block_as_server("recovery_target_time", log, {**variables, "MOMENT": moment})
             try:

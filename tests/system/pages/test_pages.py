@@ -18,7 +18,7 @@ from tests.support.pages.script import missing_lines, printed
 ALL = {page: blocks(page) for page in pages()}
 RUN = [page for page, found in ALL.items() if any(block.is_run for block in found)]
 NOT_RUN = [block for found in ALL.values() for block in found if block.kind == "not run"]
-# They take minutes with Spark, so `make test-slow` runs them.
+# Such blocks take minutes with Spark, so `make test-slow` runs them.
 SLOW = ("docs/metrics.md", "docs/metrics_job.md", "docs/export.md")
 
 

@@ -125,7 +125,7 @@ def test_the_http_api_logs_requests_but_nothing_of_messages() -> None:
 
 
 def test_the_function_that_migrates_is_called_by_nobody_else() -> None:
-    """It is a stack with one function, whose separate role reads one secret. Nothing invokes it."""
+    """The stack has one function, whose separate role reads one secret. Nothing invokes it."""
     resources = resources_of((ROOT / "infra/migrate/template.yaml").read_text())
     found = kinds(resources)
     assert found == {"Lambda::Function": 1, "Lambda::LayerVersion": 1, "IAM::Role": 1, "Logs::LogGroup": 1}

@@ -29,7 +29,7 @@ def module(tmp_path: Path) -> Path:
 
 
 def evaluate(module: Path, expression: str, settings: Mapping[str, str], secrets: Mapping[str, str]) -> Any:
-    """Returns the value of an expression with these variables. It needs no provider and no account."""
+    """Returns the value of an expression with these variables. The evaluation needs no provider and no account."""
     variables = {"defaults": {"QUEUE_ACCESS": "sigv4"}, "settings": settings, "secret_settings": secrets}
     (module / "x.tfvars.json").write_text(json.dumps(variables))
     (module / "cli.rc").touch()

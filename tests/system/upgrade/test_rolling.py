@@ -29,7 +29,7 @@ from tests.support.upgrade.customers import OTHERS, WANTED, Customers, set_up
 from tests.support.upgrade.release import environment_of, unpack, unpack_next, version_of
 
 WORKERS = 2
-MESSAGES = 300  # This many are deleted of each queue in each phase.
+MESSAGES = 300  # This many messages of each queue are deleted in each phase.
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
 
 
@@ -57,8 +57,9 @@ class Fleet:
             os.close(ready)
 
     def stop_one(self) -> None:
-        """Sends SIGTERM, and checks a good end. Its standard input stays open, because a worker whose input ends gets a
-        second SIGTERM."""
+        """Sends SIGTERM, and checks a good end. The worker's standard input stays open, because a worker whose input
+        ends gets a second SIGTERM.
+        """
         process = self.processes.pop()
         process.terminate()
         assert process.wait(timeout=30) == 0
@@ -124,8 +125,9 @@ def subscribe(customers: Customers, topic: str) -> list[str]:
 
 
 def administer(customers: Customers, topic: str, subscriptions: list[str]) -> None:
-    """Calls actions whose SQL functions changed since the last release. They must work with the code of either
-    release."""
+    """Calls actions whose SQL functions changed since the last release. The actions must work with the code of either
+    release.
+    """
     sns: Any = customers.client("sns")
     assert subscribe(customers, topic) == subscriptions
     sns.set_topic_attributes(TopicArn=topic, AttributeName="DisplayName", AttributeValue="News")

@@ -132,6 +132,6 @@ def test_a_former_function_that_is_missing_is_found(empty_database: Database, tm
 
 
 def test_a_release_is_made_of_any_commit(empty_database: Database, tmp_path: Path) -> None:
-    """It works like a copy of this checkout."""
+    """The release works like a copy of this checkout."""
     release = unpack(tmp_path, "HEAD")
     assert None not in after_migration(empty_database, release, called_by(release)).values()

@@ -149,7 +149,9 @@ def test_lambda_lets_metrics_through_at_every_log_level(template: dict[str, Any]
 def test_functions_that_poll_run_until_their_next_invocation(
     template: dict[str, Any], functions: dict[str, dict[str, Any]]
 ) -> None:
-    """A schedule invokes them each minute. Their timeout allows for the slowest endpoint (15 s); two run at once."""
+    """A schedule invokes them each minute. The timeout of these functions allows for the slowest endpoint (15 s); two
+    run at once.
+    """
     parameters = template["Parameters"]
     seconds = Settings.queue_lambda_worker_seconds
     assert seconds.default > 60
@@ -369,7 +371,7 @@ WITH_POLICIES = [action for action in ACTIONS if action.service in RULES]
 
 
 def list_uses(action: Action[Any, Any], **members: str) -> list[Use]:
-    """Returns the resources that a request uses. Its other members are None, and names are q."""
+    """Returns the resources that a request uses. The other members of a resource are None, and names are q."""
     known: dict[str, str | None] = {field.name: None for field in fields(action.request)}
     names = {name: "q" for name in known if name in ("name", "queue_name", "platform")}
     given = {name: text for name, text in members.items() if name in known}

@@ -141,7 +141,7 @@ def test_the_root_of_the_container_has_three_modules() -> None:
 TESTS = ROOT / "tests"
 KINDS = {"unit", "integration", "conformance", "system", "support"}
 LARGEST_FOLDER = 20
-# Folders of the code with one file for each operation may have more files. Each has a reason.
+# Folders of the code with one file for each operation may have more files. Each such folder has a reason.
 LARGER = {
     "functions/sqs": "a function of Lambda per action, generated",
     "functions/sns": "likewise",

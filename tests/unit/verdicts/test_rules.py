@@ -20,7 +20,7 @@ STEADY = {"sent": 300, "received": 300, "deleted": 300, "visible": 0, "in_flight
 
 
 def minute(ago: int, **columns: Any) -> Minute:
-    """Returns the minute that began `ago` minutes before noon. Its last receive is in it if it has any."""
+    """Returns the minute that began `ago` minutes before noon. The minute's last receive is in it if it has any."""
     start = NOON - ago * MINUTE
     known = {**STEADY, **columns}
     if known["received"]:

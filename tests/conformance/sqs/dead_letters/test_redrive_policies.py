@@ -40,7 +40,7 @@ def is_refused(sqs: Sqs, url: str, attributes: dict[str, str]) -> bool:
 # --- RedrivePolicy ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("maximum", [1, 1000, "1", "1000"])
 def test_the_count_may_be_a_number_or_a_text(sqs: Sqs, maximum: int | str) -> None:
-    """The count is 1 to 1000. It reads back as a number."""
+    """The count is 1 to 1000. The count reads back as a number."""
     policy = redrive(sqs.arn(sqs.create()), maximum)
     url = sqs.create(**policy)
     shown = json.loads(sqs.attributes(url, "RedrivePolicy")["RedrivePolicy"])
@@ -116,7 +116,9 @@ def test_an_empty_text_removes_it(sqs: Sqs) -> None:
     "policy", [allow("allowAll"), allow("denyAll"), allow("byQueue", *(f"{QUEUE_ARN}{n}" for n in range(10)))]
 )
 def test_the_allow_policy_reads_back_as_it_was_written(sqs: Sqs, policy: dict[str, str]) -> None:
-    """The permission is allowAll, denyAll, or byQueue with up to 10 source queues. It reads back as written."""
+    """The permission is allowAll, denyAll, or byQueue with up to 10 source queues. The permission reads back as
+    written.
+    """
     url = sqs.create(**policy)
     assert sqs.attributes(url, "RedriveAllowPolicy") == policy
 

@@ -123,7 +123,7 @@ def change(sqs: Sqs, url: str, **attributes: str) -> dict[str, str]:
 
 
 def test_on_and_off(sqs: Sqs) -> None:
-    """The attribute is off by default. Each value reads back as it was set, at creation and later."""
+    """The attribute is off by default. Each value of the attribute reads back as it was set, at creation and later."""
     url = sqs.create_fifo()
     assert sqs.attributes(url, *BOTH) == NEITHER
     assert change(sqs, url, **BOTH) == BOTH

@@ -226,7 +226,7 @@ def test_a_deduplication_id_is_for_fifo_queues(sqs: Sqs) -> None:
 
 
 def test_a_group_on_a_standard_queue_is_a_tenant(sqs: Sqs) -> None:
-    """Developer Guide, "Fair queues": MessageGroupId on a standard queue names the tenant. It reads back."""
+    """Developer Guide, "Fair queues": MessageGroupId on a standard queue names the tenant. The name reads back."""
     url = sqs.create()
     sqs.send(url, MessageGroupId="tenant-1")
     assert sqs.receive_one(url, AttributeNames=["MessageGroupId"])["Attributes"] == {
@@ -298,7 +298,7 @@ def test_the_attribute_overrides_the_header(sqs: Sqs) -> None:
 
 
 def test_a_header_that_names_no_span_is_left_out(sqs: Sqs) -> None:
-    """This is our choice, because load balancers add such a header to every request."""
+    """This behaviour is our choice, because load balancers add such a header to every request."""
     url = sqs.create()
     with header(sqs, "Root=1-67891233-abcdef012345678912345678"):
         sqs.send(url, "hello")

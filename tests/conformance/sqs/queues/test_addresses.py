@@ -73,7 +73,9 @@ def test_addresses_without_an_account(sqs: Sqs, address: str) -> None:
 
 
 def test_a_url_leads_to_its_own_region(sqs: Sqs) -> None:
-    """QueueUrls of two regions differ. Each leads to its queue, whatever region was signed (recorded at AWS)."""
+    """QueueUrls of two regions differ. Each QueueUrl leads to its queue, whatever region was signed (recorded at
+    AWS).
+    """
     name = sqs.name()
     other = sqs.caller(region="eu-west-1")
     urls = [caller.client.create_queue(QueueName=name)["QueueUrl"] for caller in (sqs, other)]

@@ -398,7 +398,7 @@ def test_several_accounts_and_actions_stand_in_lists(sqs: Sqs) -> None:
     permit(
         sqs, url, AWSAccountIds=["111122223333", "444455556666"], Actions=["SendMessage", "ReceiveMessage"]
     )
-    assert policy(sqs, url)["Version"] == "2008-10-17"  # This was recorded at AWS.
+    assert policy(sqs, url)["Version"] == "2008-10-17"  # AWS answers the same (recorded).
     (statement,) = policy(sqs, url)["Statement"]
     assert statement["Principal"]["AWS"] == [
         "arn:aws:iam::111122223333:root",

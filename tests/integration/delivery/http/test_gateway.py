@@ -248,7 +248,7 @@ def test_only_these_messages_go_to_the_gateway(db: Connection, deliver: Deliver,
 
 
 def test_an_account_sends_a_number_of_text_messages_a_day(db: Connection) -> None:
-    """Those beyond QUOTA_TEXT_MESSAGES fail. Pushes and other accounts are not affected."""
+    """Text messages beyond QUOTA_TEXT_MESSAGES fail. Pushes and other accounts are not affected."""
     subscribe(db, "news", PHONE)
     for number in range(3):
         send(db, f"m{number}")

@@ -325,7 +325,7 @@ def test_its_group_waits_for_it(db: Connection) -> None:
 
 
 def test_many_groups_that_wait_are_not_locked(db: Connection, connect: Connect) -> None:
-    """This holds for any number, because receives for longer answers take them during that time."""
+    """The number of groups does not matter, because receives for longer answers take them during that time."""
     arn = create(db, "q.fifo")
     entries = [Entry(SHORT, group=f"g{number}", deduplication=f"{number}") for number in range(1_001)]
     send_entries(db, arn, entries)

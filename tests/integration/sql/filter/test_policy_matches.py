@@ -240,8 +240,9 @@ DOTTED = [{"name.first": "Anna", "work.place.town": "Rome"}, {"name.first": "Pet
     ],
 )
 def test_names_with_dots_are_paths(db: Connection, policy: dict[str, Any], accepted: bool) -> None:
-    """This holds in policies and in messages, as in AWS's rule engine, and where keys match in one element of an
-    array."""
+    """The rule holds in policies and in messages, as in AWS's rule engine, and where keys match in one element of an
+    array.
+    """
     text = body(people=DOTTED)
     assert accepts(db, policy, text) is accepted
 

@@ -304,7 +304,7 @@ def test_peeking_shows_each_state_page_by_page(db: Connection, name: str) -> Non
 
 
 # --- poll slots ------------------------------------------------------------------------------------------------------
-# Requests of a Lambda function wait in slots. Their number is limited, and no slot is lost for good.
+# Requests of a Lambda function wait in slots. The number of slots is limited, and no slot is lost for good.
 
 
 GATEWAY, OTHER = "penstock-Gateway", "staging-Gateway"

@@ -118,7 +118,7 @@ def test_workers_side_by_side_clean_and_count_once(
 
 
 def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> None:
-    """This includes acknowledged messages and empty groups, and excludes cleaned rows."""
+    """Such queues include acknowledged messages and empty groups, and exclude cleaned rows."""
     arns = [
         create(db, name)
         for name in ("new", "waits", "late", "taken", "done", "waits.fifo", "done.fifo", "old")

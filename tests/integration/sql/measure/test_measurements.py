@@ -97,7 +97,7 @@ def test_each_move_to_a_dead_letter_queue_counts_once(db: Connection, suffix: st
 def test_each_message_past_its_retention_counts_once(
     db: Connection, suffix: str, cleaner: Callable[[Connection, str], object]
 ) -> None:
-    """It counts in the minute and in the measurement, whoever ends it and wherever it is."""
+    """The message counts in the minute and in the measurement, whoever ends it and wherever it is."""
     arn = create(db, "q" + suffix, MessageRetentionPeriod="60")
     for state in ("delayed", "in flight", "waits"):
         send(db, arn, state, delay=900 if state == "delayed" and not suffix else 0, group=state)

@@ -270,7 +270,7 @@ def test_only_the_first_hundred_redeliveries_are_kept(db: Connection, suffix: st
 
 @BOTH
 def test_an_ordinary_message_stores_nothing_of_this(db: Connection, suffix: str) -> None:
-    """Its row and that of the history are as before these columns."""
+    """The message's row and its row in the history are as before these columns."""
     arn = create(db, "q" + suffix)
     send(db, arn, "1", "2", group="g")
     send(db, arn, "later", group="h", delay=None if suffix else 900)

@@ -79,8 +79,9 @@ def test_a_moved_message_is_a_new_one(db: Connection, suffix: str) -> None:
 
 @BOTH
 def test_a_destination_takes_messages_of_every_kind(db: Connection, suffix: str) -> None:
-    """These are arrivals, new messages, messages whose receive is over, and messages made visible, but not those in
-    flight."""
+    """The messages are arrivals, new messages, messages whose receive is over, and messages made visible, but not
+    those in flight.
+    """
     dead, arn = dead_queue(db, suffix, "q")
     other = create(db, "other" + suffix)
     poison(db, arn, dead, "a1")

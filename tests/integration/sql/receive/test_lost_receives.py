@@ -1,7 +1,8 @@
-"""Tests receives that a crash of the server has undone. Their consumers have the messages, and acknowledge them.
+"""Tests receives that a crash of the server has undone. The consumers of such receives have the messages, and
+acknowledge them.
 
-A receive of a standard queue does not wait for the disk (docs/decisions/0023-receives-without-the-disk.md). Here it
-is rolled back. An expired lease or an unknown outcome explains a duplicate, so an acknowledged message must not come
+A receive of a standard queue does not wait for the disk (docs/decisions/0023-receives-without-the-disk.md). Here it is
+rolled back. An expired lease or an unknown outcome explains a duplicate, so an acknowledged message must not come
 again.
 
 Also tests handles of lost messages, whose ids a failover to an asynchronous standby, or a restore, gave to other

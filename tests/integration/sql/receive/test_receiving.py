@@ -332,7 +332,7 @@ def test_of_a_receive_that_is_rolled_back_nothing_is_known(db: Connection, conne
 
 
 def test_other_ids_do_not_wait(db: Connection, connect: Connect) -> None:
-    """This holds if they are not in one of the 256 sets with it, as these two are not."""
+    """The two ids are not in the same one of 256 sets, so neither waits for the other."""
     arn = fifo(db, "a")
     assert value(db, "select (hashtext('x') & 255) <> (hashtext('y') & 255)")
     with connect() as other, other.transaction():
@@ -396,7 +396,8 @@ def prepare(
 ) -> str:
     """Returns a queue with these messages in this state. The old one is past its retention.
 
-    It is behind a young one, as after a clock that went back, unless the test says otherwise. All can be received,
+    The old message is behind a young one, as after a clock that went back, unless the test says otherwise. All can be
+    received,
     except delayed ones.
     """
     arn = create(db, name, 1, MessageRetentionPeriod="60", **attributes)

@@ -40,7 +40,7 @@ PLACE = (ACCOUNT, REGION)
 
 @pytest.fixture
 def db(shared_database: Database) -> Iterator[Connection]:
-    """Yields a connection in a transaction that is undone. Its time zone is not UTC."""
+    """Yields a connection in a transaction that is undone. The session's time zone is not UTC."""
     with psycopg.connect(shared_database.api_dsn) as connection:
         connection.execute("set time zone 'Asia/Kolkata'")
         yield connection

@@ -144,7 +144,9 @@ async def test_addresses_of_two_databases_are_refused(database: Database, empty_
     assert await pool.fetch("select 1") == [(1,)]
     assert pool.lease_pipeline() is None
     assert pool._pipelines._connecting is not None
-    await pool._pipelines._connecting  # It leads to the other database, as every new one.
+    await (
+        pool._pipelines._connecting
+    )  # The new connection leads to the other database, as every new one does.
     assert pool.is_divided
     await pool.close()
 

@@ -20,8 +20,8 @@ LONG = b"x" * 2_000_000
 
 
 class Application:
-    """Answers /wait when the test says so or the client disconnects, /long with 2 MB, and other paths at once. It
-    refuses a request with a body before it reads the body.
+    """Answers /wait when the test says so or the client disconnects, /long with 2 MB, and other paths at once. The
+    application refuses a request with a body before it reads the body.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""Memory is bounded for messages of any length and number, and no unauthenticated client takes all of it.
-Source: decision 14, 120 MB.
+"""Memory is bounded for messages of any length and number, and no unauthenticated client takes all of it. Source:
+decision 14, 120 MB.
 
-GET /_localstack/health, for scripts that wait for it. LocalStack's page "Internal Endpoints" names the path; the
-states of services are those that such scripts look for ("running", "error").
+GET /_localstack/health, for scripts that wait for it. LocalStack's page "Internal Endpoints" names the path; the states
+of services are those that such scripts look for ("running", "error").
 """
 
 import json
@@ -56,7 +56,9 @@ def test_long_messages_from_many_at_once(database: Database) -> None:
 
 
 def test_strangers_who_send_slowly_take_no_memory_from_others(database: Database) -> None:
-    """They claim all of the 20 MiB by their headers: from other addresses, without credentials, with very few bytes."""
+    """The strangers claim all of the 20 MiB by their headers: from other addresses, without credentials, with very
+    few bytes.
+    """
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
     with running_service(database.api_dsn) as service, ExitStack() as strangers:
         client = service.sqs()

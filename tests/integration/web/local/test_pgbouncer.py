@@ -51,7 +51,7 @@ def test_a_wrong_password_is_refused(database: Database) -> None:
 def test_a_pooler_left_behind_is_replaced() -> None:
     """After `kill -9` of the service its pooler still runs; the next start ends it and starts its own.
 
-    This holds for a folder whose name contains characters that the configuration must quote, too.
+    The folder's name may contain characters that the configuration must quote.
     """
     with (
         ephemeral_state(memory_directory()) as parent,

@@ -166,7 +166,7 @@ def test_an_ephemeral_folder_is_gone_afterwards() -> None:
 def test_the_wheel_is_copied_when_its_folder_is_closed_to_the_server(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This is the case for a checkout below /root. An ordinary user can read its own folders, so the launcher copies
+    """A checkout below /root is such a case. An ordinary user can read its own folders, so the launcher copies
     nothing.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(state / "cache"))
@@ -194,8 +194,8 @@ def test_a_folder_that_the_server_cannot_enter_is_refused(tmp_path: Path) -> Non
     tmp_path.chmod(0o700)
 
 
-# Runs the launcher as the present user, then as an ordinary user. All modules are loaded by then, so that user need
-# not be able to read the interpreter's folder.
+# Runs the launcher as the present user, then as an ordinary user. All modules are loaded by then, so that user need not
+# be able to read the interpreter's folder.
 _AS_ORDINARY_USER = """
 import os, pwd, sys
 from pathlib import Path
@@ -361,7 +361,7 @@ def processes_of(folder: str) -> set[int]:
 
 
 def test_nothing_is_left_when_it_is_killed(parent: Path) -> None:
-    """It also ends if a shell started it in the background, which ignores SIGQUIT and SIGINT."""
+    """The service also ends if a shell started it in the background, which ignores SIGQUIT and SIGINT."""
     before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     try:
         check_that_nothing_is_left(parent)

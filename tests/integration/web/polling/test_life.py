@@ -24,7 +24,7 @@ from tests.support.web.prometheus_text import scrape
 
 
 def test_a_killed_worker_loses_nothing(database: Database) -> None:
-    """It dies in the middle of an invocation; another process takes over, and the message comes again."""
+    """The worker dies in the middle of an invocation; another process takes over, and the message comes again."""
     began, gate = threading.Event(), threading.Event()
 
     def code(event: Any) -> None:
@@ -64,7 +64,7 @@ def test_a_killed_worker_loses_nothing(database: Database) -> None:
 
 
 def test_a_process_that_stops_ends_its_invocations(database: Database) -> None:
-    """It receives nothing more, deletes what was handled, and leaves the mapping to another process."""
+    """The process receives nothing more, deletes what was handled, and leaves the mapping to another process."""
     began, gate = threading.Event(), threading.Event()
 
     def code(_: Any) -> None:

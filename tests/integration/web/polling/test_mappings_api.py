@@ -205,7 +205,7 @@ NOWHERE = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
 
 
 def test_bodies_of_errors(harness: Harness) -> None:
-    """They have the members of botocore's model: typed errors of SDKs read Type, and message or Message."""
+    """The bodies have the members of botocore's model: typed errors of SDKs read Type, and message or Message."""
     url = f"{harness.service.url}/2015-03-31/event-source-mappings/"
     arn = harness.queue()[1]
     harness.map(arn, "f", Enabled=False)

@@ -1,7 +1,7 @@
 """No account can read or change another's queues, bindings, deliveries and schedules over the REST API.
 
-Every name belongs to the caller's account (docs/access.md); the resources of other accounts are not found. Each
-request is tried with all spellings of the other account's queue, and once with the owner's own key.
+Every name belongs to the caller's account (docs/access.md); the resources of other accounts are not found. Each request
+is tried with all spellings of the other account's queue, and once with the owner's own key.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def test_an_id_of_another_account_is_not_found(setup: Setup, way: str) -> None:
 
 @pytest.mark.parametrize("receipts", [["{0}"], ["{0}", "{0}"], ["x", "{0}"]])
 def test_a_receipt_of_another_account_is_none(setup: Setup, receipts: list[str]) -> None:
-    """It is an HMAC over the queue's ARN, which contains the account."""
+    """A receipt is an HMAC over the queue's ARN, which contains the account."""
     before = setup.state()
     given = {"receipts": [receipt.format(setup.receipt) for receipt in receipts]}
     assert setup.partner.ask("DELETE", f"/queues/{setup.other}/messages", given).status_code in NOTHING

@@ -1,4 +1,4 @@
-"""Cases of EventBridge Scheduler's twelve actions. These follow from the traits of botocore's model.
+"""Cases of EventBridge Scheduler's twelve actions. The limits follow from the traits of botocore's model.
 
 For an absent or wrong member the answer is ValidationException in AWS's form ("1 validation error detected: …"), with
 all violations in one text. For a value of a wrong type it is SerializationException. Unknown members are ignored, and

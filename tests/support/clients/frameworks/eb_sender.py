@@ -1,4 +1,4 @@
-"""Sends the tasks that the test of django-eb-sqs expects its worker to do. It creates missing queues."""
+"""Sends the tasks that the test of django-eb-sqs expects its worker to do. The program creates missing queues."""
 
 from __future__ import annotations
 

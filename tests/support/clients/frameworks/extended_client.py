@@ -1,7 +1,7 @@
 """Tests sqs-extended-client: long bodies go to S3, and the queue has a pointer. The argument is the address.
 
-S3 is moto's, in this process. It prints facts as a Python literal: the received message, and the objects in S3 before
-and after.
+S3 is moto's, in this process. The program prints facts as a Python literal: the received message, and the objects in S3
+before and after.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Runs a worker of loafer-ng with a route for a queue and one for a queue that a topic sends to.
 
-The environment has ADDRESS of the service and RESULTS (tests/support/clients/task_results.py). It runs until SIGTERM.
+The environment has ADDRESS of the service and RESULTS (tests/support/clients/task_results.py). The worker runs until
+SIGTERM.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Generates values of Authorization, and other places for a credential, that are no bearer key of the REST API.
 
-RFC 6750, 2.1, defines the valid form (`Authorization: Bearer` and the key, nothing else). Its 2.2 and 2.3, a form and
-the query string, are not supported. By RFC 9110, 11.1, the scheme has any letter case.
+RFC 6750, 2.1, defines the valid form (`Authorization: Bearer` and the key, nothing else). Sections 2.2 and 2.3, a form
+and the query string, are not supported. By RFC 9110, 11.1, the scheme has any letter case.
 """
 
 from __future__ import annotations

@@ -14,8 +14,9 @@ from tests.support.hostile.signatures.signing import Recipe, sign_address, sign_
 
 
 def signed_headers(signer: Signer) -> Forgeries:
-    """Yields wrong SignedHeaders. They must be in lower case, sorted, and include `host` and every present `x-amz-*`
-    header."""
+    """Yields wrong SignedHeaders. SignedHeaders must be in lower case, sorted, and include `host` and every present
+    `x-amz-*` header.
+    """
     of_json = "content-type;host;x-amz-date;x-amz-target"
     for names in (
         "", "content-type", "content-type;x-amz-date;x-amz-target", "content-type;host;x-amz-target",

@@ -39,7 +39,7 @@ def payload_hashes(signer: Signer) -> Forgeries:
                 request._replace(body=request.body.replace(b"signed", b"forged")),
             )
         yield from signer.headers(Recipe(payload=value), f"{name}, not said")
-        if name != "of nothing":  # This hash is right there.
+        if name != "of nothing":  # The hash of nothing is right there.
             yield f"address, {name}", signer.address(Recipe(payload=value))
     for form, request in (("json", signer.json()), ("form", signer.form())):
         body = request.body

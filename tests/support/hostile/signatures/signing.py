@@ -1,7 +1,7 @@
 """Implements Signature Version 4 from AWS's description, so that every step can be done wrongly.
 
-The source is "Create a signed AWS API request" (IAM User Guide). It signs only what the forgeries need: paths of
-unreserved characters, and headers without runs of blanks.
+The source is "Create a signed AWS API request" (IAM User Guide). The signer signs only what the forgeries need: paths
+of unreserved characters, and headers without runs of blanks.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def test_the_name_of_the_error() -> None:
 def test_schedules_are_tried_as_their_retry_policy_says(
     attempts: int, most: int, left: float, delay: int | None
 ) -> None:
-    """This includes client-side errors, as for targets that are queues."""
+    """Client-side errors count, as for targets that are queues."""
     given = delivery(SCHEDULE, attempts, {"MaximumRetryAttempts": most, "SecondsLeft": left})
     expected = None if delay is None else delay * 1000
     assert judge_answer(given, Answer(404, b"")).delay_ms == expected

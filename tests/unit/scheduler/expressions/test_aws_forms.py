@@ -106,7 +106,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("0 9 * * ? *", 0, "cron(0 9 * * ? *)"),
         ("CRON(0 9 * * ? *)", 0, None),
         ("every 5 minutes", 0, None),
-        # These values are invalid.
+        # Invalid values.
         ("cron(60 9 * * ? *)", 5, "cron(0 9 * * ? *)"),
         ("cron(0 9 ? * 0 *)", 13, "cron(0 9 ? * 1 *)"),
         ("cron(0 9 ? * 8 *)", 13, None),
@@ -127,7 +127,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("rate(5)", 0, None),
         ("rate(5 minutes", 0, None),
         ("rate(999999999999 days)", 5, None),
-        # These have white space that AWS refuses.
+        # White space that AWS refuses.
         ("rate( 10 minutes )", 5, "rate(10 minutes)"),
         ("rate(10  minutes)", 7, "rate(10 minutes)"),
         ("rate(10\tminutes)", 7, "rate(10 minutes)"),

@@ -48,7 +48,7 @@ async def test_a_flush_is_bounded() -> None:
 
 
 async def test_short_sends_do_not_wait_for_long_ones() -> None:
-    """This holds for every account: 64 senders of a MiB each would delay a short message by 64 calls."""
+    """The rule holds for every account: 64 senders of a MiB each would delay a short message by 64 calls."""
     database = FakeDatabase(stored)
     batcher = Batcher(database.call, limit=10_000)
     database.hold()
@@ -86,7 +86,7 @@ async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
 @pytest.mark.parametrize("arn", [ORDERS, ORDERS + ".fifo"])
 @pytest.mark.parametrize(("length", "messages"), [(400_000, 10), (524_288, 8), (1_048_576, 4)])
 async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, messages: int) -> None:
-    """This applies to a queue with known sizes. ReceiveMessage, MaxNumberOfMessages: "fewer messages might be
+    """The queue has known sizes. ReceiveMessage, MaxNumberOfMessages: "fewer messages might be
     returned".
     """
 
@@ -234,7 +234,7 @@ async def test_there_are_not_endlessly_many_keys(monkeypatch: pytest.MonkeyPatch
 
 # --- the batcher -----------------------------------------------------------------------------------------------------
 class LockingDatabase:
-    """A database in which calls that need a locked lease fail. It records the calls and their modes."""
+    """A database in which calls that need a locked lease fail. The database records the calls and their modes."""
 
     def __init__(self, *locked: int) -> None:
         self.locked = set(locked)

@@ -119,7 +119,7 @@ async def test_a_request_that_waits_too_long_leaves() -> None:
 
 @pytest.mark.parametrize("steps", ["leave cancel wait", "cancel leave wait", "cancel wait leave"])
 async def test_a_waiting_request_that_leaves_neither_takes_nor_frees_memory(steps: str) -> None:
-    """This includes the moment at which room became free and the request was not told yet."""
+    """Room may become free at a moment at which the request was not told yet."""
     budget, inside = MemoryBudget(WHOLE, 10), Wanted(WHOLE)
     await budget.acquire(inside)
     waiting = asyncio.create_task(budget.acquire(Wanted(HALF)))

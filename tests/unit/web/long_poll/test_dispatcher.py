@@ -295,7 +295,7 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
 
 @pytest.mark.parametrize(("notified", "looks"), [(True, 5), (False, 39)])
 async def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notified: bool, looks: int) -> None:
-    """This holds while notifications arrive. With constant commits, a look takes 0.08 seconds."""
+    """The bound holds while notifications arrive. With constant commits, a look takes 0.08 seconds."""
     database = Database()
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)

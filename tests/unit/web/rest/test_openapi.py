@@ -79,7 +79,7 @@ def test_a_status_names_its_codes(
 
 
 def test_a_body_of_success_has_a_schema(routes: dict[str, Operation]) -> None:
-    """This includes bodies that msgspec writes, which FastAPI does not see."""
+    """The bodies include those that msgspec writes, which FastAPI does not see."""
     bodies = {
         f"{name} {status}": form.get("schema")
         for name, route in routes.items()

@@ -210,7 +210,7 @@ async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
 
 
 async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None:
-    """This holds also if the request took longer than the queue's visibility timeout."""
+    """The same happens if the request took longer than the queue's visibility timeout."""
 
     def make() -> Harness:
         harness = Harness(Queue(30, "a"), Target(40), Options(), function="http://127.0.0.1:1/")
@@ -221,7 +221,7 @@ async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None
 
 
 async def test_a_mapping_leaves_places_to_others() -> None:
-    """Its functions take 15 minutes, and it may run a thousand of them at once."""
+    """The mapping's functions take 15 minutes, and it may run a thousand of them at once."""
     others: list[Harness] = []
 
     slots, bodies = InvocationSlots(200), [str(n) for n in range(1000)]
