@@ -19,16 +19,17 @@ from .statements import as_list, find_misspelling
 MOST_BRACKETS = 500  # a policy with 20 statements has 100
 
 _PRINCIPAL_KINDS = frozenset(("AWS", "Service", "Federated", "CanonicalUser"))
+# Patterns are compiled when a policy is checked, since every function imports this module.
 # An account, an identity of IAM or STS, or the id that AWS shows for an identity that was deleted.
-_PRINCIPAL = re.compile(
-    r"\*|[0-9]{12}|[A-Z0-9]{16,128}|arn:aws[a-z-]*:(iam|sts)::[0-9]{12}:(root|[a-z-]+/[\w+=,.@/-]+)", re.ASCII
-).fullmatch
-_ACTION = re.compile(r"\*|([A-Za-z0-9*?-]+):([A-Za-z*?]+)").fullmatch
-_OPERATOR = re.compile(
+_PRINCIPAL = (
+    r"\*|[0-9]{12}|[A-Z0-9]{16,128}|arn:aws[a-z-]*:(iam|sts)::[0-9]{12}:(root|[a-z-]+/[A-Za-z0-9_+=,.@/-]+)"
+)
+_ACTION = r"\*|([A-Za-z0-9*?-]+):([A-Za-z*?]+)"
+_OPERATOR = (
     r"(forallvalues:|foranyvalue:)?((string(not)?(equals|equalsignorecase|like)"
     r"|(numeric|date)(not)?equals|(numeric|date)(less|greater)than(equals)?"
     r"|bool|binaryequals|(not)?ipaddress|arn(not)?(equals|like))(ifexists)?|null)"
-).fullmatch
+)
 
 SQS_ACTIONS = frozenset((
     "addpermission", "cancelmessagemovetask", "changemessagevisibility", "createqueue", "deletemessage",
@@ -113,12 +114,14 @@ def _has_principals(element: object) -> bool:
     if not isinstance(element, dict) or not element or not element.keys() <= _PRINCIPAL_KINDS:
         return False
     identities = _list_texts(element.get("AWS", "*"))
-    return all(map(_list_texts, element.values())) and all(map(_PRINCIPAL, identities))
+    return all(map(_list_texts, element.values())) and all(
+        re.fullmatch(_PRINCIPAL, identity) for identity in identities
+    )
 
 
 def _is_known(action: str, rules: PolicyRules) -> bool:
     """Returns whether a pattern may name an action of the service. A name with a wildcard is not looked up."""
-    parts = _ACTION(action)
+    parts = re.fullmatch(_ACTION, action)
     if parts is None:
         return False
     service, name = (parts[1] or "*").lower(), (parts[2] or "*").lower()
@@ -129,7 +132,7 @@ def _is_known(action: str, rules: PolicyRules) -> bool:
 def has_known_operators(condition: object) -> bool:
     """Returns whether IAM has the operators of an element Condition, each with at least one key and its values."""
     return isinstance(condition, dict) and all(
-        _OPERATOR(operator.lower())
+        re.fullmatch(_OPERATOR, operator.lower())
         and isinstance(keys, dict)
         and keys
         and all(
