@@ -163,7 +163,7 @@ def read_confirmed_topic(text: str, context: Context) -> TopicArn:
         raise errors.InvalidParameter.named("Topic") if is_anonymous(context) else error from error
 
 
-@audited(lambda request, _context: Act("sns:Unsubscribe", request.subscription_arn))
+@audited(lambda request, _context: Act("sns:Unsubscribe", request.subscription_arn or ""))
 def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[None]:
     """Ends a subscription. A missing subscription is not an error. A URL gets a message to confirm it again."""
     arn = request.subscription_arn

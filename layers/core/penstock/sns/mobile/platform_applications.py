@@ -49,7 +49,7 @@ _text = msgspec.json.Decoder(dict[str, str]).decode
     lambda request, context: Act(
         "sns:CreatePlatformApplication",
         f"arn:aws:sns:{context.region}:{context.account_id}:app/{request.platform}/{request.name}",
-        {"attributes": sorted(request.attributes)},
+        {"attributes": sorted(request.attributes or ())},
     )
 )
 def create_platform_application(
@@ -102,7 +102,7 @@ def get_platform_application_attributes(
     lambda request, _context: Act(
         "sns:SetPlatformApplicationAttributes",
         request.platform_application_arn,
-        {"attributes": sorted(request.attributes)},
+        {"attributes": sorted(request.attributes or ())},
     )
 )
 def set_platform_application_attributes(

@@ -90,7 +90,7 @@ def get_endpoint_attributes(
 
 @audited(
     lambda request, _context: Act(
-        "sns:SetEndpointAttributes", request.endpoint_arn, {"attributes": sorted(request.attributes)}
+        "sns:SetEndpointAttributes", request.endpoint_arn, {"attributes": sorted(request.attributes or ())}
     )
 )
 def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: Context) -> Operation[None]:
