@@ -254,7 +254,7 @@ def high_water_mark(pid: int) -> int:
 
 
 def figures(observation: JobObservation, messages: int) -> dict[str, float]:
-    """The figures to store. CPU is that of the last sample, memory that of the highest one."""
+    """The figures to store. CPU comes from the last sample, memory from the highest one."""
     return {
         "seconds": round(observation.seconds, 1),
         "messages_per_second": round(messages / observation.seconds),

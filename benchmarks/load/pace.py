@@ -25,7 +25,7 @@ class Pace:
 
     def timed(self, request: Request, messages: int) -> Request | Due:
         """Returns the request, due at the next arrival. The pause is n times as long for n messages. In a closed loop
-        it is due now.
+        a request is due now.
         """
         return Due(request, self.arrival(messages)) if self._rate else request
 

@@ -1,6 +1,6 @@
 -- The well-known design of pgmq, written anew for this benchmark: one table a queue, `vt` says when a message is visible
--- again, a read is one UPDATE … RETURNING over rows chosen with FOR UPDATE SKIP LOCKED. Functions take the queue's name, so
--- they build their statement at run time, as the extension does.
+-- again, a read is one UPDATE … RETURNING over rows chosen with FOR UPDATE SKIP LOCKED. Functions take the queue's
+-- name, so they build their statement at run time, like the functions of the extension.
 create schema pgmq;
 
 create function pgmq.create_queue(p_queue text) returns void language plpgsql as $$

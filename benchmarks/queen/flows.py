@@ -137,7 +137,7 @@ class Acknowledger:
             yield from self.acknowledge()
 
     def acknowledge(self) -> Flow:
-        """Deletes the held messages. If a call fails, they stay in flight and are delivered again."""
+        """Deletes the held messages. If a call fails, those messages stay in flight and are delivered again."""
         held, self._held = self._held, []
         if not held:
             return

@@ -17,7 +17,7 @@ Document = dict[str, Any]
 def with_multiples(row: Row, insert: float | None) -> Row:
     """Adds a column after each column of server-side CPU; its cells are empty without `insert`.
 
-    `insert`: CPU seconds of 1,000 INSERTs. A row that has such columns stays as it is.
+    `insert`: CPU seconds of 1,000 INSERTs. A row with such columns stays unchanged.
     """
     if any(COLUMN in name for name in row):
         return row
@@ -45,7 +45,7 @@ def compared(
 ) -> tuple[list[dict[str, object]], Document | None]:
     """Returns the systems with their multiples, and the unit, which is the median of the measured values.
 
-    Without a measurement it returns the systems unchanged and no unit.
+    Without a measurement the function returns the systems unchanged and no unit.
     """
     if not measured:
         return list(systems), None

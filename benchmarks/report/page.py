@@ -236,7 +236,7 @@ def memory_of(system: Results) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Writes the page. With --check it only returns 1 when the page differs from what the summaries give."""
+    """Writes the page. With --check the program only returns 1 when the page differs from what the summaries give."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report.page")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--check", action="store_true")

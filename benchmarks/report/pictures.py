@@ -1,7 +1,7 @@
 """Draws the line charts of a summary, and says which columns of which study each chart shows.
 
-The elements, scales and ticks are those of `penstock_web.report.svg`. The background is always white, since the charts
-are shown on light and on dark pages.
+The elements, scales and ticks come from `penstock_web.report.svg`. The background is always white, since the charts are
+shown on light and on dark pages.
 """
 
 from collections.abc import Mapping, Sequence

@@ -42,7 +42,7 @@ COUNTS = (
 
 
 class LoadedQueue:
-    """The queue under pressure, and the number of messages that it should have."""
+    """Describes the queue under pressure, and the number of messages that it should have."""
 
     def __init__(self, bench: Bench, penstock: Penstock) -> None:
         self._bench = bench

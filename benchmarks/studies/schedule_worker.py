@@ -17,7 +17,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 async def main(dsn: str) -> None:
-    """Runs the worker as the container does: it sleeps until a schedule is due or a notification wakes it."""
+    """Runs the worker like the container: it sleeps until a schedule is due or a notification wakes it."""
     long_polls = LongPollDispatcher(no_statement)
     settings = Settings.read({"DATABASE_URL": dsn, "QUOTA_FIRINGS_PER_SECOND": "0"})
     activity = Activity()

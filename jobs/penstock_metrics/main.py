@@ -30,7 +30,7 @@ from .span import find_zone
 from .spark.java import NoJavaError
 from .spark.session import open_session, was_submitted
 
-# The lowest priority of a system. With it the job does not slow the service down.
+# The lowest priority of a system. The job then does not slow the service down.
 NICE: Final = 19
 INTERRUPTED: Final = 130
 """The process exits with this status after Ctrl-C or SIGTERM. The run is recorded as interrupted, and the next run

@@ -220,7 +220,7 @@ def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) 
 def _find_changes(
     job: Job, zone: str, state: State, open_now: DataFrame, last: Handled | None
 ) -> Sequence[deltas.DepthChange]:
-    """Returns the changes of each queue. Without a range it returns the open messages of the queue."""
+    """Returns the changes of each queue. Without a range the function returns the open messages of the queue."""
     recorded, stored = ["false"], "false"
     if last is not None:
         with open_connection(job.database.address) as connection:

@@ -68,7 +68,7 @@ class Scope:
 
 
 class _WindowStarts:
-    """Computes the starts of windows around times, and computes those of each minute once."""
+    """Computes the starts of windows around times, once for each minute."""
 
     def __init__(self, zone: ZoneInfo) -> None:
         self._zone = zone

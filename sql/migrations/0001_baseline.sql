@@ -151,7 +151,7 @@ create table queue.side (
     -- The size of the message in each format of an answer. The size is measured once, when an answer has no room for
     -- the message.
     answer_bytes jsonb,
-    entered_at timestamptz,         -- When it entered the queue; null: when it was sent.
+    entered_at timestamptz,         -- When the message entered the queue; null: when it was sent.
     -- Later receives, in the format of queue.add_redelivery; null: it was received at most once.
     redelivered_at timestamptz[],
     primary key (queue_id, shard, id)
@@ -223,7 +223,7 @@ create table queue.noise (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 -- Messages that a receive passed over. Each row has the messages of one tenant in one lease. The lease ends at
--- 'infinity' and has a receive count of 0. ids may contain messages that the lease no longer has.
+-- 'infinity' and has a receive count of 0. ids may contain messages that no longer belong to the lease.
 create table queue.deferred (
     queue_id int not null,
     group_id text not null,
@@ -248,8 +248,8 @@ create table queue.fifo_group (
     vacuum_index_cleanup = on);
 
 -- When the first message of a group may be received. Each change inserts a row, and the newest row counts. A search
--- starts at the newest entry of an index, or above the entries of the past. Thus it reads no deleted rows that an old
--- snapshot retains.
+-- starts at the newest entry of an index, or above the entries of the past. Thus a search reads no deleted rows that
+-- an old snapshot retains.
 create table queue.fifo_ready (
     version bigint generated always as identity,
     group_key bigint not null,
@@ -296,7 +296,7 @@ create table queue.fifo_message (
 ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
 -- Only a query with `group_key > 0`, which is true of every group, can use this index. Otherwise the planner might
--- choose it for a look-up of a message by id while the table is small, and read the whole index.
+-- choose this index for a look-up of a message by id while the table is small, and read the whole index.
 create index fifo_message_of_group on queue.fifo_message (group_key, id) where group_key > 0;
 create sequence queue.fifo_id;
 
@@ -393,7 +393,7 @@ create table queue.move_task (
     skipped bigint not null default 0,  -- Selected messages that were in flight, delayed, or without a queue to move to.
     -- After this number of messages the task waits until a user continues it; null: it does not wait.
     canary int,
-    continued_at timestamptz,       -- When a user continued it.
+    continued_at timestamptz,       -- When a user continued the task.
     ended_at timestamptz
 ) with (fillfactor = 60);
 create index move_task_queue on queue.move_task (queue_id, started_at);
@@ -1148,7 +1148,8 @@ comment on table queue.bearer_key is 'Keys of the REST API; only hashes of their
 create table queue.signing_key (
     key_id text primary key check (key_id ~ '^[0-9a-f]{32}$'),
     created_at timestamptz not null default clock_timestamp(),
-    retired_at timestamptz,         -- When a newer key replaced it. The certificate is served for another 30 days.
+    -- When a newer key replaced this one. The certificate is served for another 30 days.
+    retired_at timestamptz,       
     sealed boolean not null,        -- The private key is encrypted under QUEUE_ENCRYPTION_KEY.
     private_key bytea not null,
     certificate text not null
@@ -1373,7 +1374,7 @@ create table queue.metrics_open (
     zone text not null,
     queue_id int not null,
     minute_at timestamptz not null,
-    -- The run that stored it. If it is greater than that of metrics_range, the run did not finish.
+    -- The run that stored it. If this number is greater than the number in metrics_range, the run did not finish.
     run_id bigint not null,
     counts bigint[] not null,
     primary key (zone, queue_id, minute_at, run_id)

@@ -106,7 +106,7 @@ def _list_ranges(since: datetime, times: Sequence[datetime], wanted: int) -> lis
 
 def list_live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
     """Returns conditions on queue_id that together cover all queues, with an equal number of queues in each. For few
-    messages it returns one condition."""
+    messages the function returns one condition."""
     found = connection.execute("select queue_id from queue.queues order by 1").fetchall()
     ids = [queue_id for (queue_id,) in found]
     rows = _read_scalar(

@@ -24,7 +24,8 @@ from .sketch import PERCENTILES, Ints
 from .summary import ADDED, Lists, Summary, summarise
 
 FEW: Final = 1000  # A piece includes at most this many durations, which are 8 kB.
-# The job summarises at most this many durations at once. With groups they take about 150 MB of a Python process.
+# The job summarises at most this many durations at once. With groups the durations take about 150 MB of a Python
+# process.
 CHUNK: Final = 500_000
 MEASURED: Final = pa.schema(
     [

@@ -6,8 +6,8 @@
             .transform(totals)                      counts by window, queue and group
 
 A message stores a limited number of times of deliveries after the first (queue.add_redelivery). Deliveries with an
-unknown time count in the window in which the message ended. If the message has not ended, they count in the window of
-the run.
+unknown time count in the window in which the message ended. If the message has not ended, its deliveries count in the
+window of the run.
 """
 
 from __future__ import annotations

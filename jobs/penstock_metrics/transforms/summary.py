@@ -39,8 +39,9 @@ class Summary:
 
 
 def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
-    """Summarises durations. `codes` has the row of each duration. No value of `us` is negative. `negative` is 1 if the
-    original was."""
+    """Summarises durations. `codes` has the row of each duration. No value of `us` is negative. `negative` is 1 if
+    the original is negative.
+    """
     order = np.lexsort((us, codes))
     row, value = codes[order], us[order]
     starts = find_run_starts(row)

@@ -25,7 +25,7 @@ _KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,128})(?:/|%2F)").search
 
 
 class Interface(Enum):
-    """The API by which a request came. CLI is the command line over the REST API."""
+    """The API that got the request. CLI is the command line over the REST API."""
 
     AWS = "aws"
     REST = "rest"
@@ -37,8 +37,8 @@ class Interface(Enum):
 class Context:
     """One request: the caller's account and region, the request's id, and the environment of the process.
 
-    `user` is the signer of the request, or None if no signature was required. `protocol` is that of the answer.
-    `interface` is the API by which the request came, and `key_id` the key that admitted it.
+    `user` is the signer of the request, or None if no signature was required. `protocol` is the answer's protocol.
+    `interface` is the API that got the request, and `key_id` the key that admitted it.
     """
 
     __slots__ = (
@@ -91,7 +91,9 @@ class Context:
 
     @property
     def caller_arn(self) -> str:
-        """Returns the caller's ARN. Without a checked signature it ends in `user/` and the key id of the request."""
+        """Returns the caller's ARN. Without a checked signature the ARN ends in `user/` and the key id of the
+        request.
+        """
         principal = self.caller.principal
         key_id = None if self.user is not None else read_key_id(self.http)
         return build_user_arn(self.account_id, key_id) if key_id else principal.arn or ""
@@ -130,7 +132,7 @@ class Context:
 
         The base is QUEUE_BASE_URL, or the request's host if the settings or API Gateway name it. The base is also the
         request's host if that needs no entry and QUEUE_ACCESS has admitted the caller (an unsigned Unsubscribe is
-        open to everybody). Otherwise it is the address on which the process listens.
+        open to everybody). Otherwise the base is the address on which the process listens.
         """
         settings, hosts = self.environment.settings, self.environment.hosts
         if settings.queue_base_url:

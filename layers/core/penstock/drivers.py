@@ -56,7 +56,7 @@ def run(
 ) -> T:
     """Returns the operation's result. Raises the errors of the operation and of `call`.
 
-    `count` is called with each report of the operation, `grant` before each wait. `lengths` are those of the process.
+    `count` is called with each report of the operation, `grant` before each wait. `lengths` belongs to the process.
     """
     if lengths is None:
         lengths = MessageLengths()

@@ -159,7 +159,7 @@ class UnsupportedOperation(AwsError):
 class OverLimit(AwsError):
     json_type = query_code = "OverLimit"
     status = 403
-    # The text is that of a recorded answer: pressureNET-server, issue 74.
+    # The text was recorded at AWS: pressureNET-server, issue 74.
     default_message = (
         "Too many messages have been received without being deleted. "
         "Please delete your received messages or let them timeout before receiving more."

@@ -340,7 +340,7 @@ def _find_query_action(tree: query.Tree, signed_service: str) -> AnyAction:
 
 # --- peeking ---------------------------------------------------------------------------------------------------------
 def is_peek(path: str, environment: Environment) -> bool:
-    """Returns whether the path is that of the peek endpoint, and the endpoint is enabled."""
+    """Returns whether the path belongs to the peek endpoint, and the endpoint is enabled."""
     return environment.settings.queue_peek_endpoint and _PEEK_PATH(path) is not None
 
 

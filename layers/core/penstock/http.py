@@ -18,8 +18,8 @@ class HttpRequest(Struct, frozen=True):
     """A request as the server or API Gateway passed it. Header names are lower case; `query` is still encoded.
 
     `peer` is the source address of the connection, which may be a load balancer's, or empty if unknown. `host_checked`
-    means that API Gateway serves the name in `Host`, so it is a name of this service. `response_limit` is that of the
-    Lambda function that answers the request, or None in the container.
+    means that API Gateway serves the name in `Host`, so it is a name of this service. `response_limit` is the limit
+    of the Lambda function that answers the request, or None in the container.
     """
 
     method: str

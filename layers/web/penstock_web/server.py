@@ -199,9 +199,10 @@ class StopSignals:
 
 @contextlib.asynccontextmanager
 async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
-    """Yields the tracer if OTLP_ENABLED is set. At the end it has two seconds to send its spans. Raises SettingError.
+    """Yields the tracer if OTLP_ENABLED is set. At the end the tracer has two seconds to send its spans. Raises
+    SettingError.
 
-    Only this function imports OpenTelemetry. Without traces it costs nothing and need not be installed.
+    Only this function imports OpenTelemetry. Without traces OpenTelemetry costs nothing and need not be installed.
     """
     if not settings.otlp_enabled:
         yield None
@@ -272,7 +273,9 @@ async def open_resources(
     metrics_folder: Path | None = None,
     tracing: "Tracing | None" = None,
 ) -> AsyncIterator[Resources]:
-    """Yields what all requests share, while background tasks and workers run. At the end it closes everything."""
+    """Yields what all requests share, while background tasks and workers run. At the end the function closes
+    everything.
+    """
     watcher = (
         uuid4()
     )  # the process's id in the database: its long polls and its connections have it in common

@@ -1,7 +1,7 @@
 -- queue.delete_by_id(arn, public ids, archive): deletes messages in any state: waiting, delayed or in flight. With
--- p_archive they go to the archive, as in a queue that archives. Returns the ids that existed. Raises QU004 (not under
--- READ COMMITTED) for messages that were never received.
--- Locks: advisory, readers of the shards of such messages; rows of groups, leases and messages.
+-- p_archive the messages go to the archive, as in a queue that archives. Returns the ids that existed. Raises QU004
+-- (not under READ COMMITTED) for messages that were never received. Locks: advisory, readers of the shards of such
+-- messages; rows of groups, leases and messages.
 create or replace function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean default false)
 returns table (id bigint)
 language plpgsql as $$

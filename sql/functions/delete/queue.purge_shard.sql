@@ -1,8 +1,7 @@
 -- queue.purge_shard(queue, shard, before): ends every lease of a shard and moves its cursor past the messages that were
--- never received. With p_before it moves the cursor only past messages that were sent before then, as expired, does not
--- change leases (maintain_shard ends them), and does nothing if the shard has a reader now. Returns the number of
--- messages.
--- Locks: advisory, reader of the shard; the leases' rows.
+-- never received. With p_before the function moves the cursor only past messages that were sent before then, as
+-- expired, does not change leases (maintain_shard ends them), and does nothing if the shard has a reader now. Returns
+-- the number of messages. Locks: advisory, reader of the shard; the leases' rows.
 create or replace function queue.purge_shard(p_queue_id int, p_shard int, p_before timestamptz default null)
 returns bigint
 language plpgsql as $$

@@ -1,6 +1,6 @@
 -- queue.send_test_webhook(account, subscription, binding, message_id, text, head, tail): stores one delivery for a
 -- subscribed URL, which the worker delivers as any other. No dead-letter queue gets it. p_subscription_arn or
--- p_binding_id is the target that find_test_target has found. The text is JSON; head and tail are those of its envelope.
+-- p_binding_id is the target that find_test_target has found. The text is JSON; head and tail belong to its envelope.
 -- Returns the id of the delivery, or the error RequestThrottled: the account has too many deliveries. Returns no row if
 -- the target has ended. Index: subscription_arn_key, binding_pkey, delivery_excess_pkey.
 create or replace function queue.send_test_webhook(

@@ -165,7 +165,7 @@ end $$;
 -- once a second (late): a second stored time, at least 2 seconds before the last search of this kind. This search
 -- finds the entries of transactions that were open for up to 2 seconds. seldom (full): the beginning of the index.
 -- This search finds every entry. A full search is due again after a second if this receive got less than it asked
--- for, otherwise after a minute, but not before 50 times the time that it took. Thus it takes
+-- for, otherwise after a minute, but not before 50 times the time that it took. Thus a full search takes
 --     at most a fiftieth of the time.
 -- Locks: rows of queue.fifo_search, skipped if locked.
 create or replace function queue.store_search(
@@ -220,9 +220,8 @@ end $$;
 -- queue.first_ready_messages(group, first id, limit, now, answer bytes, answer format): returns the visible messages at
 -- the head of a FIFO group, at most p_limit, up to the first one that is invisible or passed over (it has more than
 -- p_answer_bytes in p_answer_format: pass_over). No message of the group has an id below p_first_id. The ctids of their
--- rows stay valid while the group is locked. ids is null if the group has no such message. receive_count is that of the
--- very first message.
--- Index: fifo_message_of_group.
+-- rows stay valid while the group is locked. ids is null if the group has no such message. receive_count belongs to
+-- the very first message. Index: fifo_message_of_group.
 create or replace function queue.first_ready_messages(
     p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_answer_bytes int, p_answer_format text)
 returns table (ids bigint[], ctids tid[], receive_count int)

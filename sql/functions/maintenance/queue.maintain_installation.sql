@@ -116,10 +116,9 @@ begin
 end $$;
 
 -- queue.clean_platform_applications(limit): removes at most p_limit endpoints of deleted applications in a call, which
--- count in the quota of their account until then. Without endpoints, it removes the application itself. Returns the
--- number of removed rows.
--- Locks: dropped applications and endpoints, skipped if locked; those of count_platform_endpoints. Index:
--- platform_endpoint_application.
+-- count in the quota of their account until then. Without endpoints, the function removes the application itself.
+-- Returns the number of removed rows. Locks: dropped applications and endpoints, skipped if locked; those of
+-- count_platform_endpoints. Index: platform_endpoint_application.
 create or replace function queue.clean_platform_applications(p_limit int) returns bigint
 language plpgsql as $$
 declare

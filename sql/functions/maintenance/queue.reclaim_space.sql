@@ -1,7 +1,7 @@
 -- queue.reclaim_space(): truncates one table that has no page left itself, but whose indexes and long values still have
 -- files (256 KB or more) that vacuum has emptied and cannot shorten. No transaction can see a row of such a table, even
 -- with an old snapshot, because vacuum has removed the rows for all. Returns the number of tables, 0 or 1. Runs as its
--- owner, which owns the tables. Before that it empties the end of the file of queue.lease (move_cursors).
+-- owner, which owns the tables. Before that the function empties the end of the file of queue.lease (move_cursors).
 -- Locks: access exclusive on the table, without waiting, until commit: some milliseconds.
 create or replace function queue.reclaim_space() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$

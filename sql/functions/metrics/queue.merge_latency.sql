@@ -2,10 +2,9 @@
 -- p_window_seconds that begin in [p_from, p_to), merged into one row for each queue, measure and slot. A slot is
 -- p_step_seconds long, counted from p_from; null: the whole time is one slot. p_group_id '' is the whole queue,
 -- p_measure null means all measures. Durations are in microseconds.
--- exact: only one window has values, so the row has its percentiles. Otherwise they come from the merged sketches
--- (DDSketch, gamma = 1.02 / 0.98): within 2 % of the nearest rank. count, mean and max are always exact.
--- p_zone: the zone of windows of days.
--- Index: metrics_latency_pkey.
+-- exact: only one window has values, so the row has its percentiles. Otherwise the percentiles come from the merged
+-- sketches (DDSketch, gamma = 1.02 / 0.98): within 2 % of the nearest rank. count, mean and max are always exact.
+-- p_zone: the zone of windows of days. Index: metrics_latency_pkey.
 create or replace function queue.merge_latency(
     p_queue_ids int[], p_group_id text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
     p_step_seconds int default null, p_measure text default null, p_zone text default 'UTC')

@@ -1,9 +1,8 @@
 -- queue.running_move_tasks(): returns for each account the message move task to run next: among those that no other
 -- worker has, the one that ran longest ago; tasks whose rate allows a message come first. A turn is one step of each
--- account, so an account with many tasks takes no more of the workers than an account with one. Without tasks it costs
--- one probe of an empty index.
--- Locks: the tasks, skipped if locked, until the caller's transaction ends, which is usually at once.
--- Index: move_task_running.
+-- account, so an account with many tasks takes no more of the workers than an account with one. Without tasks the
+-- function costs one probe of an empty index. Locks: the tasks, skipped if locked, until the caller's transaction
+-- ends, which is usually at once. Index: move_task_running.
 create or replace function queue.running_move_tasks() returns table (task_id uuid)
 language sql as $$
 with running as (

@@ -1,12 +1,12 @@
 -- queue.fan_out(topic, publications, enveloped): delivers messages to every subscription of a topic whose filter policy
 -- they match. If a queue cannot take a message, or its policy does not let the topic send, the message goes to the
--- dead-letter queue of the subscription, if it has one whose policy lets the topic send. If that queue cannot take it
--- either, it becomes a delivery to the queue, which the worker gives up, counts and logs, and which stays as exhausted.
--- p_publications: as publish_messages gets them. p_enveloped: whether the messages have envelopes. All subscriptions
--- need envelopes, except queues with raw delivery. Without envelopes, all standard queues that get all of the messages
--- get the same arrays, which are made once.
--- Raises 40001 if the messages have no envelopes and a subscription that needs them was added since the caller read the
--- topic. Index: subscription_topic_id_protocol_endpoint_key.
+-- dead-letter queue of the subscription, if it has one whose policy lets the topic send. If that queue cannot take
+-- the message either, it becomes a delivery to the queue, which the worker gives up, counts and logs, and which stays
+-- as exhausted. p_publications: as publish_messages gets them. p_enveloped: whether the messages have envelopes. All
+-- subscriptions need envelopes, except queues with raw delivery. Without envelopes, all standard queues that get all
+-- of the messages get the same arrays, which are made once. Raises 40001 if the messages have no envelopes and a
+-- subscription that needs them was added since the caller read the topic. Index:
+-- subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.fan_out(
     p_topic queue.topic, p_publications jsonb[], p_enveloped boolean) returns void
 language plpgsql as $$

@@ -1,6 +1,6 @@
 -- queue.note_receivers(arns, callers, agents, addresses, last_at, received): stores the receivers that a process has
--- seen since its last call, except those of deleted queues. The arrays have an element for each receiver of a queue.
--- Returns the number of rows. Locks: rows of queue.receiver, in their order.
+-- seen since its last call, except receivers of deleted queues. The arrays have an element for each receiver of a
+-- queue. Returns the number of rows. Locks: rows of queue.receiver, in their order.
 create or replace function queue.note_receivers(
     p_arns text[], p_callers text[], p_agents text[], p_addresses text[], p_last_at timestamptz[], p_received bigint[])
 returns table (noted int)

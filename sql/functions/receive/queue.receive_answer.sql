@@ -8,9 +8,9 @@
 -- (passes_over_all). Returns no row and no error if that is not certain, or if this call had to measure many messages. A
 -- MiB takes up to 100 ms to measure and to move, so the call measures for two seconds at most, and the next call
 -- continues. A call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS is undone, and would start again each time.
--- The function measures received messages if the greatest growth by escapes would make them too long. If it received
--- too many, it undoes the receive in a subtransaction, which also releases the locks, and asks for fewer. Locks: as
--- receive_messages and pass_over. Raises QU004 (not under READ COMMITTED).
+-- The function measures received messages if the greatest growth by escapes would make them too long. If the function
+-- received too many, it undoes the receive in a subtransaction, which also releases the locks, and asks for fewer.
+-- Locks: as receive_messages and pass_over. Raises QU004 (not under READ COMMITTED).
 create or replace function queue.receive_answer(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_answer_bytes int, p_answer_format text)

@@ -8,10 +8,10 @@
 -- ReceiveRequestAttemptId (receive_attempt). p_answer_bytes, p_answer_format: messages that are known to be too long
 -- for such an answer are passed over (pass_over). p_refuse_over: a longer message (of 12,000 bytes or more) among
 -- those handed out raises QU010, which undoes the receive; the caller then calls receive_answer. Messages whose
--- retention is over are not handed out. If it meets one, it deletes such messages as maintain_queue does. Returns: a
--- header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. A paused queue has none. Locks:
--- reader of a shard, or rows of the slow path or of FIFO groups (skipped if locked). Use it alone in a short
--- transaction. Raises QU004 (not under READ COMMITTED), QU010.
+-- retention is over are not handed out. If the function meets one, it deletes such messages as maintain_queue does.
+-- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. A paused queue has
+-- none. Locks: reader of a shard, or rows of the slow path or of FIFO groups (skipped if locked). Use it alone in a
+-- short transaction. Raises QU004 (not under READ COMMITTED), QU010.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_refuse_over int default null, p_answer_bytes int default null,
@@ -69,8 +69,8 @@ begin
     if p_async_commit then
         set local synchronous_commit = off;
     end if;
-    -- One receive of ten begins with tenants that have been skipped for 10 seconds. With a visibility timeout of 0 it
-    -- would see their messages again, so they come last, as usual.
+    -- One receive of ten begins with tenants that have been skipped for 10 seconds. With a visibility timeout of 0
+    -- the receive would see their messages again, so they come last, as usual.
     if random() < 0.1 and v_visibility > interval '0' and exists (
         select from queue.deferred d
         where d.queue_id = v_queue.queue_id and d.deferred_at < v_now - interval '10 seconds')
@@ -223,7 +223,7 @@ end $$;
 -- not passed over or have reached that count, so that few remain for the next receive. p_now: when the receive began.
 -- Messages that this receive has already handed out with a timeout of 0 became visible later, so it does not see them.
 -- p_before: messages that were sent earlier are not handed out, because their retention is over. If one of them comes
--- first, they end now.
+-- first, those messages end now.
 -- p_answer_bytes, p_answer_format: as receive_messages.
 -- Locks: the messages' rows, skipped if locked. Index: side_visible_at.
 create or replace function queue.take_side(

@@ -1,10 +1,9 @@
 -- queue.take_log: hands out messages of the log, shard by shard, and skips shards that another receiver reads. If all
--- shards with messages have a reader, it waits for one of them, a quarter of a second at most, but only while this
--- transaction holds no lock that the reader of a shard could wait for: it has locked no row yet (so it has no
--- transaction id), and reads no shard (the setting queue.reads, which ends with it). Thus it cannot deadlock.
--- p_before: messages that were sent earlier are not handed out, because their retention is over.
--- p_fair: messages of noisy tenants are skipped.
--- Locks: advisory, reader of the shard, until the end of the transaction.
+-- shards with messages have a reader, the function waits for one of them, a quarter of a second at most, but only
+-- while this transaction holds no lock that the reader of a shard could wait for: it has locked no row yet (so it has
+-- no transaction id), and reads no shard (the setting queue.reads, which ends with it). Thus the function cannot
+-- deadlock. p_before: messages that were sent earlier are not handed out, because their retention is over. p_fair:
+-- messages of noisy tenants are skipped. Locks: advisory, reader of the shard, until the end of the transaction.
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_before timestamptz, p_fair boolean default true)
@@ -286,7 +285,7 @@ select array_agg(n.group_id order by n.messages, n.group_id)
 from (select m.group_id, max(m.messages) as messages from noisy m group by m.group_id) n
 $$;
 
--- queue.take_fair: hands out messages of a shard that were never handed out, but skips those of noisy tenants. The
+-- queue.take_fair: hands out messages of a shard that were never handed out, but skips messages of noisy tenants. The
 -- function reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log. Those of each tenant are in a
 -- lease without a receiver, which ends at 'infinity' and is listed in queue.deferred; take_deferred hands it out. The
 -- other messages are leased as usual, at most p_lease_size together. The ranges of these leases overlap. Therefore

@@ -26,12 +26,12 @@ _FADING: Final = 0.85  # Half of a deviation is left after 21 minutes.
 
 
 def repeat_last(series: DepthSeries, origins: Ints) -> Floats:
-    """Forecasts that the depth stays as it is. Every other method has to beat this forecast."""
+    """Forecasts an unchanged depth. Every other method has to beat this forecast."""
     return np.repeat(series.ago(origins)[:, None], POINTS, axis=1)
 
 
 def make_trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
-    """Continues the slope of the last `steps`. For more than an hour it skips some steps."""
+    """Continues the slope of the last `steps`. For more than an hour the method skips some steps."""
     growth = np.cumsum(damping ** (_AHEAD - 1)) / every
 
     def predict(series: DepthSeries, origins: Ints) -> Floats:

@@ -120,7 +120,7 @@ def make_access_rule(settings: Settings) -> AccessRule | None:
 
 
 def run_public_link(call: "GuardedCall") -> AnyOperation:
-    """Returns the operation of a public link. Raises MissingAuthenticationToken for any other action."""
+    """Returns the operation of a public link. Raises MissingAuthenticationToken for all other actions."""
     check_rate(call.context, len(call.context.http.body))
     decoded = call.read()
     if decoded.action.label not in PUBLIC_ACTIONS:

@@ -55,7 +55,7 @@ class RequestContext(ResourceContext, Protocol):
 
     @property
     def interface_name(self) -> str:
-        """Returns the name of the API by which the request came."""
+        """Returns the name of the API that got the request."""
 
     @property
     def shows_policy_names(self) -> bool:

@@ -1,7 +1,7 @@
 """Counts failed authentications by address, so that guessing keys does not load the database.
 
 An address with too many failures may still use keys that the process knows. For a while the process looks up no unknown
-keys for it. Therefore other clients behind the address (a company's gateway, a load balancer) keep working.
+keys for that address. Therefore other clients behind the address (a company's gateway, a load balancer) keep working.
 """
 
 from time import monotonic

@@ -13,7 +13,7 @@ from .users import BUILT_IN, LONGEST_POLICY
 
 _SECRET_BYTES: Final = 30
 is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
-"""Matches names of users, which are those of IAM ("IAM and AWS STS quotas", IAM User Guide)."""
+"""Matches names of users under IAM's rules ("IAM and AWS STS quotas", IAM User Guide)."""
 
 
 def make_key_id(prefix: str) -> str:

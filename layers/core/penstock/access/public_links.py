@@ -22,7 +22,7 @@ _PUBLIC_LINK = re.compile(
 def is_public_link(http: HttpRequest) -> bool:
     """Returns whether a request without credentials opens such a link, or does the same by a form, as SDKs do.
 
-    If it names several actions, it may still be for another one: `authentication.run_public_link` decides.
+    If the link names several actions, it may still be for another one: `authentication.run_public_link` decides.
     """
     if b"authorization" in http.headers or b"X-Amz-" in http.query or b"x-amz-target" in http.headers:
         return False

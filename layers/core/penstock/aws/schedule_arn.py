@@ -22,7 +22,7 @@ class GroupArn(NamedTuple):
 
 
 def schedule_arn(region: str, account_id: str, group: str, name: str) -> str:
-    """Returns the ARN of a schedule, which contains its group's name, also that of the default group."""
+    """Returns the ARN of a schedule, which contains its group's name, even for the default group."""
     return f"arn:aws:scheduler:{region}:{account_id}:schedule/{group}/{name}"
 
 

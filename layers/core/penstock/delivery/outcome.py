@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
     """The values that the worker writes to the delivery's row. `error` is None if it was delivered.
 
     `status` is None without an answer, or NOT_ATTEMPTED. `delay_ms` is the time until the next attempt, or None if
-    there is no further attempt. `health` is that of the endpoint: ANSWERS, BOUNCED, FAILS or SHOWS_NOTHING.
+    there is no further attempt. `health` belongs to the endpoint: ANSWERS, BOUNCED, FAILS or SHOWS_NOTHING.
     `sent_bytes` is the size of the request with its head, or None if unknown. `answer` is the beginning of the answer.
     """
 

@@ -17,7 +17,7 @@ from .store import DeliveryStore
 from .traces import begin_span, end_span
 
 WAIT_FOR_MORE_MS: Final = 60_000
-"""A run waits for a delivery that is due within this time. Otherwise it ends."""
+"""A run waits for a delivery that is due within this time. Otherwise the run ends."""
 OUTCOME_BATCH_SECONDS: Final = 0.01
 """The run collects outcomes for this time, and writes them in one call."""
 CLAIM_PAUSE_SECONDS: Final = 0.05

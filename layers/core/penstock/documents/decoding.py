@@ -101,7 +101,7 @@ def count_messages(counter: "msgspec.json.Decoder[Any]", text: str, most: int = 
 def decode_document(
     decoder: "msgspec.json.Decoder[T]", body: bytes, most_bytes: int = MAX_DOCUMENT_BYTES
 ) -> T:
-    """Decodes a body. The default size limit is that of bodies without messages. Raises InvalidParameterValue,
+    """Decodes a body. The default size limit is the limit of bodies without messages. Raises InvalidParameterValue,
     RequestEntityTooLarge.
     """
     if len(body) > most_bytes:

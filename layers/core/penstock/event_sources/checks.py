@@ -142,5 +142,5 @@ def check_tags(tags: Mapping[str, str]) -> None:
 
 
 def make_tag_limit_error() -> InvalidParameterValueException:
-    """The error for more tags than a mapping may have."""
+    """The error for too many tags of a mapping."""
     return InvalidParameterValueException(f"A mapping has at most {MOST_TAGS} tags.")

@@ -145,7 +145,9 @@ class ExecutionEnvironment:
 
     @property
     def _known_settings(self) -> Settings:
-        """Returns the settings, or only those of the variables until the secret has been read. Raises SettingError."""
+        """Returns the settings; until the secret has been read, they come from the variables alone. Raises
+        SettingError.
+        """
         return self.settings if "settings" in self.__dict__ else self._given_settings
 
     @property

@@ -22,7 +22,9 @@ from .environment import ExecutionEnvironment
 
 
 class Handler:
-    """The handler of a Lambda function. With `service` and `action`, it answers other actions with InvalidAction."""
+    """The handler of a Lambda function. With `service` and `action`, the handler answers other actions with
+    InvalidAction.
+    """
 
     def __init__(self, service: str | None, action: str | None, environment: ExecutionEnvironment) -> None:
         self.service = service

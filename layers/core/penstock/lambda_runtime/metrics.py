@@ -52,7 +52,7 @@ def read_namespace() -> str:
 
 
 class Metrics:
-    """Writes metrics of one installation, whose queues are those of `account_id` and `region`."""
+    """Writes metrics of one installation, whose queues belong to `account_id` and `region`."""
 
     def __init__(self, account_id: str, region: str) -> None:
         self._own = (account_id, region)

@@ -86,7 +86,7 @@ class FunctionService:
         self._look_task = asyncio.get_running_loop().create_task(self._look())
 
     async def close(self) -> None:
-        """Waits until returned messages are visible, also those of cancelled receives."""
+        """Waits until returned messages are visible, including messages of cancelled receives."""
         self._look_task.cancel()
         await self._in_thread(lambda: None)  # every call before it has ended
         await asyncio.sleep(0)

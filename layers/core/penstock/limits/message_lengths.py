@@ -23,7 +23,7 @@ MERGED_BYTES = 1_048_576
 LARGEST_ANSWER_BYTES = 4 * 1_048_576
 UNKNOWN_BYTES = 400_000
 LONG_BYTES = 200_000
-# For a queue with long messages among short ones, so that a receive is merged with few others: any may have a MiB.
+# For a queue with long messages among short messages, so that a receive is merged with few others: any may have a MiB.
 LEAST_BYTES_OF_LONG = 25_000
 MOST_QUEUES = 10_000
 

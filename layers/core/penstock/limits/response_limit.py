@@ -55,7 +55,7 @@ class ResponseLimit(NamedTuple):
     is_ascii: bool
 
     def count_bytes(self, value: object) -> int:
-        """Returns how many bytes the runtime writes for a value. In ASCII it also escapes U+007F."""
+        """Returns how many bytes the runtime writes for a value. In ASCII the runtime also escapes U+007F."""
         text = json.dumps(value, ensure_ascii=self.is_ascii)
         return len(text) + 5 * text.count("\x7f") if self.is_ascii else len(text.encode())
 

@@ -61,7 +61,8 @@ class MappingPatch(Struct, forbid_unknown_fields=True):
 class ShownMapping(Struct):
     """A mapping. `reason` explains its state. `last_result` is the result of the last batch: `OK` or `PROBLEM: …`.
 
-    `function` is an ARN or a URL. The rights of `user` count, or those of the account if it is null. `invocations` is
+    `function` is an ARN or a URL. The rights of `user` count, or the account's rights if `user` is null.
+    `invocations` is
     the total up to 20 seconds ago. `failing_since` is the time of the first failure after the last success.
     """
 
@@ -107,7 +108,9 @@ def create_mapping(new: NewMapping, context: Context) -> Operation[ShownMapping]
 def list_mappings(
     queue: str | None, function: str | None, after: str | None, context: Context
 ) -> Operation[MappingList]:
-    """Returns a page of the account's mappings. `queue` and `function` limit it to those of a queue or a function."""
+    """Returns a page of the account's mappings. `queue` and `function` limit the list to mappings of a queue or a
+    function.
+    """
     checks.check_served(context)
     request = aws.ListEventSourceMappingsRequest(
         event_source_arn=None if queue is None else _name_queue(queue, context),

@@ -3,7 +3,7 @@
     traceparent:      00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
     AWSTraceHeader:   Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1
 
-Both headers say the same: an X-Ray trace id is that of W3C with a version before it and a dash in it. Messages carry
+Both headers say the same: an X-Ray trace id is W3C's trace id with a version before it and a dash in it. Messages carry
 the form of X-Ray, since SQS has an attribute for it. Sources: W3C Trace Context, level 1; X-Ray Developer Guide,
 "Tracing header" and "Amazon SQS and AWS X-Ray". Nothing here needs OpenTelemetry: a `Tracer` records spans.
 """

@@ -41,8 +41,8 @@ class DriverError(Exception):
     """A call failed. The text is the driver's.
 
     `sqlstate` is None if the server closed the connection or was not reached. `took_no_effect` says whether the call
-    certainly took no effect, for example because the database undid it. `wrong_settings` names those of a session that
-    cannot be used.
+    certainly took no effect, for example because the database undid it. `wrong_settings` names the settings of a
+    session that make the session unusable.
     """
 
     def __init__(
@@ -142,7 +142,8 @@ class Database:
         """Returns the rows of one call. Arrays are lists.
 
         Raises ServiceUnavailable if the database cannot be reached, breaks the connection or reports a transient error.
-        If it was reached, the call may have taken effect. Raises LongMessageFound for LONG_MESSAGE, and InternalFailure
+        If the database was reached, the call may have taken effect. Raises LongMessageFound for LONG_MESSAGE, and
+        InternalFailure
         for every other database error.
         """
         try:

@@ -43,7 +43,7 @@ def list_called_functions(directory: Path) -> list[str]:
 
 
 def compute_fingerprint(directory: Path) -> bytes:
-    """Returns a fingerprint of these settings. If it differs, `migrate` applies the functions again."""
+    """Returns a fingerprint of these settings. If the checksum differs, `migrate` applies the functions again."""
     return " ".join([_SET, *list_called_functions(directory)]).encode()
 
 

@@ -332,7 +332,7 @@ def read_migrations(directory: Path) -> list[Script]:
 
 
 def read_functions(directory: Path) -> list[Script]:
-    """Returns all functions by file name, then those of the previous release, then views, then the grants.
+    """Returns all functions by file name, then the functions of the previous release, then views, then the grants.
 
     The functions lie in folders by subject. The order of the functions, and so the checksum, does not depend on the
     folder.

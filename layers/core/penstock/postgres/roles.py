@@ -1,4 +1,4 @@
-"""The group roles that sql/grants.sql gives rights to: `penstock migrate` creates them if it may.
+"""The group roles that sql/grants.sql gives rights to: `penstock migrate` creates them if its role has the right.
 
 Roles belong to the whole cluster. A superuser may make them, and a role with CREATEROLE, as the master user of RDS.
 From PostgreSQL 16 on a role with CREATEROLE may only grant roles that it has created, or has received with the right to
@@ -65,7 +65,7 @@ def list_missing_commands(connection: Connection, role: str | None = None) -> li
 
 
 def make_roles(connection: Connection, role: str | None = None) -> list[str]:
-    """Runs the missing commands for `role` if the connection may. Returns those still missing.
+    """Runs the missing commands for `role` if the connection has the right. Returns those still missing.
 
     Attributes of existing roles stay unchanged.
     """

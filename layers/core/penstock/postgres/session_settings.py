@@ -88,12 +88,12 @@ _PINS: Final = ", ".join(
 # Sources in pg_settings of values that an operator set.
 _CHOSEN: Final = "'global', 'database', 'user', 'database user', 'client', 'session'"
 _WANTED: Final = ", ".join(f"('{name}', '{value}')" for name, value in SESSION_SETTINGS.items())
-# Through a Unix socket the server shows keepalives as 0. On Windows it cannot detect that a client is gone.
+# Through a Unix socket the server shows keepalives as 0. On Windows the server cannot detect that a client is gone.
 _AVAILABLE: Final = """
     case when starts_with(w.name, 'tcp') then inet_client_addr() is not null
         when starts_with(w.name, 'client') then version() !~ 'Visual C|windows|mingw' else true end"""
-# Whether the server may log bodies of messages, which are parameters of calls: with slow, sampled, all
-# or failed statements, or with plans. Only a superuser can change it, so no session does.
+# Whether the server may log bodies of messages, which are parameters of calls: with slow, sampled, all or failed
+# statements, or with plans. Only a superuser can change this setting, so no session changes it.
 _LOGS_PARAMETERS: Final = """
     current_setting('log_parameter_max_length_on_error') <> '0'
     or current_setting('log_parameter_max_length') <> '0' and (
@@ -107,7 +107,7 @@ _PIN: Final = f"""
         where case when not ({_IS_WRONG}) then false
             when own.direct or p.tracked then set_config(p.name, p.value, false) <> p.value else true end), '; ')
 from (select pg_backend_pid() = %d as direct) own"""  # noqa: S608 - constants only
-# The query reads pg_settings, which takes 1 ms, only if a value differs; with a tuned role none does.
+# The query reads pg_settings, which takes 1 ms, only if a value differs; a tuned role has no different value.
 _APPLY: Final = f"""
 select own.direct, session_user::text, array_to_string(array(
     select w.name from (values {_WANTED}) w (name, value)

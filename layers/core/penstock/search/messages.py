@@ -39,7 +39,8 @@ def search_messages(search: Search, most_bytes: int, context: Context) -> Operat
     """Examines messages until `limit` or `most_bytes` of them pass, or until it has examined `scan` or 64 MiB, or
     for about 2 seconds.
 
-    The order is that in which the queue stores the messages, not that of their age. Raises QueueDoesNotExist.
+    The messages come in the order in which the queue stores them, which is not the order of their age. Raises
+    QueueDoesNotExist.
     """
     text = search.filter.as_json(context)
     rows = yield from Call(

@@ -18,7 +18,7 @@ class MailSender(NamedTuple):
 
 
 class MailServer(NamedTuple):
-    """A mail server. With `secure` it uses TLS from the start, otherwise STARTTLS, which a login needs."""
+    """A mail server. With `secure` the connection uses TLS from the start, otherwise STARTTLS, which a login needs."""
 
     host: str
     port: int

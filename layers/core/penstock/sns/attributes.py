@@ -147,7 +147,7 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
 def _check_access_policy(text: str) -> None:
     """Raises InvalidParameter for an access policy that SNS does not store. A policy has at most 30 KB.
 
-    The limits are those of "Amazon SNS API permissions" (SNS Developer Guide). The texts are AWS's
+    The limits come from "Amazon SNS API permissions" (SNS Developer Guide). The texts are AWS's
     (serverless/serverless, issue 5519; hashicorp/terraform, issues 12740 and 31538).
     """
     is_long = len(text) > MAXIMUM_POLICY_BYTES or len(text.encode()) > MAXIMUM_POLICY_BYTES

@@ -1,6 +1,6 @@
 """The errors of SNS.
 
-Codes and statuses are those of botocore's model `sns/2010-03-31`. ValidationError is in Common Errors of the SNS API
+Codes and statuses come from botocore's model `sns/2010-03-31`. ValidationError is in Common Errors of the SNS API
 reference. A class has the name of its Query code, prefixed with `Topic` if an SQS error has that name. SNS writes no
 `<Detail/>` into an XML error, so `encode_error` in aws/codec/xml.py omits it.
 """

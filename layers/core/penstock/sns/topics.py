@@ -118,7 +118,7 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
         raise errors.NotFound
 
 
-# The rule is that of SetTopicAttributes (API reference). The text is ours.
+# SetTopicAttributes has the same rule (API reference). The text is ours.
 LARGE_MESSAGES = (
     "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
 )

@@ -173,7 +173,7 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
 def build_defaults(
     fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES
 ) -> dict[str, str]:
-    """Returns the defaults of attributes. Seconds and bytes are those of AWS's reference."""
+    """Returns the defaults of attributes. Seconds and bytes have the limits of AWS's reference."""
     values = {
         "DelaySeconds": "0",
         "MaximumMessageSize": "1048576",

@@ -101,7 +101,8 @@ def find_outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsErr
 
 
 def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
-    """Returns the error of an entry of a batch. For a missing message it differs from the error of a single call.
+    """Returns the error of an entry of a batch. For a missing message the error differs from the error of a single
+    call.
 
     Both errors are recorded at AWS: frameworks ignore one of them, and give up after the other.
     """

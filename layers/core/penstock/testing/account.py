@@ -43,7 +43,7 @@ class Account:
         }
 
     def client(self, service: str, **options: object) -> BaseClient:
-        """Returns a boto3 client for `sqs`, `sns`, `scheduler` or `sts`. `options` are those of `Session.client`."""
+        """Returns a boto3 client for `sqs`, `sns`, `scheduler` or `sts`. `options` go to `Session.client`."""
         return _make_session().client(
             service,
             endpoint_url=self.endpoint_url,

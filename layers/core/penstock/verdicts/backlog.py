@@ -28,7 +28,7 @@ def has_backlog(visible: int, drain_rate: float) -> bool:
 def fit_trend(series: Series) -> int:
     """Returns 1 if the backlog grows, -1 if it shrinks, 0 if for an hour it did neither by more than chance.
 
-    If consumers have just come back, it is the trend since then.
+    If consumers have just come back, the answer is the trend since then.
     """
     values = series.visible
     if are_consumers_back(series):

@@ -3,7 +3,7 @@
 By Little's law (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961) the number of
 messages in flight is the rate of completions times the time that each message takes. A consumer that takes one message
 at a time has one in flight while it is busy, so their mean number is the number of busy consumers. Consumers that take
-ten at once have more. The numbers are then those of messages handled at once, and their ratio is significant.
+ten at once have more. The numbers then count messages handled at once, and their ratio is significant.
 """
 
 from math import ceil

@@ -1,4 +1,4 @@
-"""The minutes of a queue without gaps. The object fills in missing ones, so that rules can count back from now."""
+"""The minutes of a queue without gaps. The object fills in missing minutes, so that rules can count back from now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class Series:
     in_flight: list[int] = field(default_factory=list)
     oldest_at: list[datetime | None] = field(default_factory=list)
     measured_at: datetime | None = None
-    """The time of the last measurement of the gauges. Later ones are estimates."""
+    """The time of the last measurement of the gauges. Later minutes are estimates."""
     sent_since: int = 0
     left_since: int = 0
     """Messages sent and left after the last full minute."""

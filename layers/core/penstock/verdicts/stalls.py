@@ -38,7 +38,8 @@ class Waiting(NamedTuple):
 def find_waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
     """Returns None if no message waits, or if the queue was not measured since the last receive.
 
-    The wait begins with the last receive. Without a receive since messages arrived, it begins with their arrival: not
+    The wait begins with the last receive. Without a receive since messages arrived, the stall begins with their
+    arrival: not
     before the oldest message, and not before the first minute of the run of minutes that ended with messages. Without
     any minute, nothing changed in the whole period, and the wait begins with the oldest message.
     """

@@ -76,7 +76,8 @@ class Facts:
     `top_group_share` is the share of the arrivals that the busiest group sent, from 0 to 1. `paused_endpoints` are URLs
     that do not answer, whose undelivered messages enter this queue. `paused` means that a person paused the queue.
     `stopped_mapping` is the reason if the service stopped an event source mapping of the queue. `failing_since` and
-    `failing_result` describe a mapping that fails. `now` has gauges that are newer than those of the last minute.
+    `failing_result` describe a mapping that fails. `now` has gauges that are newer than the gauges of the last
+    minute.
     """
 
     fifo: bool = False

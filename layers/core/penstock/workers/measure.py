@@ -27,8 +27,8 @@ MEASUREMENTS = "measurements"
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
-    """Does one bounded run. The minutes, and each page, are a transaction. Raises the errors of calls; earlier ones
-    stay.
+    """Does one bounded run. The minutes, and each page, are a transaction. Raises the errors of calls; the results of
+    earlier calls stay.
 
     No page is measured before the pause after a round is over. `rounds` is 1 if the run ended a round, otherwise 0.
     """

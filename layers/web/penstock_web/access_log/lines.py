@@ -65,7 +65,7 @@ class LogLine(msgspec.Struct, omit_defaults=True):
 
 
 def read_caller(context: Context | None) -> tuple[str | None, str | None]:
-    """Returns the account and the user's name. With QUEUE_ACCESS=sigv4 they are None until a signature was verified."""
+    """Returns the account and the user's name. With QUEUE_ACCESS=sigv4 both are None until a signature was verified."""
     if context is None or (context.user is None and context.environment.settings.queue_access == "sigv4"):
         return None, None
     return context.account_id, context.caller.principal.user_name

@@ -87,7 +87,8 @@ class WaiterGroup:
 class DirectHandoff:
     """Stores messages and serves the waiters of `long_polls`.
 
-    While `write_backpressure` is high it serves no waiters. The waiters then wake and receive for themselves.
+    While `write_backpressure` is high the handoff serves no waiters. The waiters then wake and receive for
+    themselves.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class PendingBatch:
     """Effects that may share a call. They wait for the one call under way, because two calls would carry fewer
     entries each.
 
-    `queue` is the queue from which they receive, if they do.
+    `queue` is the queue of a receive, or None.
     """
 
     __slots__ = ("_lengths", "linger_seconds", "pending", "queue")

@@ -45,7 +45,9 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class NewKey(NamedTuple):
-    """A new key with its secret, which is shown only this once. Without `user` it is a key of the account itself."""
+    """A new key with its secret, which is shown only this once. Without `user` the key is a key of the account
+    itself.
+    """
 
     key_id: str
     secret: str
@@ -91,7 +93,7 @@ class KeyRing:
     def open(cls, settings: Settings, direct: bool = False) -> Iterator[KeyRing]:
         """Opens the keys in the database of DATABASE_URL, or of DATABASE_DIRECT_URL with `direct`.
 
-        Without these it uses the database of the service that runs here. Raises SettingError or LocalError.
+        Without these the command uses the database of the service that runs here. Raises SettingError or LocalError.
         """
         with service_database(settings, direct) as database:
             folder = None if settings.direct_url else choose_folder()

@@ -31,8 +31,9 @@ def settings(
 
 
 def _display(setting: Setting[Value], value: Value) -> Value:
-    """Formats the value. For a secret it shows only whether it is set, and for the address of a database it hides the
-    password."""
+    """Formats the value. For a secret the command shows only whether it is set, and for the address of a database it
+    hides the password.
+    """
     if not value or setting.name not in ADDRESSES:
         is_hidden = bool(value) and (setting.secret or setting.hidden)
         return "(set)" if is_hidden else value

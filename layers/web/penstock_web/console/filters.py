@@ -27,7 +27,7 @@ NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_cou
 def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter | None:
     """Returns the filter of an address, or None if it has none. Raises InvalidParameterValue for an invalid filter.
 
-    `states` lists the states that the search covers. If it is empty, the search covers all.
+    `states` lists the states that the search covers. If the text is empty, the search covers all.
     """
     given = {name: query[name].strip() for name in NAMES if query.get(name, "").strip()}
     if not given:

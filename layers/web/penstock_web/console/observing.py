@@ -64,7 +64,7 @@ class Observed(NamedTuple):
 
 
 def observe(arns: Sequence[str], in_flight_limit: int) -> Operation[dict[str, Observed]]:
-    """Returns the existing queues by ARN. Of more than 60 queues it returns the first ones."""
+    """Returns the existing queues by ARN. Of more than 60 queues the function returns the first 60."""
     some = list(arns[:MOST_QUEUES])
     facts = (yield from Call(READ_VERDICT_FACTS, (some,))) if some else []
     if not facts:

@@ -18,7 +18,7 @@ HandlerT = TypeVar("HandlerT", bound=Handler)
 
 
 class Screen(NamedTuple):
-    """A page, or an act of a form. `title` is its default title. Without a `position` it is not in the
+    """A page, or an act of a form. `title` is its default title. Without a `position` the screen is not in the
     bar."""
 
     method: str

@@ -24,7 +24,7 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
     """Gives calls a deadline of `call_seconds`. A call that misses it closes the connection."""
 
     call_seconds = CALL_SECONDS
-    opened_at = checked_at = 0.0  # The unit is that of time.monotonic.
+    opened_at = checked_at = 0.0  # The unit is the same as for time.monotonic.
     session = SessionState()
 
     @classmethod

@@ -167,7 +167,7 @@ class PipelinePool:
 async def open_pipeline_connection(
     url: str, call_seconds: float, watcher: UUID | None = None, prove: Prove = _trust
 ) -> PipelineConnection:
-    """Opens a pipeline connection to this database. Raises psycopg's errors, also those of `prove`.
+    """Opens a pipeline connection to this database. Raises psycopg's errors, also from `prove`.
 
     Sends on it notify other processes than `watcher`. A pooler would forget that setting, and every process would be
     notified.

@@ -129,7 +129,7 @@ def check_session_settings(examined: Examination) -> Iterator[Finding]:
 
 
 def judge_settings(values: dict[str, str], role: str) -> Iterator[Finding]:
-    """`values` are those of pg_settings, with times in ms and sizes in MB."""
+    """`values` has the values of pg_settings, with times in ms and sizes in MB."""
     for rule in RULES:
         if (value := values.get(rule.name)) is None or not rule.is_wrong(value):
             continue

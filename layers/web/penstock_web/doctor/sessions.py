@@ -50,7 +50,7 @@ def check_old_snapshots(examined: Examination) -> Iterator[Finding]:
 
 
 def find_old_snapshots(examined: Examination, seconds: float, prepared_seconds: float) -> Iterator[Finding]:
-    """`seconds` is the age from which a transaction is old, `prepared_seconds` that of a prepared one."""
+    """`seconds` is the age from which a transaction is old, `prepared_seconds` the same for a prepared one."""
     limits = {"seconds": seconds, "prepared_seconds": prepared_seconds, "bytes": _MOST_WAL_BYTES}
     for query in (_OLD_TRANSACTIONS, _OLD_PREPARED, _IDLE_SLOTS):
         for problem, command in examined.direct().execute(query, limits).fetchall():

@@ -1,4 +1,4 @@
-"""Compares the release of this program with that of the schema and with those of the running processes."""
+"""Compares the release of this program with the release of the schema and of the running processes."""
 
 from __future__ import annotations
 

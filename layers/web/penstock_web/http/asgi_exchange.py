@@ -52,7 +52,8 @@ class ResponseWriter(Protocol):
 class AsgiExchange:
     """A request whose application runs in a task.
 
-    `is_written` says whether the head of the response was written, and `response_complete` whether all of it was.
+    `is_written` says whether the head of the response was written, and `response_complete` whether the whole response
+    was written.
     `keep_alive` says whether the connection serves further requests after it.
     """
 

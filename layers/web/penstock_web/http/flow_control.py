@@ -1,8 +1,8 @@
 """Controls reading and writing of one connection. Each direction is paused while the other side is slower.
 
-At the end it drops the data of a client that is still sending. Closing a socket with unread bytes resets the
-connection. The client's write then fails, and the client never reads that its request is too long. SDKs then send the
-request again. The server therefore ends its side, reads and drops data for a while, and closes when the client has
+At the end the connection drops the data of a client that is still sending. Closing a socket with unread bytes resets
+the connection. The client's write then fails, and the client never reads that its request is too long. SDKs then send
+the request again. The server therefore ends its side, reads and drops data for a while, and closes when the client has
 closed its side (RFC 9112, 9.6).
 """
 

@@ -52,7 +52,7 @@ class Claimant(Protocol):
 class MemoryBudget:
     """Grants at most `max_bytes`. A request that waits for longer than `timeout_seconds` gets ServiceUnavailable.
 
-    `share` is the part that one address may have. Addresses take turns. A large request does not let smaller requests
+    `share` limits the part for one address. Addresses take turns. A large request does not let smaller requests
     of other addresses pass, because that might continue forever.
     """
 

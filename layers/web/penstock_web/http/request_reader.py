@@ -1,8 +1,9 @@
 """Reads the requests of one connection (RFC 9112) with llhttp, and decides which of them take the fast path.
 
-The fast path takes requests of AWS's protocols whose head and body arrive in one read from the socket, as nearly all
-do. ASGI takes the other requests: they are pipelined, arrive in several reads, are long, have over 1,000 parameters,
-expect 100-continue, use HTTP/1.0 or end their connection. Both ways end in the same answer (`aws_request.py`).
+The fast path takes requests of AWS's protocols whose head and body arrive in one read from the socket; nearly all
+requests do. ASGI takes the other requests: they are pipelined, arrive in several reads, are long, have over 1,000
+parameters, expect 100-continue, use HTTP/1.0 or end their connection. Both ways end in the same answer
+(`aws_request.py`).
 """
 
 import logging

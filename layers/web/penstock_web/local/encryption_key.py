@@ -22,8 +22,8 @@ _FILE: Final = "encryption_key"
 
 
 def with_encryption_key(settings: Settings, state: Path) -> Settings:
-    """Returns the settings with QUEUE_ENCRYPTION_KEY of the folder, unless it is set. With QUEUE_ACCESS=sigv4 it
-    creates the key.
+    """Returns the settings with QUEUE_ENCRYPTION_KEY of the folder, unless it is set. With QUEUE_ACCESS=sigv4 the
+    program creates the key.
 
     Only the user that runs the service can read the file. A copy of the database needs the file too. Raises OSError.
     """

@@ -24,7 +24,7 @@ _PAUSE_SECONDS: Final = 0.5
 def watch_servers(state: Path, server: Postgres, pooler: PgBouncer | None) -> Iterator[None]:
     """Checks twice a second until the end of the block, which must come before the two are stopped.
 
-    If a server cannot be restarted, it tries again repeatedly. The service answers 503 until it succeeds.
+    If a server cannot be restarted, the watchdog tries again repeatedly. The service answers 503 until it succeeds.
     """
     ending = threading.Event()
     with ExitStack() as stack:

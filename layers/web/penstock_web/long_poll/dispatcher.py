@@ -12,7 +12,7 @@ A sender notifies only registered queues, because NOTIFY takes a database-wide l
 registers the queue of a waiter, and checks the queue once after that registration has committed. This check finds a
 message that was sent between the waiter's empty receive and the registration.
 
-One message sent in this process wakes one waiter. If it was sent on a connection that names this dispatcher as
+One message sent in this process wakes one waiter. If the message was sent on a connection that names this dispatcher as
 `watcher` (`pipeline_pool`), it does not notify this process and keeps its registration. If a message arrives while its
 queue has no waiters, a request whose empty receive was under way receives again instead of waiting. Notifications and
 checks do not say how many messages there are, so they wake one waiter. A waiter that finds messages wakes two others.
@@ -41,7 +41,7 @@ EMPTY_RECEIVE_VALID_SECONDS = 0.02
 
 
 class LongPollDispatcher:
-    """The waiting requests of a process. `execute` runs SQL functions. If it fails, waiters are woken later.
+    """The waiting requests of a process. `execute` runs SQL functions. If `execute` fails, waiters are woken later.
 
     `watcher` is the id under which queues are registered. `missed_wakeups` counts the wake-ups that found too few
     waiters, over all queues. `receives_notifications` says whether notifications arrive (`listener`). `draining` says
@@ -165,7 +165,7 @@ class LongPollDispatcher:
 
     # --- waking ------------------------------------------------------------------------------------------------------
     def on_wake(self, name: str, callback: Callable[[], None]) -> None:
-        """Calls `callback` at each wake-up or notification with this name, which is not that of a queue."""
+        """Calls `callback` at each wake-up or notification with this name, which no queue has."""
         self._wake_callbacks[name] = callback
 
     def wake(self, queue_arn: str, number: int, woken: Woken = Woken.FOR_ONE) -> None:

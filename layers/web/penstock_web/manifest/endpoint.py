@@ -40,8 +40,9 @@ class ManifestEndpoint:
         self.references = References(self._account(), region)
 
     def _account(self) -> str:
-        """Returns the caller's account. If the service has no STS, it returns a queue's account, or else the first
-        account."""
+        """Returns the caller's account. If the service has no STS, the method returns a queue's account, or else the
+        first account.
+        """
         try:
             return str(self._sts.get_caller_identity()["Account"])
         except _REFUSED:

@@ -1,6 +1,6 @@
 """Defines the parts of penstock.yaml. The service keeps members that are left out. `null` removes a member.
 
-Limits and defaults of values are those of SQS, SNS and /v1/schedules, which check them.
+SQS, SNS and /v1/schedules check values, with their own limits and defaults.
 """
 
 from __future__ import annotations

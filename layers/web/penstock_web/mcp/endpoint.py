@@ -1,7 +1,7 @@
 """Serves /mcp: tools that only read, by the Streamable HTTP transport of the Model Context Protocol.
 
-Each POST is independent: it has no session and no stream, and its answer is JSON. Keys and policies are those of the
-REST API: a tool requires the right of the route with the same operation. The package `mcp` implements the protocol.
+Each POST is independent: it has no session and no stream, and its answer is JSON. The keys and policies of the REST API
+apply: a tool requires the right of the route with the same operation. The package `mcp` implements the protocol.
 """
 
 import logging

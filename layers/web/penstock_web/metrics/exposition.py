@@ -64,7 +64,7 @@ class ExpositionFormat(NamedTuple):
 
     @property
     def end(self) -> str:
-        """Returns the text after all families. In OpenMetrics it shows that the answer is complete."""
+        """Returns the text after all families. In OpenMetrics the text shows that the answer is complete."""
         return "# EOF\n" if self.is_openmetrics else ""
 
 

@@ -1,8 +1,8 @@
 """Lists the metrics. A test compares the list with docs/metrics.md.
 
-Names are those of the specification after `penstock_`, or follow its style and Prometheus's conventions ("Metric and
-label naming", prometheus.io). A block is a group of families with the same labels. The families of a block are
-allocated and counted together.
+Names follow the specification after `penstock_`, or its style and Prometheus's conventions ("Metric and label naming",
+prometheus.io). A block is a group of families with the same labels. The families of a block are allocated and counted
+together.
 """
 
 from collections.abc import Callable

@@ -27,8 +27,8 @@ Key = tuple[str, ...]
 """Holds a kind of BLOCKS, and then the values of its labels."""
 SLOT_BYTES: Final = 8
 SPARE_SLOTS: Final = 32_768
-"""Counts the slots for all blocks except those of queues: 2,000 combinations of method, action and status. Unused slots
-take no RAM."""
+"""Counts the slots for all blocks except the blocks of queues: 2,000 combinations of method, action and status. Unused
+slots take no RAM."""
 
 
 class CounterMemoryFull(Exception):  # noqa: N818 - of a table

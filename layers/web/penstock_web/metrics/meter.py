@@ -165,7 +165,7 @@ class Meter:
         self._histogram(self._start("fires"), LATENESS_SECONDS, max(0.0, late_seconds))
 
     def set_pool_gauges(self, stats: Mapping[str, int], timeouts: int) -> None:
-        """Sets the numbers of the connection pool. `stats` are those of psycopg_pool."""
+        """Sets the numbers of the connection pool. `stats` come from psycopg_pool."""
         size, idle = stats.get("pool_size", 0), stats.get("pool_available", 0)
         waiting = stats.get("requests_waiting", 0)
         self._set("pool", value=(size, idle, size - idle, waiting))

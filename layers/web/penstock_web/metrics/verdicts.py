@@ -51,8 +51,9 @@ class VerdictReadings:
         self._last: list[Judged] = []
 
     async def __call__(self, arns: Sequence[str]) -> list[Judged]:
-        """Returns verdicts that are at most ten seconds old. If new ones take longer than a second, it returns older
-        ones."""
+        """Returns verdicts that are at most ten seconds old. If new ones take longer than a second, the function
+        returns older ones.
+        """
         loop = asyncio.get_running_loop()
         if self._task is None or (self._task.done() and loop.time() - self._started_at > FRESH_SECONDS):
             self._task = loop.create_task(self._read(arns))

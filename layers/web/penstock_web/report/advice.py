@@ -71,7 +71,7 @@ REASONS: Final[dict[Kind, str]] = {
 
 
 def advice_on(verdict: Verdict) -> Advice:
-    """Says what to do. If more consumers help and their number is known, it says how many times as many."""
+    """Says what to do. If more consumers help and their number is known, the text says how many times as many."""
     known = BY_CAUSE.get(verdict.cause) if verdict.cause else BY_KIND.get(verdict.kind)
     if known is None:
         return Advice("")

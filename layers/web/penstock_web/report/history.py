@@ -72,8 +72,9 @@ def _charts(reader: Reader, name: str, span: WindowSpan) -> str:
 
 
 def _queue(metrics: QueueMetrics, span: WindowSpan) -> str:
-    """Draws both charts of a queue if they have two points. A depth is at the end of a window, and a lag is that of the
-    window."""
+    """Draws both charts of a queue if they have two points. A depth is at the end of a window, and a lag is for the
+    whole window.
+    """
     period = ChartPeriod(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
     depth = [(window.ends_at, float(window.depth)) for window in metrics.windows]
     lags = [(window.ends_at, window.lag) for window in metrics.windows if window.lag is not None]

@@ -2,8 +2,8 @@
 
     add_rest_api(app, environment, run_operation)
 
-`run_operation(operation, scope)` runs an operation. In the container it awaits effects and merges them with those of
-other requests. On Lambda it runs the operation to its end without awaiting.
+`run_operation(operation, scope)` runs an operation. In the container the runner awaits effects and merges them with
+those of other requests. On Lambda the runner runs the operation to its end without awaiting.
 """
 
 from collections.abc import Sequence

@@ -35,8 +35,8 @@ EVERY_ROUTE: Final = (
 class Problem(msgspec.Struct):
     """An error. `detail` explains a message that AWS words, and `hint` gives a remedy if one is known.
 
-    For a schedule's expression it also has the `position` of the error, counted from 0, a `suggestion` of the probable
-    meaning, and `examples`.
+    For a schedule's expression the document also has the `position` of the error, counted from 0, a `suggestion` of
+    the probable meaning, and `examples`.
     """
 
     code: str

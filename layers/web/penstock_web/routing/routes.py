@@ -29,7 +29,7 @@ EndpointT = TypeVar("EndpointT", bound=Endpoint)
 
 
 class RouteOptions(TypedDict, total=False):
-    """Holds what a route declares. `raises` lists errors besides those of every route.
+    """Holds what a route declares. `raises` lists errors besides the errors of every route.
 
     `status` is the status of its answer, and `statuses` lists all if it has several. `body` and `answer` are the types
     of the documents that it reads and returns. An answer may have several types. `media` lists other media types of the

@@ -1,4 +1,4 @@
-"""Runs operations in the container: performs their effects, and merges them with those of concurrent requests."""
+"""Runs operations in the container: performs their effects, and merges them with effects of concurrent requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

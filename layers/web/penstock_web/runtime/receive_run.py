@@ -117,8 +117,10 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
     def _wake_others(self, messages: int) -> None:
         """Wakes two waiting receives if there may be messages for them, so that a burst soon reaches all.
 
-        On a FIFO queue it does so if this receive got as many messages as it requested. With fewer it got all that
-        could be received. With as many, the messages that it left were locked for a moment, and other receives may have
+        On a FIFO queue the receive does so if this receive got as many messages as it requested. With fewer the
+        receive got
+        all that could be received. With as many, the messages that it left were locked for a moment, and other
+        receives may have
         skipped them.
         """
         receive = self._receive

@@ -33,7 +33,8 @@ def log_start(settings: Settings, database: str, postgresql: str, address: str, 
 
 
 def list_chosen_settings(settings: Settings) -> dict[str, Value]:
-    """Returns the settings whose values are not their defaults. For secrets it returns only that they are set.
+    """Returns the settings whose values are not their defaults. For secrets the function returns only that they are
+    set.
 
     Settings of the database are left out.
     """

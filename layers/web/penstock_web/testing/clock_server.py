@@ -40,8 +40,9 @@ select pg_notify(%s, w.name) from (select unnest(%s::text[]) union all select q.
 
 
 def run(superuser: str, service: str) -> None:
-    """Serves on a new database until standard input ends, and then drops the database. The addresses are those of the
-    server."""
+    """Serves on a new database until standard input ends, and then drops the database. The addresses belong to the
+    shared server.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which end this process.
     with new_database(superuser, service) as (connection, address):
         settings = test_settings(address)

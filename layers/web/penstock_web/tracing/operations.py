@@ -1,9 +1,9 @@
 """Traces the operation of a request: records a span for each database call, and names the request after its reports.
 
-The name and the attributes are those of OpenTelemetry's semantic conventions for messaging (AWS SQS) and for database
-calls. No argument of a database call is recorded. A call that several requests share is a span of each of them. Such a
-span begins when the request yields the effect, so it includes the wait for earlier calls. The span of a receive
-includes its wait for messages.
+The name and the attributes follow OpenTelemetry's semantic conventions for messaging (AWS SQS) and for database calls.
+No argument of a database call is recorded. A call that several requests share is a span of each of them. Such a span
+begins when the request yields the effect, so it includes the wait for earlier calls. The span of a receive includes its
+wait for messages.
 """
 
 from collections.abc import Callable, Sequence

@@ -26,7 +26,7 @@ from penstock.settings import Settings
 from .span_queue import SpanQueue
 
 EXPORT_SECONDS: Final = 5.0
-"""Limits the time of one request to the collector, including retries. After it the spans are dropped."""
+"""Limits the time of one request to the collector, including retries. After this time the spans are dropped."""
 DEFAULT_NAME: Final = "penstock"
 SDK_RESOURCE: Final = Resource(
     {

@@ -158,8 +158,9 @@ class MoveTaskWorker(Worker):
 class MaintenanceWorker(Worker):
     """Cleans up. A longer pause follows a round that found nothing to clean.
 
-    After a round that cleaned nothing it sleeps until something changes. After each new LISTEN connection it checks
-    whether the database is on another server.
+    After a round that cleaned nothing the worker sleeps until something changes. After each new LISTEN connection the
+    worker
+    checks whether the database is on another server.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ others)."""
 
 
 class ContainerService:
-    """Merges the calls of mappings with those of requests. The receives of mappings wait like long polls."""
+    """Merges the calls of mappings with the calls of requests. The receives of mappings wait like long polls."""
 
     claim_seconds = 20.0
     idle_seconds = 60.0

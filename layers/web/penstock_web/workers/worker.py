@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Calls `run_once` repeatedly, with pauses of `pause_seconds`. After a failure it tries again.
+    """Calls `run_once` repeatedly, with pauses of `pause_seconds`. After a failure the thread tries again.
 
     `reports_progress` says that `run_once` itself reports its counts during a run. Otherwise the worker reports them at
     the end. `call_factor` says how many times longer than a call of a request a call of this worker may take.

@@ -34,7 +34,7 @@ class Condition(NamedTuple):
     if_missing: bool
 
     def holds(self, values: Mapping[str, str]) -> bool:
-        """Returns whether the test holds. `values` are those of the request, by key in lower case."""
+        """Returns whether the test holds. `values` has the request's values, by key in lower case."""
         value = values.get(self.key)
         if value is None:
             return self.if_missing

@@ -9,8 +9,8 @@ MOST_PATTERNS = 16_384
 class Pattern:
     """A compiled pattern.
 
-    The bits of one number are the places in the pattern that the text so far may have reached. So each character of the
-    text takes one step, however many `*` the pattern has: no pattern is slow.
+    The bits of one number are the places in the pattern that the text so far may have reached. So each character of
+    the text takes one step, with any number of `*` in the pattern: no pattern is slow.
     """
 
     __slots__ = ("_accepted", "_any", "_exact", "_loops", "_positions")

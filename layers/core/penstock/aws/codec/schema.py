@@ -17,7 +17,7 @@ from .names import WRAPPED_LIST, WRAPPED_MAP, Naming, ParameterLocation
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Limits of a number's value, a text's length or a list's size. `values` are those of an enumeration."""
+    """Limits of a number's value, a text's length or a list's size. `values` lists the values of an enumeration."""
 
     least: int | None = None
     most: int | None = None

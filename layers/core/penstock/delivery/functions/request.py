@@ -32,7 +32,7 @@ def _find_credentials() -> object:
 def sign_request(
     method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Returns the headers, with those of Signature Version 4 if this process has credentials. Raises NotSigned."""
+    """Returns the headers, signed by Signature Version 4 if this process has credentials. Raises NotSigned."""
     try:
         credentials = _find_credentials()
         if not credentials:

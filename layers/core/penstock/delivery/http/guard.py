@@ -1,9 +1,9 @@
 """The addresses to which a worker may connect: public ones and those of WEBHOOK_ALLOW_CIDRS (SSRF protection).
 
-A worker inside the network posts webhooks to any URL that a subscriber chose. Without this guard it would also post to
-a cloud's metadata service, to the database and to the service itself. The worker checks every address of a name right
-before it connects, and connects to one of the checked addresses, so a name that changes its answer cannot evade the
-check.
+A worker inside the network posts webhooks to any URL that a subscriber chose. Without this guard the worker would also
+post to a cloud's metadata service, to the database and to the service itself. The worker checks every address of a name
+right before it connects, and connects to one of the checked addresses, so a name that changes its answer cannot evade
+the check.
 
 Sources: the IANA registries of special-purpose addresses (IPv4, IPv6); RFC 4291 (mapped), 6052 (NAT64), 3056 (6to4),
 4380 (Teredo), 5214 (ISATAP).

@@ -80,7 +80,7 @@ def build_sns_headers(delivery: Delivery) -> dict[str, str]:
 
 
 def build_webhook_id(delivery: Delivery) -> str:
-    """Returns the id by which the receiver recognises a repeated webhook: of the message and, for a gateway, also of
+    """Returns an id, by which the receiver recognises a repeated webhook: of the message and, for a gateway, also of
     the subscription. One publication goes to each subscribed phone, and the gateway is the receiver for all
     phones.
     """

@@ -59,8 +59,8 @@ class Sender:
 
     `kept_bytes` is how much of the body of each answer is returned. Answers from addresses that are not public return
     no body, since subscribers must not read answers from the operator's network. With `keeps_private` they do, since
-    only this process reads them. `drain_seconds` is how long the body of an answer may take; None means as long as the
-    request may. `dropped_bytes` is how much of an answer the sender reads besides the kept bytes before it closes the
+    only this process reads them. `drain_seconds` limits the reading of an answer's body; None means the time limit of
+    the request. `dropped_bytes` is how much of an answer the sender reads besides the kept bytes before it closes the
     connection.
     """
 
@@ -111,7 +111,7 @@ class Sender:
             return answer
 
     async def close(self) -> None:
-        """Ends all connections, both idle and reading ones."""
+        """Ends all connections, whether they are idle or reading."""
         for timer in self._timers.values():
             timer.cancel()
         for connection in list(self._open):

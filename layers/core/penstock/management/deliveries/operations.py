@@ -103,7 +103,7 @@ def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
 
 
 def describe_delivery(row: OutgoingDeliveryRow) -> DeliveryDescription:
-    """Returns a delivery as a document. While it is under way or exhausted, `next_attempt_at` is absent."""
+    """Returns a delivery as a document. While the delivery is under way or exhausted, `next_attempt_at` is absent."""
     waits = row.state == "pending" and not row.under_way
     return DeliveryDescription(
         id=row.delivery_id,

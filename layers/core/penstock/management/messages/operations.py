@@ -37,7 +37,8 @@ from .types import Hidden, NewMessage, StoredMessage
 def send(
     name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context
 ) -> Operation[list[int]]:
-    """Stores all messages or none. Returns their ids in order. With `async_commit` it does not wait for the disk.
+    """Stores all messages or none. Returns their ids in order. With `async_commit` the call does not wait for the
+    disk.
 
     The SQL function that stores messages can refuse some of them. Therefore an earlier call checks several messages,
     which costs a second round trip.

@@ -24,7 +24,7 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     creates a
     schedule.
 
-    In a FIFO queue only the delay of the queue applies. `dedup_id` and `group_id` are those of SQS.
+    In a FIFO queue only the delay of the queue applies. `dedup_id` and `group_id` have their meaning in SQS.
     """
 
     message: msgspec.Raw
@@ -41,8 +41,8 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
     """A message. Times are RFC 3339 in UTC. `read_count` counts receives in this queue.
 
     Peeking also shows `receive_count`, the receives in all queues, which led a dead letter to its queue, and when and
-    how the message entered this queue (`entered_by`: sent, dead_lettered, moved). For a dead letter this is later than
-    the time when it was sent (`enqueued_at`).
+    how the message entered this queue (`entered_by`: sent, dead_lettered, moved). For a dead letter this is later
+    than the time when the letter was sent (`enqueued_at`).
     """
 
     id: int

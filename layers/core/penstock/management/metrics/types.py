@@ -11,9 +11,11 @@ from penstock.verdicts import Cause, Kind
 
 
 class Latency(Struct):
-    """A duration in microseconds. If it is `exact`, the percentiles were computed from all values (nearest rank).
+    """A duration in microseconds. If the duration is `exact`, the percentiles were computed from all values (nearest
+    rank).
 
-    Otherwise they come from merged sketches and are accurate to 2 %. `negative_count` counts values below 0, which
+    Otherwise the percentiles come from merged sketches and are accurate to 2 %. `negative_count` counts values below
+    0, which
     count as 0.
     """
 
@@ -256,7 +258,8 @@ class LagPage(Struct, rename={"from_": "from"}):
     """Queues in the order of their names. `next`, if present, requests the next page.
 
     Latencies are those of [`from`, `to`): the last full hour of the clock, and the stored part of the hour after it.
-    `computed_at` is the time when the metrics job last succeeded. If it is null, `hint` says how to run the job. `fire`
+    `computed_at` is the time when the metrics job last succeeded. If `computed_at` is null, `hint` says how to run
+    the job. `fire`
     and `delivery` say how late schedules and deliveries of the whole installation were.
     """
 

@@ -201,7 +201,9 @@ def check_schedules(names: Sequence[str], context: Context, *actions: str) -> No
 
 
 def check_pruned(kept: Sequence[str], context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller may delete all other schedules. Keys of the account itself may."""
+    """Raises AccessDenied unless the caller may delete all other schedules. Keys of the account itself always have
+    the right.
+    """
     if context.caller.principal.is_root:
         return
     rows = yield from Call(

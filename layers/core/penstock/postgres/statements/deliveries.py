@@ -83,7 +83,7 @@ class OutgoingDeliveryRow(NamedTuple):
     """A delivery that is pending or exhausted.
 
     With `under_way`, a process tries it now, and another one may from `due_at_ms` on. `last_status` and `last_error`
-    are those of the last attempt. An attempt without an answer has no status.
+    come from the last attempt. An attempt without an answer has no status.
     """
 
     delivery_id: int
@@ -205,7 +205,9 @@ RESUME_DELIVERY_ENDPOINT = Statement("queue.resume_delivery_endpoint", ("text", 
 
 
 class TestTargetRow(NamedTuple):
-    """The target of a test event to a URL: a subscription to a topic, or a binding. With `raw` it has no envelope."""
+    """The target of a test event to a URL: a subscription to a topic, or a binding. With `raw` the message has no
+    envelope.
+    """
 
     topic_arn: str | None
     signature_version: str | None

@@ -120,7 +120,8 @@ READ_LAG_HEAT = Statement(
 class HotGroupRow(NamedTuple):
     """One of the busiest message groups, and its queue.
 
-    `arrivals_of_all` counts those of all queues of the request. `arrivals_of_all` is None if no window of a queue is
+    `arrivals_of_all` counts the arrivals of all queues of the request. `arrivals_of_all` is None if no window of a
+    queue is
     stored.
     """
 

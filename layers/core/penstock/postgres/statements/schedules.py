@@ -37,7 +37,7 @@ class ScheduleRow(NamedTuple):
 
 
 class DroppedScheduleRow(NamedTuple):
-    """Whether the schedule existed. For `drop_schedule_once` also whether this request deleted it before."""
+    """Whether the schedule existed. For `drop_schedule_once` also whether this request deleted the schedule before."""
 
     dropped: bool
 

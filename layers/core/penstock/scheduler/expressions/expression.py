@@ -46,7 +46,7 @@ class Expression:
         time.
 
         Both times are aware. Only rates need `anchor`, which is their first time: StartDate, or the time when the
-        schedule was created, without its fraction of a second. Without it a rate counts from `instant`. Raises
+        schedule was created, without its fraction of a second. Without `anchor` a rate counts from `instant`. Raises
         ScheduleInvalid if a row contains no expression or an unknown zone.
         """
         found = self._next_after(instant.astimezone(UTC), anchor)

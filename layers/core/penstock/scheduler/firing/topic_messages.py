@@ -1,4 +1,4 @@
-"""Builds messages from schedules to SNS topics: signed envelopes like those of Publish. One SQL call sends the
+"""Builds messages from schedules to SNS topics: signed envelopes as Publish makes them. One SQL call sends the
 messages.
 """
 

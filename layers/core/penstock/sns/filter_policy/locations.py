@@ -28,7 +28,7 @@ _REDACTED = "REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
 class Node(NamedTuple):
     """A value of the policy. `at`: the position once its token is current. `end`: once it has been read, or closed.
 
-    `items` are those of a list, `members` those of an object. Positions are indexes of the next character.
+    `items` is for a list, `members` for an object. Positions are indexes of the next character.
     """
 
     value: object

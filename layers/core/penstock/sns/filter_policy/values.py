@@ -1,8 +1,8 @@
 """Converts texts and numbers of filter policies and messages to the form that SQL compares.
 
 Numbers are from -10^9 to 10^9 with five digits after the point (SNS Developer Guide, "Filter policy constraints"). This
-module rounds the numbers of policies, and SQL those of messages. A number outside that range, such as an account id,
-equals only itself.
+module rounds the numbers of policies, and SQL rounds the numbers of messages. A number outside that range, such as an
+account id, equals only itself.
 """
 
 from decimal import ROUND_HALF_UP, Decimal

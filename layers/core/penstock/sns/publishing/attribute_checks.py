@@ -1,6 +1,6 @@
 """Checks message attributes of Publish and PublishBatch.
 
-The texts are SNS's own, as recorded at AWS. SNS shares the other rules with SQS, whose texts these have.
+The texts are SNS's own, as recorded at AWS. SNS shares the other rules with SQS, so these errors have SQS's texts.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -64,7 +64,7 @@ def create_sms_sandbox_phone_number(
 def verify_sms_sandbox_phone_number(
     request: sns.VerifySMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.VerifySMSSandboxPhoneNumberResult]:
-    """Verifies a phone number by a password that is less than a day old. After five wrong ones it is void."""
+    """Verifies a phone number by a password that is less than a day old. After five wrong ones the code is void."""
     number = check_number(request.phone_number)
     (row,) = yield from Call(
         VERIFY_SANDBOX_NUMBER, (context.account_id, context.region, number, request.one_time_password)

@@ -66,7 +66,7 @@ def set_sms_attributes(
 def get_sms_attributes(
     request: sns.GetSMSAttributesRequest, context: Context
 ) -> Operation[sns.GetSMSAttributesResult]:
-    """Returns the spending limit and the settings that were set, or those of them that the request names."""
+    """Returns the spending limit and the settings that were set, limited to the names in the request."""
     (row,) = yield from Call(SMS_ATTRIBUTES, (context.account_id, context.region, None))
     found = DEFAULTS | _text(row.attributes)
     named = request.attributes

@@ -65,7 +65,9 @@ class Hold:
         self._rows = [row for row in self._rows if row.message_id not in done]
 
     async def _renew(self) -> None:
-        """Renews the timeout. Before the first renewal it waits half of the available time, if that is long enough."""
+        """Renews the timeout. Before the first renewal the hold waits half of the available time, if that is long
+        enough.
+        """
         renewal = max(SHORTEST_RENEWAL_SECONDS, ceil(self._seconds))
         pause = self._seconds / 2 if self._seconds >= SHORTEST_RENEWAL_SECONDS else 0.0
         is_renewed = False

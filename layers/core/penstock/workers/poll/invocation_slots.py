@@ -1,8 +1,8 @@
 """Slots for invocations of a process. The mappings of the process share the slots, and no mapping and no account takes
 all of them.
 
-The rule is that of deliveries (queue.delivery_share, which names the source): the fewer slots are free, the fewer one
-user may have.
+Deliveries have the same rule (queue.delivery_share, which names the source): the fewer slots are free, the fewer a
+single user gets.
 """
 
 import asyncio

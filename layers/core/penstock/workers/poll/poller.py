@@ -29,7 +29,7 @@ from .service import PollService
 
 ALIVE_SECONDS: Final = 60
 RETRY_SECONDS: Final = 5.0
-"""The pause after a failure to read the mappings. Until its end no process polls for the ended ones."""
+"""The pause after a failure to read the mappings. Until the pause ends, no process polls for the ended mappings."""
 MOST_INVOCATIONS: Final = 200
 """The maximum number of concurrent invocations of a process."""
 INVOCATION_MB: Final = 24

@@ -72,7 +72,7 @@ class RestClient:
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Document:
         """Returns the JSON object of the answer, or {} if it has no body.
 
-        `path` begins after /v1. Parameters of None are left out, and those of a list are repeated.
+        `path` begins after /v1. Parameters of None are left out, and a parameter with a list is repeated.
         """
         import msgspec
 
@@ -213,7 +213,7 @@ def _only_running() -> str:
 
 
 def refuse_another_database(service: Running) -> None:
-    """Raises LocalError if DATABASE_URL names another database than that of the service that runs here.
+    """Raises LocalError if DATABASE_URL names another database than the service that runs here uses.
 
     Other commands, such as `penstock keys`, then work on that database, so a user would change two installations.
     """

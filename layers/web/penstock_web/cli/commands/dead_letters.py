@@ -79,7 +79,7 @@ def failures(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Shows the largest group first. With --json it shows samples and the filter of each group."""
+    """Shows the largest group first. With --json the command shows samples and the filter of each group."""
     answer = RestClient(endpoint).call(
         "GET", queue_path(name, "/failures"), by=by or None, attribute=attribute
     )

@@ -1,7 +1,7 @@
 """Manages queues and their messages over the REST API: `penstock queues`, `create`, `send`, `receive`, `peek` and
 others.
 
-Each command takes --endpoint. With --json it prints one document, or one document in each line.
+Each command takes --endpoint. With --json the command prints one document, or one document in each line.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ async def attributes_form(name: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/attributes", right=require_on_queue("sqs:SetQueueAttributes"))
 async def change_attributes(name: str, page: CurrentPage) -> Response:
-    """Shows the changes. With `confirmed` it makes them, unless these attributes have changed in between."""
+    """Shows the changes. With `confirmed` the function makes them, unless these attributes have changed in between."""
     there = await present(name, page)
     given = {field: page.form.get(field).strip().replace("\r\n", "\n") for field in FIELDS}
     differences = [

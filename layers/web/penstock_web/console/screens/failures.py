@@ -32,7 +32,7 @@ class ComparedLine(NamedTuple):
 
 
 class ShownSample(NamedTuple):
-    """A message of a group, with its lines beside those of the others."""
+    """A message of a group, with its lines beside the lines of the other messages."""
 
     seen: Seen
     lines: list[ComparedLine]
@@ -40,7 +40,8 @@ class ShownSample(NamedTuple):
 
 
 class ShownFailures(NamedTuple):
-    """A group. `parameters` is the filter that finds its messages, or None if no filter does. `markdown` is
+    """A group. `parameters` is the filter that finds the group's messages, or None without such a filter. `markdown`
+    is
     the first sample."""
 
     group: FailureGroup

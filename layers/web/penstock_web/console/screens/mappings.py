@@ -28,7 +28,7 @@ RUNNING: Final = {"enabled": True, "disabled": False}
     position=50,
 )
 async def mappings(page: CurrentPage) -> Response:
-    """Shows mappings by id. If the address names a queue, it shows only those of the queue."""
+    """Shows mappings by id. If the address names a queue, the screen shows only mappings of that queue."""
     queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]
     found = await page.read(
         ("mappings", queue, after),

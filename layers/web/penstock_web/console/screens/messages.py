@@ -32,8 +32,9 @@ LONGEST_QUERY = 1_024
 
 @screen("/console/queues/{name}/messages", right=require_on_queue("sqs:ReceiveMessage"))
 async def messages(name: str, page: CurrentPage) -> Response:
-    """Shows a page of messages in one state, the oldest id first. With a filter, they are in the order in which the
-    queue keeps them."""
+    """Shows a page of messages in one state, the oldest id first. With a filter, the messages are in the order in
+    which the queue keeps them.
+    """
     state = page.query.read_choice("state", STATES)
     wanted = parse_filter(page.query, [state] if "state" in page.query else list(STATES))
     if wanted is not None:

@@ -88,7 +88,7 @@ async def topics(page: CurrentPage) -> Response:
     right=require_on_topic("sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic"),
 )
 async def topic(topic: str, page: CurrentPage) -> Response:
-    """Shows a topic and its subscriptions. With a message in the address, it shows which of them would get it."""
+    """Shows a topic and its subscriptions. With a message in the address, the page shows which of them would get it."""
     wanted = Test(
         *(page.query.get(name, "")[:LONGEST_TEST] for name in ("body", "attribute", "type", "value"))
     )

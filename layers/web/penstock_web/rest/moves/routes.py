@@ -53,7 +53,7 @@ async def start_move(name: str, runner: Runner) -> Response:
 
 @routes.get("", right=LOOK, answer=MoveTaskList, raises=UNKNOWN)
 async def list_moves(name: str, runner: Runner) -> MoveTaskList:
-    """List the last ten moves of a queue, including those of StartMessageMoveTask."""
+    """List the last ten moves of a queue, including moves by StartMessageMoveTask."""
     rows = await runner.run(move_tasks.list_move_tasks(name, runner.context))
     return MoveTaskList([move_tasks.show_move_task(row) for row in rows])
 
