@@ -1,18 +1,53 @@
--- queue.maintain_installation(limit, history days): removes the rows that no maintenance of a single queue removes:
--- messages of deleted queues, endpoints of deleted platform applications, expired deduplication ids and
--- ReceiveRequestAttemptIds, registrations of watchers that ended, passwords of URLs without a subscription, counts of
--- past firings, expired rows of topics, receivers and ClientTokens of schedules' deletions after a day, and signing keys
--- that were retired over 30 days ago.
--- The function creates the partitions of the histories for the days ahead, and drops those beyond p_history_days.
+-- queue.maintain_installation(limit, history days, part): removes the rows that no maintenance of a single queue removes.
+-- p_part names a part (null: all of them), so that a table that cannot be cleaned keeps back only its part:
+--   expired_rows   expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers that ended,
+--                  passwords of URLs without a subscription, counts of past firings, receivers and
+--                  ClientTokens of schedules' deletions after a day, and signing keys that were retired over 30 days ago
+--   topics         expired rows of topics
+--   applications   endpoints of deleted platform applications
+--   deleted_queues messages of deleted queues
+--   histories      creates the partitions of the histories for the days ahead, and drops those beyond p_history_days
+--   outcomes       adds up queue.outcome_count
 -- A call removes at most p_limit rows of each table, and empties the tables of one more deleted queue. The name of a
 -- deleted queue with metrics stays. Returns the number of removed rows.
-create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
+create or replace function queue.maintain_installation(p_limit int, p_history_days int, p_part text default null)
+returns bigint
+language plpgsql as $$
+declare
+    v_removed bigint := 0;
+begin
+    if coalesce(p_part, 'expired_rows') = 'expired_rows' then
+        v_removed := queue.clean_expired_rows(p_limit);
+    end if;
+    if coalesce(p_part, 'topics') = 'topics' then
+        v_removed := v_removed + queue.maintain_topics(p_limit);
+    end if;
+    if coalesce(p_part, 'applications') = 'applications' then
+        v_removed := v_removed + queue.clean_platform_applications(p_limit);
+    end if;
+    if coalesce(p_part, 'deleted_queues') = 'deleted_queues' then
+        v_removed := v_removed + queue.clean_deleted_queues(p_limit);
+    end if;
+    if coalesce(p_part, 'histories') = 'histories' then
+        for v_day in 0 .. 2 loop
+            perform queue.add_history_day(h.name, (now() at time zone 'utc')::date + v_day)
+            from unnest(array['history', 'outgoing_delivery_history', 'outgoing_delivery_attempt']) h(name);
+        end loop;
+        perform queue.drop_history_days(p_history_days);
+    end if;
+    if coalesce(p_part, 'outcomes') = 'outcomes' then
+        perform queue.compact_outcome_counts(p_limit);
+    end if;
+    return v_removed;
+end $$;
+
+-- queue.clean_expired_rows(limit): the part expired_rows of maintain_installation. Returns the number of removed rows.
+create or replace function queue.clean_expired_rows(p_limit int) returns bigint
 language plpgsql as $$
 declare
     v_removed bigint := 0;
     v_rows bigint;
     v_now timestamptz := clock_timestamp();
-    v_dropped record;
 begin
     delete from queue.deduplication d where d.ctid = any (array(
         select e.ctid from queue.deduplication e where e.expires_at <= v_now
@@ -51,30 +86,6 @@ begin
     delete from queue.signing_key k where k.retired_at < v_now - interval '30 days';
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
-    v_removed := v_removed + queue.maintain_topics(p_limit);
-    v_removed := v_removed + queue.clean_platform_applications(p_limit);
-    for v_dropped in
-        select d.queue_id, d.dropped_at from queue.dropped_queue d where d.cleaned_at is null order by random()
-    loop
-        exit when v_removed >= p_limit;      -- in random order: queues without rows do not delay the others
-        v_rows := queue.clean_deleted_queue(v_dropped.queue_id, p_limit);
-        v_removed := v_removed + v_rows;
-        if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then
-            update queue.dropped_queue d set cleaned_at = v_now
-            where d.queue_id = v_dropped.queue_id and exists (
-                select from queue.metrics_window w
-                where w.window_seconds in (60, 3600, 86400) and w.queue_id = v_dropped.queue_id);
-            if not found then
-                delete from queue.dropped_queue d where d.queue_id = v_dropped.queue_id;
-            end if;
-        end if;
-    end loop;
-    for v_day in 0 .. 2 loop
-        perform queue.add_history_day(h.name, (now() at time zone 'utc')::date + v_day)
-        from unnest(array['history', 'outgoing_delivery_history', 'outgoing_delivery_attempt']) h(name);
-    end loop;
-    perform queue.drop_history_days(p_history_days);
-    perform queue.compact_outcome_counts(p_limit);
     return v_removed;
 end $$;
 
@@ -147,6 +158,35 @@ begin
         v_removed := v_removed + v_rows;
     end loop;
     perform queue.count_platform_endpoints(v_accounts, v_changes);
+    return v_removed;
+end $$;
+
+-- queue.clean_deleted_queues(limit): removes what deleted queues left behind: up to p_limit rows of each table, and the
+-- tables of one more queue. Returns the number of removed rows.
+create or replace function queue.clean_deleted_queues(p_limit int) returns bigint
+language plpgsql as $$
+declare
+    v_removed bigint := 0;
+    v_rows bigint;
+    v_now timestamptz := clock_timestamp();
+    v_dropped record;
+begin
+    for v_dropped in
+        select d.queue_id, d.dropped_at from queue.dropped_queue d where d.cleaned_at is null order by random()
+    loop
+        exit when v_removed >= p_limit;      -- in random order: queues without rows do not delay the others
+        v_rows := queue.clean_deleted_queue(v_dropped.queue_id, p_limit);
+        v_removed := v_removed + v_rows;
+        if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then
+            update queue.dropped_queue d set cleaned_at = v_now
+            where d.queue_id = v_dropped.queue_id and exists (
+                select from queue.metrics_window w
+                where w.window_seconds in (60, 3600, 86400) and w.queue_id = v_dropped.queue_id);
+            if not found then
+                delete from queue.dropped_queue d where d.queue_id = v_dropped.queue_id;
+            end if;
+        end if;
+    end loop;
     return v_removed;
 end $$;
 

@@ -21,11 +21,16 @@ import psycopg
 import pytest
 
 from penstock.postgres.migrations import find_sql_directory, migrate, read_functions
+from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.schema_dump import dump_schema
-from penstock_web.local.postgres import running_postgres
+from penstock.settings import Settings
+from penstock.workers import maintain, measure
+from penstock_web.local.postgres import ROLE, running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
-from tests.support.database import Database
+from tests.support.database import Database, new_cluster
+from tests.support.sql.calls import create, delete, receive, redrive, send
+from tests.support.wait import wait_until
 
 ROOT = Path(__file__).parents[3]
 BASELINE = "migrations/0001_baseline.sql"
@@ -119,7 +124,7 @@ def test_the_heading_declares_the_release(heading: str, commit: str) -> None:
 
 FUNCTIONS = find_sql_directory() / "functions"
 # A migration created this function, because an index uses it.
-MADE_BY_MIGRATION = ["time_key"]
+MADE_BY_MIGRATION = ["refuse_prepare", "time_key"]
 DEFINED = re.compile(r"^create or replace (?:function|procedure) queue\.([a-z_]+)", re.MULTILINE)
 
 
@@ -161,3 +166,90 @@ def test_the_dump_is_the_same_on_the_newest_postgresql(database: Database) -> No
     with ephemeral_state() as state, running_postgres(state, SystemAccount.choose(), "wheel") as newest:
         migrate(newest.service_dsn())
         assert dump_schema(newest.service_dsn()) == dump_schema(database.api_dsn)
+
+
+# --- logical replication ----------------------------------------------------------------------------------------------
+UNLOGGED = {
+    "activity",
+    "fifo_search",
+    "in_flight",
+    "poll_slot",
+    "poller",
+    "prepare_guard",
+    "receiver",
+    "recent_firing",
+    "watcher",
+}
+"""The tables that no server replicates, and whose rows a crash may lose."""
+
+
+def test_every_logged_table_has_a_primary_key(database: Database) -> None:
+    """A publication of all tables otherwise stops updates and deletes. AWS demands keys for blue/green deployments
+    (Amazon RDS User Guide, "Limitations and considerations for Amazon RDS blue/green deployments",
+    https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/blue-green-deployments-considerations.html).
+    """
+    query = """
+        select c.relname, c.relpersistence, exists (
+            select from pg_index i where i.indrelid = c.oid and i.indisprimary)
+        from pg_class c where c.relnamespace = 'queue'::regnamespace and c.relkind in ('r', 'p')"""
+    with psycopg.connect(database.dsn) as connection:
+        tables = connection.execute(query.encode()).fetchall()
+    assert [name for name, kind, key in tables if kind == "p" and not key] == []
+    assert {name for name, kind, _ in tables if kind == "u"} == UNLOGGED
+
+
+ROWS = b"""
+    select string_agg(t.rows, ' ' order by t.name) from (
+        select c.relname as name, c.relname || (xpath('/row/n/text()', query_to_xml(format(
+            'select count(*) as n from queue.%I', c.relname), false, true, '')))[1]::text as rows
+        from pg_class c
+        where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r' and c.relpersistence = 'p') t"""
+
+
+def use(database: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Sends, receives, deletes and dead-letters messages, and runs the workers that change tables."""
+    dead = create(database, "dead")
+    arn = create(database, RedrivePolicy=redrive(dead), MessageRetentionPeriod="60")
+    fifo = create(database, "q.fifo")
+    for body in ("deleted", "dead", "expired"):
+        send(database, arn, body, delay=900 if body == "expired" else 0)
+        send(database, fifo, body, group=body)
+    delete(database, receive(database, arn, 1))
+    receive(database, arn, visibility=0)
+    receive(database, arn)
+    delete(database, receive(database, fifo))
+    database.execute("update queue.side set sent_at = sent_at - interval '1 hour' where body = 'expired'")
+    executor = TransactionExecutor(database)
+    for pause_is_over in (True, True):
+        measure.run_once(Settings.read({}), executor)
+        maintain.run_once(Settings.read({}), executor)
+        if pause_is_over:
+            database.execute("update queue.worker_position set ran_at = '-infinity'")
+
+
+def test_a_subscriber_replicates_all_tables_while_the_product_runs() -> None:
+    """The subscriber is another server, as in a blue/green deployment or a migration."""
+    with (
+        new_cluster("any", wal_level="logical") as publisher,
+        new_cluster("any") as subscriber,
+        psycopg.connect(publisher.superuser_dsn(), autocommit=True) as source,
+        psycopg.connect(subscriber.superuser_dsn(), autocommit=True) as target,
+    ):
+        for server in (publisher, subscriber):
+            migrate(server.superuser_dsn(), role=ROLE)
+        for connection in (source, target):  # a replication creates no partition
+            connection.execute("select queue.maintain_installation(1, 30)")
+        for (table,) in target.execute(
+            "select c.oid::regclass::text from pg_class c where c.relnamespace = 'queue'::regnamespace"
+            " and c.relkind = 'r' and c.relpersistence = 'p'"
+        ).fetchall():
+            target.execute(f"truncate {table} cascade".encode())
+        source.execute("create publication everything for all tables")
+        target.execute(
+            f"create subscription everything connection '{publisher.superuser_dsn()}'"
+            " publication everything".encode()
+        )
+        use(source)
+        assert source.execute("select count(*) from queue.history").fetchall() != [(0,)]
+        wait_until(lambda: target.execute(ROWS).fetchall() == source.execute(ROWS).fetchall())
+        target.execute("drop subscription everything")

@@ -293,7 +293,7 @@ def test_certificates_are_served_for_thirty_days(
                 " where retired_at is not null",
                 (days,),
             )
-            call(connection, MAINTAIN_INSTALLATION, 1000, 30)
+            call(connection, MAINTAIN_INSTALLATION, 1000, 30, None)
         found = [plain_http.get(url + path).status_code for path in paths]
         assert found == [404] * (3 - left) + [200] * left
 

@@ -239,7 +239,7 @@ def maintain_until_stopped(state: SharedState, number: int) -> None:
             foreign.execute("select count(*) from queue.queues")
             for _ in range(20):
                 calls.maintain(connection, state.arn)
-                calls.call(connection, MAINTAIN_INSTALLATION, 1000, 30)
+                calls.call(connection, MAINTAIN_INSTALLATION, 1000, 30, None)
                 connection.execute("select queue.watch_queues(%s, gen_random_uuid())", ([state.arn],))
             foreign.rollback()
 

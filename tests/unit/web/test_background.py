@@ -315,3 +315,19 @@ async def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture
     await rest.times(failing(rest, ValueError("broken"), 10_000), HOUR)
     numbers = [vars(record)["failures_in_a_row"] for record in caplog.records if record.exc_info]
     assert numbers == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (psycopg.OperationalError("the connection was lost"), True),
+        (psycopg.errors.AdminShutdown(), True),
+        (psycopg.errors.TooManyConnections(), True),
+        (psycopg.errors.ObjectNotInPrerequisiteState(), False),  # a table without a replica identity
+        (psycopg.errors.UndefinedFunction(), False),
+        (KeyError(), False),
+    ],
+    ids=repr,
+)
+def test_an_error_that_the_server_would_give_again_is_no_outage(error: Exception, expected: bool) -> None:
+    assert worker.is_outage(error) is expected

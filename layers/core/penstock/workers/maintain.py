@@ -49,6 +49,8 @@ ROWS_A_TABLE = 10_000
 # connection.
 CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
+PARTS = ("expired_rows", "topics", "applications", "deleted_queues", "histories", "outcomes")
+"""Lists the parts of queue.maintain_installation."""
 # The id for the tables that belong to no queue. This id comes first in a round.
 INSTALLATION = 0
 MAINTENANCE = "maintenance"
@@ -73,6 +75,7 @@ class Maintainer:
         self._connections = self._connections_checked = 0
         self._began_round = False
         self._cleaned = False
+        self._failure: Exception | None = None
         self.found_nothing = False
         self.idle = False
         self.changes = 0
@@ -84,13 +87,15 @@ class Maintainer:
     def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts:
         """Does one bounded run, in which each call is a transaction.
 
-        Raises errors of calls; earlier calls stay committed.
+        A call that cleans and fails does not keep the run from the others. At the end the run raises the first such
+        error. It raises errors of other calls at once; earlier calls stay committed.
         """
         deadline = monotonic() + LONGEST_RUN_SECONDS
         options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)
         counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}
         self.found_nothing = True
         self.idle = False
+        self._failure = None
         self._check_server(connection, deadline)
         # Not the first call of a run, since during that one the server counts earlier changes of this session.
         self.changes = number(connection, COUNT_CHANGES)
@@ -107,7 +112,20 @@ class Maintainer:
             counts["messages"] += self._maintain_queues(connection, queue_ids)
         self._cleaned = self._cleaned or has_changed(counts)
         self.found_nothing = self.found_nothing and not counts["rows"]
+        if self._failure is not None:
+            self.idle = False
+            raise self._failure
         return counts
+
+    def _clean(
+        self, connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object
+    ) -> int:
+        """Returns the number of rows that a call has cleaned, and 0 after an error, which it keeps."""
+        try:
+            return number(connection, statement, *arguments)
+        except Exception as error:  # noqa: BLE001 - raised at the end of the run
+            self._failure = self._failure or error
+            return 0
 
     def _end_round(self, counts: Counts) -> None:
         """Ends a round. The result of the round counts only if this process began it, with the tables that belong to
@@ -130,19 +148,30 @@ class Maintainer:
     def _maintain_installation(
         self, settings: Settings, connection: "StatementExecutor", counts: dict[str, int]
     ) -> None:
-        counts["analyzed"] += number(connection, REFRESH_STATISTICS)
+        counts["analyzed"] += self._clean(connection, REFRESH_STATISTICS)
         now = monotonic()
         self._began_round, self._cleaned = now >= self._installation_at, False
         if self._began_round:
-            rows = _clean_installation(settings, connection)
+            rows = self._clean_installation(settings, connection)
             counts["rows"] += rows
-            counts["emptied"] += number(connection, RECLAIM_SPACE)
+            counts["emptied"] += self._clean(connection, RECLAIM_SPACE)
             self._installation_at = now + (0 if rows else INSTALLATION_SECONDS)
+
+    def _clean_installation(self, settings: Settings, connection: "StatementExecutor") -> int:
+        outbox = (settings.sns_outbox_days, settings.quota_outbox, list(settings.carried_protocols))
+        calls: list[tuple[Statement[CountRow], tuple[object, ...]]] = [
+            *((MAINTAIN_INSTALLATION, (ROWS_A_TABLE, settings.queue_history_days, part)) for part in PARTS),
+            (FIND_DELIVERY_EXCESS, (settings.quota_deliveries,)),
+            (CLEAN_OUTGOING, (ROWS_A_TABLE, *outbox)),
+            (CLEAN_SCHEDULE_RUNS, (ROWS_A_TABLE, settings.queue_schedule_history_seconds)),
+            (CLEAN_METRICS, (ROWS_A_TABLE, settings.queue_metrics_days)),
+        ]
+        return sum(self._clean(connection, statement, *arguments) for statement, arguments in calls)
 
     def _maintain_queues(self, connection: "StatementExecutor", queue_ids: list[int]) -> int:
         leftover = connection.call(QUEUES_WITH_LEFTOVER_ROWS, (queue_ids,)) if queue_ids else []
         self.found_nothing = self.found_nothing and not leftover
-        return sum(number(connection, MAINTAIN_QUEUE, row.queue_id) for row in leftover)
+        return sum(self._clean(connection, MAINTAIN_QUEUE, row.queue_id) for row in leftover)
 
 
 def has_changed(counts: Counts) -> bool:
@@ -153,15 +182,6 @@ def has_changed(counts: Counts) -> bool:
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
     """Does one bounded run, for functions."""
     return Maintainer().run_once(settings, connection)
-
-
-def _clean_installation(settings: Settings, connection: "StatementExecutor") -> int:
-    rows = number(connection, MAINTAIN_INSTALLATION, ROWS_A_TABLE, settings.queue_history_days)
-    rows += number(connection, FIND_DELIVERY_EXCESS, settings.quota_deliveries)
-    outbox = (settings.sns_outbox_days, settings.quota_outbox, list(settings.carried_protocols))
-    rows += number(connection, CLEAN_OUTGOING, ROWS_A_TABLE, *outbox)
-    rows += number(connection, CLEAN_SCHEDULE_RUNS, ROWS_A_TABLE, settings.queue_schedule_history_seconds)
-    return rows + number(connection, CLEAN_METRICS, ROWS_A_TABLE, settings.queue_metrics_days)
 
 
 def number(connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object) -> int:

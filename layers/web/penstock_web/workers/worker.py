@@ -9,6 +9,7 @@ import psycopg
 
 from penstock.postgres.network import WORKER_CALL_FACTOR
 from penstock.postgres.psycopg_connection import LimitedConnection, connect
+from penstock.postgres.sqlstates import find_meaning
 from penstock.postgres.statement import Row
 from penstock.settings import Settings
 from penstock.workers import Counts
@@ -62,11 +63,10 @@ class Worker:
                 failed = False
                 self._meter.outage.works(self._name)
                 self._failures = 0
-            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                if not self._stopping.is_set():
-                    self._meter.outage.fails(self._name, error)
             except Exception as error:  # noqa: BLE001 - logged; the next run tries again
-                if not self._stopping.is_set():
+                if not self._stopping.is_set() and is_outage(error):
+                    self._meter.outage.fails(self._name, error)
+                elif not self._stopping.is_set():
                     self._log_failure(error)
             if not self._stopping.is_set():
                 self._meter.count_run(self._name, failed, perf_counter() - started)
@@ -132,3 +132,14 @@ class Worker:
         except TimeoutError:
             pass
         self._wake_event.clear()
+
+
+def is_outage(error: Exception) -> bool:
+    """Returns whether the database could not be used.
+
+    An error that the server would give again, such as a table that refuses a change, is no outage, although psycopg's
+    class for some of these is OperationalError.
+    """
+    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return False
+    return error.sqlstate is None or find_meaning(error.sqlstate).is_temporary

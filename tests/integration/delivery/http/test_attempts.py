@@ -203,7 +203,7 @@ def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: D
 
 def test_its_partitions_come_and_go_as_those_of_the_messages(db: Connection) -> None:
     db.execute("select queue.add_history_day('outgoing_delivery_history', '2020-02-29')")
-    call(db, MAINTAIN_INSTALLATION, 1000, 30)
+    call(db, MAINTAIN_INSTALLATION, 1000, 30, None)
     parts = db.execute(
         "select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid"
         " where i.inhparent = 'queue.outgoing_delivery_history'::regclass"

@@ -209,7 +209,7 @@ def test_a_deleted_queue_leaves_nothing(db: Connection) -> None:
     arn = create(db)
     jump(db)
     call(db, DROP_QUEUE, arn)
-    call(db, MAINTAIN_INSTALLATION, 100, 30)
+    call(db, MAINTAIN_INSTALLATION, 100, 30, None)
     assert value(db, "select count(*) from queue.id_jump") == 0
 
 

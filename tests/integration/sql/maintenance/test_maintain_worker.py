@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from itertools import count
 
+import psycopg
 import pytest
 
 from penstock.postgres.psycopg_connection import TransactionExecutor
@@ -141,3 +143,25 @@ def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> No
 
 def ids(db: Connection, *arns: str) -> list[int]:
     return [value(db, "select queue_id from queue.queues where arn = %s", arn) for arn in arns]
+
+
+@pytest.mark.parametrize("table", ["deduplication", "topic_deduplication", "archive"])
+def test_a_table_that_refuses_changes_keeps_no_other_from_being_cleaned(db: Connection, table: str) -> None:
+    """The run still raises the error, so that the log and the metrics of workers show it."""
+    (arn,) = make_queues(db, 1)
+    db.execute(b"create function refuse() returns trigger language plpgsql as $$begin raise 'refused'; end$$")
+    query = (
+        f"create trigger refuse before delete on queue.{table} for each statement execute function refuse()"
+    )
+    db.execute(query.encode())
+    with pytest.raises(psycopg.errors.RaiseException, match="refused"):
+        maintain.run_once(SETTINGS, TransactionExecutor(db))
+    cleaned = [
+        history(db, arn) == {"deleted": 1},
+        value(db, "select to_regclass(%s)", tomorrow()) is not None,
+    ]
+    assert cleaned == [table != "archive", True]
+
+
+def tomorrow() -> str:
+    return f"queue.history_{datetime.now(UTC) + timedelta(days=1):%Y%m%d}"

@@ -51,7 +51,7 @@ def age(db: Connection, text: str = "1 day") -> None:
 
 
 def installation(db: Connection, limit: int = 1000) -> int:
-    (row,) = call(db, MAINTAIN_INSTALLATION, limit, 30)
+    (row,) = call(db, MAINTAIN_INSTALLATION, limit, 30, None)
     return row.changed
 
 

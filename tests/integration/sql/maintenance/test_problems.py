@@ -128,7 +128,7 @@ def test_each_kind_of_damage_is_named(
 
 
 def test_a_day_of_history_that_is_not_part_of_it(db: Connection) -> None:
-    call(db, MAINTAIN_INSTALLATION, 100, 30)
+    call(db, MAINTAIN_INSTALLATION, 100, 30, None)
     name = value(db, "select min(relname) from pg_class where relname ~ '^history_2' and relkind = 'r'")
     db.execute(f"alter table queue.history detach partition queue.{name}".encode())
     assert problems(db) == [("partitions", f"queue.{name} is not attached to its table")]

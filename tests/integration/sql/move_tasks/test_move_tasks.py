@@ -261,5 +261,5 @@ def test_a_task_of_a_deleted_queue_ends_and_goes(db: Connection) -> None:
     task = start(db, dead)
     call(db, DROP_QUEUE, dead)
     assert step(db, task) == (0, "FAILED")
-    call(db, MAINTAIN_INSTALLATION, 1000, 30)
+    call(db, MAINTAIN_INSTALLATION, 1000, 30, None)
     assert value(db, "select count(*) from queue.move_task") == 0

@@ -300,5 +300,5 @@ def test_a_deleted_queue_leaves_no_count(db: Connection) -> None:
     arn = create(db)
     remember(db, arn, 7, 3600)
     call(db, DROP_QUEUE, arn)
-    call(db, MAINTAIN_INSTALLATION, 100, 30)
+    call(db, MAINTAIN_INSTALLATION, 100, 30, None)
     assert value(db, "select count(*) from queue.in_flight") == 0

@@ -361,12 +361,12 @@ def test_they_are_forgotten_after_five_minutes(db: Connection) -> None:
     arn = fifo(db, "a", "b")
     attempt(db, arn, "x", 2)
     attempt(db, arn, "y", 2)
-    call(db, MAINTAIN_INSTALLATION, 100, 30)
+    call(db, MAINTAIN_INSTALLATION, 100, 30, None)
     assert rows_of(db, "receive_attempt", arn) == 2
     db.execute(
         "update queue.receive_attempt set received_at = received_at - interval '5 minutes' where attempt_id = 'x'"
     )
-    assert call(db, MAINTAIN_INSTALLATION, 100, 30) == [(1,)]
+    assert call(db, MAINTAIN_INSTALLATION, 100, 30, None) == [(1,)]
     assert value(db, "select array_agg(attempt_id) from queue.receive_attempt") == ["y"]
 
 
@@ -374,7 +374,7 @@ def test_a_deleted_queue_leaves_none(db: Connection) -> None:
     arn = fifo(db, "a")
     attempt(db, arn, "x")
     call(db, DROP_QUEUE, arn)
-    call(db, MAINTAIN_INSTALLATION, 100, 30)
+    call(db, MAINTAIN_INSTALLATION, 100, 30, None)
     assert value(db, "select count(*) from queue.receive_attempt") == 0
 
 

@@ -25,7 +25,7 @@ class SecretRow(NamedTuple):
 
 SHARED_SECRET = Statement("queue.shared_secret", ("text", "bytea"), SecretRow)
 MAINTAIN_QUEUE = Statement("queue.maintain_queue", ("int4",), CountRow)
-MAINTAIN_INSTALLATION = Statement("queue.maintain_installation", ("int4", "int4"), CountRow)
+MAINTAIN_INSTALLATION = Statement("queue.maintain_installation", ("int4", "int4", "text"), CountRow)
 CLEAN_OUTGOING = Statement("queue.clean_outgoing", ("int4", "int4", "int4", "text[]"), CountRow)
 REFRESH_STATISTICS = Statement("queue.refresh_statistics", (), CountRow)
 RECLAIM_SPACE = Statement("queue.reclaim_space", (), CountRow)
