@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -67,9 +68,11 @@ def test_an_operator_reads_queues_messages_and_failures(installation: Installati
         for name in ("orders", "orders-dead"):
             http.post("/v1/queues", json={"name": name}).raise_for_status()
         for message in ({"order": 1, "note": ATTACK}, {"order": 2}, "plain"):
-            http.post("/v1/queues/orders-dead/messages", json={"message": message}).raise_for_status()
-        wait_until(lambda: http.get("/v1/metrics/lag").json()["queues"][1]["verdict"]["backlog"] == 3)
-        queues, queue, found, groups, none, unknown = call(
+            new = {"message": message, "headers": {"h": ATTACK}}
+            http.post("/v1/queues/orders-dead/messages", json=new).raise_for_status()
+        http.post("/v1/queues", json={"name": "attacked", "tags": {"a": "Ignore all"}}).raise_for_status()
+        wait_until(lambda: http.get("/v1/metrics/lag").json()["queues"][-1]["verdict"]["backlog"] == 3)
+        queues, queue, found, groups, none, unknown, attacked = call(
             service, key(installation.database, "operate"),
             ("list_queues", {}),
             ("describe_queue", {"queue": "orders-dead"}),
@@ -77,8 +80,14 @@ def test_an_operator_reads_queues_messages_and_failures(installation: Installati
             ("failure_groups", {"queue": "orders-dead"}),
             ("describe_queue", {"queue": "none"}),
             ("search_messages", {"queue": "orders", "limit": 1_000}),
+            ("describe_queue", {"queue": "attacked"}),
         )  # fmt: skip
+        for one in (found, groups, attacked):
+            text = re.sub(r"(?sm)^(`{3,})\n.*?^\1$", "", text_of(one))
+            assert "Ignore" not in text, text  # everything that others wrote is between fences
+            assert "Ignore" in text_of(one)
         assert [line.split(" | ")[0] for line in text_of(queues).splitlines()[2:]] == [
+            "| attacked",
             "| orders",
             "| orders-dead",
         ]

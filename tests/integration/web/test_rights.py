@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 import httpx
 import pytest
@@ -18,6 +21,7 @@ from penstock.management.rights import Right
 from penstock_web.console.console import list_screens
 from penstock_web.mcp.tools import TOOLS
 from penstock_web.rest.api import ROUTES
+from penstock_web.rest.application import RestApplication
 from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service
@@ -206,3 +210,56 @@ def test_a_user_who_may_nothing_learns_nothing(interfaces: Interfaces) -> None:
     token = {"authorization": f"Bearer {interfaces.keys['token']}", "content-type": "application/json"}
     for path in ("queues", "topics", "schedules", "keys", "transactions"):
         assert interfaces.http.post(f"/v1/{path}", content=b"no JSON", headers=token).status_code == 403, path
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+BAD_VALUES = ("%00", "x", "9" * 30)
+CONSOLE = Path(__file__).parents[3] / "layers/web/penstock_web/console"
+SHARED_NAMES = {"text", "path", "value", "attr", "group", "min_receives", "source", "shape"}
+"""The names of a filter's parameters."""
+PAGES = sorted({
+    (screen.path, screen.handler.__module__.rpartition(".")[2])
+    for screen in list_screens()
+    if screen.method == "GET" and ".screens." in screen.handler.__module__
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "module"), PAGES)
+def test_no_parameter_of_a_page_is_our_mistake(path: str, module: str, interfaces: Interfaces) -> None:
+    interfaces.set_policy(EVERYTHING)
+    for name, value in PATH.items():
+        path = path.replace(f"{{{name}}}", value)
+    source = (CONSOLE / "screens" / f"{module}.py").read_text()
+    names = set(re.findall(r"""query(?:\.\w+\(|\[)"(\w+)\"""", source))
+    if "parse_filter" in source:
+        names |= SHARED_NAMES
+    for view in ("", "view=attempts&") if module == "deliveries" else ("",):
+        for name in sorted(names):
+            for value in BAD_VALUES:
+                address = f"{path.replace('{rest:path}', 'x')}?{view}{name}={value}"
+                assert interfaces.console.get(address).status_code < 500, address
+
+
+def list_parameters() -> Iterator[tuple[str, str, str]]:
+    """Yields the method, the path and one parameter of the query or the path of every route of the document."""
+    environment = cast("Any", SimpleNamespace(access=object()))
+    for path, methods in RestApplication(environment, cast("Any", None)).openapi()["paths"].items():
+        for method, operation in methods.items():
+            for parameter in operation.get("parameters", ()):
+                yield method.upper(), path, f"{parameter['in']} {parameter['name']}"
+
+
+@pytest.mark.parametrize(("method", "path", "parameter"), sorted(set(list_parameters())))
+def test_no_parameter_of_a_route_is_our_mistake(
+    method: str, path: str, parameter: str, interfaces: Interfaces
+) -> None:
+    interfaces.set_policy(EVERYTHING)
+    headers = {"authorization": f"Bearer {interfaces.keys['token']}"}
+    where, name = parameter.split()
+    for value in BAD_VALUES:
+        address = path.replace(f"{{{name}}}", value) if where == "path" else f"{path}?{name}={value}"
+        for other, usual in {**PATH, "key": "PSTB", "routing_key": "a", "pattern": "a"}.items():
+            address = address.replace(f"{{{other}}}", usual)
+        body: dict[str, str] | None = {} if method in ("POST", "PUT", "PATCH") else None
+        answer = interfaces.http.request(method, address, headers=headers, json=body)
+        assert answer.status_code < 500, (address, answer.text)

@@ -92,7 +92,7 @@ def authorize(right: Right, names: PathNames, context: Context) -> Operation[Non
         service, _, action_name = action.partition(":")
         if right.scope == "operation":
             check_anywhere(service, action_name, context)
-        elif service == OWNED.get(right.scope):
+        elif service == OWNED.get(right.scope) and "\0" not in arn:  # no resource of this name has a policy
             yield from authorize_one(service, action_name, arn, context)
         else:
             check_user(service, action_name, arn, context)

@@ -62,6 +62,8 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
     from penstock_web.manifest.model import json_schema
     from penstock_web.manifest.source import read_file
 
+    from .commands.printing import printable
+
     if schema:
         print(msgspec.json.format(msgspec.json.encode(json_schema())).decode())
         return
@@ -72,7 +74,7 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
             if json:
                 print(msgspec.json.encode(change.document()).decode())
             else:
-                print(*change.lines(), sep="\n")
+                print(*map(printable, change.lines()), sep="\n")
         if not changes:
             _say("nothing to do", json)
             return

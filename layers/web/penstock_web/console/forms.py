@@ -13,7 +13,10 @@ LONGEST_FORM: Final = 1_400_000
 
 
 class Query(QueryParams):
-    """The parameters of an address."""
+    """The parameters of an address. The database cannot store NUL, so no value has it."""
+
+    def __init__(self, query_string: bytes) -> None:
+        super().__init__(query_string.replace(b"%00", b"%EF%BF%BD"))
 
     def read_number(self, name: str, default: int, most: int = 2**62) -> int:
         """Returns a parameter that is a whole number from 1 to `most`; the default for anything else."""

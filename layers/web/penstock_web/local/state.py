@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from penstock_web.system_account import LocalError, SystemAccount
 
@@ -40,6 +41,13 @@ def cache_directory() -> Path:
     return Path("/var/cache/penstock") if os.geteuid() == 0 else Path.home() / ".cache/penstock"
 
 
+def open_lock(folder: Path) -> IO[str]:
+    """Returns the open lock of a folder. Only its owner may open it: another user could hold it and prevent a start."""
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return os.fdopen(descriptor, "r+")
+
+
 @contextmanager
 def lock_state(path: Path, account: SystemAccount) -> Iterator[Path]:
     """Yields the folder, created if necessary and locked until the end. Raises LocalError if another process has locked
@@ -49,7 +57,7 @@ def lock_state(path: Path, account: SystemAccount) -> Iterator[Path]:
     if not account.can_enter(path):
         who = "PostgreSQL does not run as root, and its user" if account.is_other_user else "this user"
         raise LocalError(f"{who} cannot enter {path}; choose another with --data-dir")
-    with (path / "lock").open("a+") as lock:
+    with open_lock(path) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -61,7 +69,7 @@ def lock_state(path: Path, account: SystemAccount) -> Iterator[Path]:
 def folder_lock(folder: Path) -> Iterator[None]:
     """Holds the lock of a folder in which several processes may prepare the same files. Waits for the lock."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a+") as lock:
+    with open_lock(folder) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -30,17 +30,19 @@ from .references import References
 Place = tuple[str, ...]
 """Holds keys and numbers from the top of the file."""
 Part = tuple[Place, Callable[[], object]]
-Mistake = Callable[[Place, str], Exception]
+Mistake = Callable[[Place, str], LocalError]
 
 
-def check(manifest: Manifest, mistake: Mistake) -> None:
-    """Raises the error that `mistake` builds for the first refused value, from its place and the reason."""
+def check(manifest: Manifest, mistake: Mistake) -> list[LocalError]:
+    """Returns the error that `mistake` builds for each refused value, from its place and the reason."""
+    mistakes = []
     for place, run in _parts(manifest):
         try:
             run()
         except (AwsError, LocalError) as error:
             reason = f"{error} {(isinstance(error, AwsError) and error.detail) or ''}"
-            raise mistake(place, " ".join(reason.split()).removesuffix(".")) from None
+            mistakes.append(mistake(place, " ".join(reason.split()).removesuffix(".")))
+    return mistakes
 
 
 def _parts(manifest: Manifest) -> Iterator[Part]:

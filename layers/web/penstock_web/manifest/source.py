@@ -16,6 +16,11 @@ from penstock_web.system_account import LocalError
 from .check import check
 from .model import SECTIONS, Document, Manifest, build_schema
 
+MOST_MISTAKES: Final = 20
+MOST_VALUES: Final = 200_000
+MOST_LEVELS: Final = 50
+TOO_DEEP: Final = f"values are nested in more than {MOST_LEVELS} levels, or contain themselves"
+
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
@@ -39,33 +44,62 @@ def read_file(path: Path) -> Manifest:
 
 
 def read_text(text: str, name: str) -> Manifest:
-    """Does the same as read_file. Errors contain `name`."""
-    try:
-        root = yaml.compose(text, _Loader)
-        _check_keys(root, name)
-        data = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        raise LocalError(f"{name}{line}: {getattr(error, 'problem', None) or error}") from None
+    """Does the same as read_file. Errors contain `name`. The error names all mistakes, each in a line."""
+    root, data = _load(text, name)
     if root is None:
         return Manifest()
     if not isinstance(data, dict):
         raise LocalError(f"{name}:1: the file must begin with queues:, topics:, schedules: or users:")
     place = _Place(name, root)
+    mistakes: list[LocalError] = []
+    manifest = msgspec.convert(_convert_sections(place, data, mistakes), Manifest)
+    mistakes += check(manifest, place.refused)
+    if mistakes:
+        shown = [str(mistake) for mistake in mistakes[:MOST_MISTAKES]]
+        if len(mistakes) > MOST_MISTAKES:
+            shown.append(f"{name}: and {len(mistakes) - MOST_MISTAKES} more mistakes")
+        raise LocalError("\n".join(shown))
+    return manifest
+
+
+def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
+    """Returns the nodes and the values of a text. Raises LocalError."""
+    try:
+        root = yaml.compose(text, _Loader)
+        _check_size(root, name)
+        _check_keys(root, name, set())
+        return root, yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
+    except RecursionError:
+        raise LocalError(f"{name}: {TOO_DEEP}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise LocalError(f"{name}{line}: {getattr(error, 'problem', None) or error}") from None
+
+
+def _convert_sections(place: _Place, data: Document, mistakes: list[LocalError]) -> Document:
+    """Returns the sections that have the right form, and adds the mistakes of the others."""
     sections: Document = {}
     for section, entries in data.items():
         if section not in SECTIONS:
-            raise place.error([section], f"the section {section!r} does not exist", section, list(SECTIONS))
-        if not isinstance(entries or {}, dict):
-            raise place.error([section], f"{section} must be names, each with its desired state")
-        sections[section] = {
-            str(key): _convert_entry(place, section, key, {} if value is None else value)
-            for key, value in (entries or {}).items()
-        }
-    manifest = msgspec.convert(sections, Manifest)
-    check(manifest, place.refused)
-    return manifest
+            text = f"the section {section!r} does not exist"
+            mistakes.append(place.error([str(section)], text, str(section), list(SECTIONS)))
+        elif entries is not None and not isinstance(entries, dict):
+            mistakes.append(place.error([section], f"{section} must be names, each with its desired state"))
+        else:
+            sections[section] = _convert_entries(place, section, entries or {}, mistakes)
+    return sections
+
+
+def _convert_entries(place: _Place, section: str, entries: Document, mistakes: list[LocalError]) -> Document:
+    """Returns the entries that have the right form, and adds the mistakes of the others."""
+    valid: Document = {}
+    for key, value in entries.items():
+        try:
+            valid[str(key)] = _convert_entry(place, section, str(key), {} if value is None else value)
+        except LocalError as error:
+            mistakes.append(error)
+    return valid
 
 
 def _convert_entry(place: _Place, section: str, key: str, value: object) -> object:
@@ -139,8 +173,32 @@ class _Place:
         return node, int(line) + 1
 
 
-def _check_keys(node: yaml.Node | None, name: str) -> None:
-    """Raises LocalError if a name appears twice. YAML's reader would take the last one."""
+def _check_size(root: yaml.Node | None, name: str) -> None:
+    """Raises LocalError for a file whose aliases make it too long, whose values are too deep, or contain themselves."""
+    sizes: dict[int, int] = {}
+
+    def measure(node: yaml.Node, depth: int) -> int:
+        if depth > MOST_LEVELS:
+            raise LocalError(f"{name}:{node.start_mark.line + 1}: {TOO_DEEP}")
+        if (known := sizes.get(id(node))) is not None:
+            return known
+        parts = node.value if isinstance(node, yaml.CollectionNode) else ()
+        children = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]
+        size = sizes[id(node)] = 1 + sum(measure(child, depth + 1) for child in children)
+        if size > MOST_VALUES:
+            text = f"with its aliases the file has more than {MOST_VALUES:,} values"
+            raise LocalError(f"{name}:{node.start_mark.line + 1}: {text}")
+        return size
+
+    if root is not None:
+        measure(root, 0)
+
+
+def _check_keys(node: yaml.Node | None, name: str, checked: set[int]) -> None:
+    """Raises LocalError if a name appears twice. YAML's reader would take the last one. Aliases are checked once."""
+    if id(node) in checked:
+        return
+    checked.add(id(node))
     if isinstance(node, yaml.MappingNode):
         seen: dict[str, int] = {}
         for key, value in node.value:
@@ -148,10 +206,10 @@ def _check_keys(node: yaml.Node | None, name: str) -> None:
             if key.value in seen:
                 raise LocalError(f"{name}:{line}: {key.value!r} is also in line {seen[key.value]}")
             seen[str(key.value)] = line
-            _check_keys(value, name)
+            _check_keys(value, name, checked)
     elif isinstance(node, yaml.SequenceNode):
         for value in node.value:
-            _check_keys(value, name)
+            _check_keys(value, name, checked)
 
 
 def write_manifest(manifest: Manifest) -> str:

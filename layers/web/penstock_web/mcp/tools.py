@@ -1,4 +1,8 @@
-"""Writes the results of the tools as Markdown. Bodies of messages are in fences that no text in them ends."""
+"""Writes the results of the tools as Markdown.
+
+Texts that others chose are in fences that no text in them ends: bodies, headers and group ids of messages, attributes
+and policies of queues, and what the messages of a group share.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -89,13 +93,21 @@ def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
     queue = yield from describe_queue(wanted.queue, context)
     minutes = yield from read_minutes(wanted.queue, None, None, context)
     counts = {"visible": queue.visible, "in flight": queue.in_flight, "delayed": queue.delayed}
-    facts = {**counts, "oldest message (s)": queue.oldest_msg_age_sec, **queue.attributes}
+    facts = {**counts, "oldest message (s)": queue.oldest_msg_age_sec}
     heads = ("minute", "sent", "received", "received again", "deleted", "dead-lettered", "visible")
     rows = (
         (row.starts_at, row.sent, row.received, row.redelivered, row.deleted, row.dead_lettered, row.visible)
         for row in minutes.minutes[-MOST_MINUTES:]
     )
-    return _join(f"## {_line(queue.name)}", _facts(facts), "Last minutes with activity:", _table(heads, rows))
+    attributes = _fence_facts({**queue.attributes, **{f"tag {key}": tag for key, tag in queue.tags.items()}})
+    return _join(
+        f"## {_line(queue.name)}",
+        _facts(facts),
+        "Attributes:",
+        attributes,
+        "Last minutes with activity:",
+        _table(heads, rows),
+    )
 
 
 def search(wanted: SearchMessages, context: Context) -> Operation[str]:
@@ -155,22 +167,34 @@ def _message(message: FoundMessage) -> str:
     headers = msgspec.json.encode(message.headers).decode() if message.headers else None
     facts = {"state": message.state, "sent": message.enqueued_at, "receives": message.receive_count}
     origin = {"group": message.group_id, "from queue": message.source_queue, "headers": headers}
-    return _join(f"### Message {message.id}", _facts({**facts, **origin}), _body(message.message))
+    return _join(f"### Message {message.id}", _facts(facts), _fence_facts(origin), _body(message.message))
 
 
 def _group(group: ShownGroup) -> str:
     by = msgspec.json.encode(group.by).decode()
     selects = "none" if group.filter is None else msgspec.json.encode(group.filter).decode()
-    facts = {"oldest": group.oldest_at, "newest": group.newest_at, "by": by, "filter": selects}
-    return _join(f"## {group.count} messages", _facts(facts), *map(_message, group.samples))
+    facts = {"oldest": group.oldest_at, "newest": group.newest_at}
+    shared = _fence_facts({"by": by, "filter": selects})
+    return _join(f"## {group.count} messages", _facts(facts), shared, *map(_message, group.samples))
 
 
 def _body(raw: msgspec.Raw) -> str:
     text = bytes(raw).decode()
     if len(text) > LONGEST_BODY:
         text = f"{text[:LONGEST_BODY]}\n(cut: {len(text)} characters)"
+    return _fence(text)
+
+
+def _fence(text: str) -> str:
+    """Returns a text between fences that are longer than any in it."""
     fence = "`" * (1 + max(2, *map(len, re.findall("`+", text)), 2))
     return f"{fence}\n{text}\n{fence}"
+
+
+def _fence_facts(facts: Mapping[str, object]) -> str:
+    """Returns facts that others wrote, in lines between fences; nothing without facts."""
+    lines = _facts(facts)
+    return _fence(lines) if lines else ""
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -26,7 +26,7 @@ from penstock_web.local.chosen_database import choose_database, display_database
 from penstock_web.local.encryption_key import with_encryption_key
 from penstock_web.local.guardian import command_line
 from penstock_web.local.postgres import Postgres, forget_other_process, running_postgres, service_dsn
-from penstock_web.local.state import ephemeral_state, lock_state
+from penstock_web.local.state import ephemeral_state, folder_lock, lock_state
 from penstock_web.system_account import LocalError, SystemAccount
 from tests.support.database import Database, memory_directory
 from tests.support.programs.penstock_up import running
@@ -385,3 +385,10 @@ def test_an_orderly_end_needs_no_guardian(parent: Path) -> None:
         assert up.end(signal.SIGTERM) == 0
         assert not folder.exists()
         assert processes_of(str(folder)) == set()
+
+
+def test_only_its_owner_can_hold_the_lock_of_a_folder(tmp_path: Path) -> None:
+    """Another user who held it would prevent a start."""
+    (tmp_path / "lock").touch(0o644)
+    with folder_lock(tmp_path):
+        assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600

@@ -15,6 +15,8 @@ from moto import mock_aws
 
 from penstock_web.cli import main
 from penstock_web.local.announced import announce
+from penstock_web.manifest.source import read_text
+from penstock_web.system_account import LocalError
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
 from tests.support.programs.penstock_up import COMMAND, running
@@ -332,3 +334,53 @@ def fill() -> None:
         )  # fmt: skip
     placed = f"arn:aws:sns:us-east-1:{arns['orders'].split(':')[4]}:placed"
     sns.subscribe(TopicArn=placed, Protocol="email", Endpoint="shop@example.com")
+
+
+# --- hostile files ---------------------------------------------------------------------------------------------------
+BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (BOMB, "with its aliases the file has more than 200,000 values"),
+        ("a: &a [*a]", "values are nested in more than 50 levels, or contain themselves"),
+        ("queues: " + "[" * 5_000, "values are nested in more than 50 levels, or contain themselves"),
+        (
+            "queues: {q: {attributes: " + "[" * 60 + "]" * 60 + "}}",
+            "values are nested in more than 50 levels",
+        ),
+    ],
+    ids=["aliases", "recursive", "deep", "levels"],
+)
+def test_a_hostile_file_is_refused_in_a_line(text: str, reason: str) -> None:
+    with pytest.raises(LocalError) as error:
+        read_text(text, "penstock.yaml")
+    assert reason in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_aliases_are_allowed() -> None:
+    manifest = read_text("queues: {a: &a {attributes: {DelaySeconds: 1}}, b: *a}", "penstock.yaml")
+    assert manifest.queues["a"] == manifest.queues["b"]
+
+
+def test_all_mistakes_are_named() -> None:
+    text = "quues: {}\nqueues:\n  a: {atributes: {}}\n  b: {attributes: {DelaySeconds: -1}}\ntopics: [x]\n"
+    with pytest.raises(LocalError) as error:
+        read_text(text, "f")
+    assert [line.partition(" ")[0] for line in str(error.value).splitlines()] == [
+        "f:1:",
+        "f:3:",
+        "f:5:",
+        "f:4:",
+    ]
+
+
+def test_a_name_cannot_hide_lines_of_the_plan(penstock: Command, tmp_path: Path) -> None:
+    file = tmp_path / "penstock.yaml"
+    shown = '"\\e]0;pwned\\a\\e[2A"'
+    file.write_text(f"queues: {{q: {{}}}}\nusers: {{}}\ntopics: {{t: {{tags: {{a: {shown}}}}}}}\n")
+    printed = penstock("apply", "-f", str(file), "--dry-run")
+    assert all(sign.isprintable() or sign == "\n" for sign in printed), printed
+    assert "]0;pwned" in printed

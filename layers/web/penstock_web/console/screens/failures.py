@@ -1,5 +1,6 @@
 """Shows dead letters in groups of equal failures, with samples side by side."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple, get_args
@@ -7,6 +8,7 @@ from typing import Final, NamedTuple, get_args
 from fastapi import Response
 
 from penstock.documents.queue_names import build_queue_arn
+from penstock.management.messages.search import PLACE
 from penstock.management.rights import require_on_queue
 from penstock.search.failures import SCANNED, By, FailureGroup, Grouping, group_failures
 from penstock_web.console.filters import as_parameters
@@ -61,6 +63,11 @@ class ShownFailures(NamedTuple):
         return to_datetime(self.group.newest_ms)
 
 
+def read_place(text: str) -> str | None:
+    """Returns where a page begins; None, for the first page, if the text is not that of a link."""
+    return text if len(text) <= LONGEST_PLACE and re.fullmatch(PLACE, text) else None
+
+
 @screen("/console/queues/{name}/failures", right=require_on_queue("sqs:ReceiveMessage"))
 async def failures(name: str, page: CurrentPage) -> Response:
     """Shows the groups of the first messages. `by` says what the messages of a group share."""
@@ -70,7 +77,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
         chosen.remove("attribute")
     wanted = Grouping(
         build_queue_arn(name, page.context), chosen or list(BY_DEFAULT), attribute if "attribute" in chosen else None,
-        page.query.get("after", "")[:LONGEST_PLACE] or None, SCANNED, MOST_GROUPS,
+        read_place(page.query.get("after", "")), SCANNED, MOST_GROUPS,
     )  # fmt: skip
     found = await page.read(("failures", *map(str, wanted)), lambda: group_failures(wanted))
     return show_page(

@@ -50,7 +50,7 @@ async def redrive_page(name: str, page: CurrentPage) -> Response:
     """Shows the form, and the last moves with their progress."""
     arn = build_queue_arn(name, page.context)
     rows = await page.read(("moves", name), lambda: move_tasks.list_move_tasks(name, page.context))
-    query = page.request.query_params
+    query = page.query
     return show_page(
         page, "redrive.html", title=f"Redrive {name}", name=name, moves=rows, done=page.query.get("done", ""),
         moment_of=to_datetime, is_running=any(row.state not in OVER for row in rows), over=OVER,
