@@ -124,3 +124,12 @@ def test_sign_in_make_a_queue_and_look(console: httpx.Client, database: Database
     system = console.get("/console/system").text
     assert "<dt>connections, of at most</dt>" in system
     assert "A function has one connection and no pool." in system
+
+
+def test_a_named_stage_is_no_part_of_the_path(database: Database, form: EventForm) -> None:
+    """Every stage of an HTTP API but $default is in `rawPath`, and function URLs have the same form of events."""
+    version_2 = form in {"http_api", "function_url"}
+    event = event_of(form, Request("GET", "/prod/v1/queues" if version_2 else "/v1/queues"))
+    event["requestContext"]["stage"] = "prod"
+    with Functions(database.pooled_dsn) as functions:
+        assert response_of(functions.invoke("rest", event)).status == 200

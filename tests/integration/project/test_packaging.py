@@ -210,9 +210,11 @@ def expected() -> set[str]:
 
 
 def test_the_wheel_holds_every_file(installed: Path) -> None:
-    """The wheel contains code, SQL, and the files with which `penstock up` starts PgBouncer, and nothing else."""
+    """The wheel contains code, SQL, the files of PgBouncer, those that commands print, and nothing else."""
     names = {str(file.relative_to(installed)) for file in installed.rglob("*") if file.is_file()}
-    assert {name for name in names if ".dist-info/" not in name} == expected()
+    printed = {"alerts.yaml", "penstock.yaml", "dashboards/penstock.json", "dashboards/penstock-queue.json"}
+    files = {f"penstock_web/files/{name}" for name in printed}
+    assert {name for name in names if ".dist-info/" not in name} == expected() | files
     assert {"penstock_web/local/auth_query.sql", "penstock_web/local/pgbouncer.ini.tmpl"} < names
     assert "penstock/sql/grants.sql" in names
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import typer
 
-from penstock_web.cli import application, main
+from penstock_web.cli import application, files, main
 
 COMMANDS = list(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
@@ -57,6 +59,9 @@ OPTIONS: dict[str, list[str]] = {
     "keys list": ["--endpoint URL"],
     "keys revoke": ["ID", "--endpoint URL"],
     "keys rotate-signing": [],
+    "alerts": [],
+    "dashboards": ["NAME"],
+    "example": [],
     "queues": ["--endpoint URL", "--json"],
     "queue": ["NAME", "--endpoint URL", "--json"],
     "create": [
@@ -193,7 +198,7 @@ OPTIONS: dict[str, list[str]] = {
     "deliveries retry": ["ID", "--endpoint URL", "--json"],
     "metrics": ["lag", "report", "run"],
     "metrics lag": ["--limit NUMBER", "--target-lag SECONDS", "--json", "--endpoint URL"],
-    "metrics report": ["--out FILE", "--from TIME", "--to TIME", "--queue NAME"],
+    "metrics report": ["--output FILE", "--from TIME", "--to TIME", "--queue NAME"],
     "settings": ["--database URL", "--markdown"],
     "demo": ["--endpoint URL"],
     "worker": ["--host HOST", "--port PORT", "--ready-fd READY_FD", "--metrics-folder METRICS_FOLDER"],
@@ -245,7 +250,9 @@ def test_help_lists_the_commands_in_their_order(capsys: pytest.CaptureFixture[st
     """Returns all commands except `worker`, which only `penstock up` starts."""
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed] == [name for name in COMMANDS if name != "worker"]
+    assert [line.split()[0] for line in listed if line[:3].strip()] == [
+        name for name in COMMANDS if name != "worker"
+    ]
 
 
 @pytest.mark.parametrize("command", OPTIONS)
@@ -266,7 +273,7 @@ def test_an_unknown_option_is_refused(command: str, capsys: pytest.CaptureFixtur
         ("unknown", "penstock: error: No such command 'unknown'"),
         ("keys", "penstock keys: error: Missing command"),
         ("keys revoke", "penstock keys revoke: error: Missing argument 'ID'"),
-        ("metrics report", "penstock metrics report: error: Missing option '--out'"),
+        ("metrics report", "penstock metrics report: error: Missing option '--output'"),
         ("settings more", "penstock settings: error: Got unexpected extra argument"),
         ("up --port", "penstock: error: Option '--port' requires an argument"),
         ("up --port x", "penstock up: error: argument --port: 'x' is not a number from 0 to 65535"),
@@ -275,7 +282,7 @@ def test_an_unknown_option_is_refused(command: str, capsys: pytest.CaptureFixtur
             "penstock up: error: argument --ephemeral: not allowed with argument --data-dir",
         ),
         (
-            "metrics report --out x --from yesterday",
+            "metrics report --output x --from yesterday",
             "argument --from: 'yesterday' is not a time such as 2030-01-31T09:00:00Z",
         ),
     ],
@@ -297,7 +304,9 @@ def test_without_a_command_it_lists_them(capsys: pytest.CaptureFixture[str]) -> 
     assert "start the service" in said
 
 
-@pytest.mark.parametrize("command", ["keys list", "migrate", "up --no-pooler", "metrics report --out x.html"])
+@pytest.mark.parametrize(
+    "command", ["keys list", "migrate", "up --no-pooler", "metrics report --output x.html"]
+)
 def test_an_address_that_is_none_is_one_line(command: str) -> None:
     done = piped(*command.split(), DATABASE_URL="nonsense")
     assert (done.returncode, done.stdout) == (1, "")
@@ -375,3 +384,39 @@ def test_output_that_nobody_reads_is_no_traceback() -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert (process.stderr.read(), process.wait()) == ("", 1)
+
+
+@pytest.mark.parametrize("group", [[], ["keys"], ["metrics"], ["webhooks"], ["schedules"]])
+def test_the_help_shows_whole_summaries(group: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with suppress(SystemExit):
+        main([*group, "--help"])
+    shown = capsys.readouterr().out
+    assert "Commands" in shown
+    assert "..." not in shown.split("Commands", 1)[1]
+
+
+@pytest.mark.parametrize("place", ["checkout", "package"])
+def test_files_that_the_documents_name_are_printed(
+    place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An installed package has them beside the module, in `files`."""
+    root = Path(files.__file__).parents[4]
+    if place == "package":
+        (tmp_path / "penstock_web/cli").mkdir(parents=True)
+        shutil.copytree(
+            root / "infra/container/grafana/dashboards", tmp_path / "penstock_web/files/dashboards"
+        )
+        shutil.copy(root / "infra/container/prometheus/alerts.yaml", tmp_path / "penstock_web/files")
+        shutil.copy(root / "examples/penstock.yaml", tmp_path / "penstock_web/files")
+        monkeypatch.setattr(files, "__file__", str(tmp_path / "penstock_web/cli/files.py"))
+    for command, file in {
+        "alerts": "infra/container/prometheus/alerts.yaml",
+        "example": "examples/penstock.yaml",
+        "dashboards penstock-queue": "infra/container/grafana/dashboards/penstock-queue.json",
+    }.items():
+        assert main(command.split()) == 0
+        assert capsys.readouterr().out == (root / file).read_text()
+    assert main(["dashboards"]) == 0
+    assert capsys.readouterr().out.split() == ["penstock", "penstock-queue"]
+    assert main(["dashboards", "other"]) == 1
+    assert "there are penstock, penstock-queue" in capsys.readouterr().err

@@ -208,6 +208,34 @@ def test_status(penstock: Command, endpoint: str) -> None:
     assert found["attention"] == []
 
 
+def test_a_long_delay_is_a_schedule(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    penstock("create", "later")
+    sent = penstock("send", "later", "hello", "--delay", "259200")
+    (schedule,) = lines(penstock("schedules", "list", "--json"))
+    assert sent.startswith("scheduled 1 message for later: a delay above 900 seconds is a schedule, ")
+    assert str(schedule["name"]) in sent
+    assert penstock("send", "later", "hello", "--delay", "900") == "sent 1 message to later\n"
+    assert main(["peek", "later", "--state", "delayed"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.endswith("  0  hello\n")
+    assert "delay above 900 seconds are schedules" in shown.err
+
+
+def test_nothing_to_send_is_an_error(
+    penstock: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    penstock("create", "empty")
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert main(["send", "empty", "-"]) == 1
+    assert "nothing was sent: standard input is empty" in capsys.readouterr().err
+
+
+def test_peek_shows_groups(penstock: Command) -> None:
+    penstock("create", "grouped.fifo")
+    penstock("send", "grouped.fifo", "hello", "--group", "g1", "--dedup", "1")
+    assert penstock("peek", "grouped.fifo").split()[1:] == ["0", "g1", "hello"]
+
+
 def test_dead_letters_go_back(penstock: Command) -> None:
     penstock("create", "failed")
     penstock("create", "jobs", "--dead-letters", "failed", "--max-receives", "1")

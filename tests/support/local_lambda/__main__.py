@@ -114,7 +114,11 @@ def name_and_value(text: str) -> tuple[str, str]:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.support.local_lambda", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.support.local_lambda",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     root = Path(__file__).parents[3]
     parser.add_argument(
         "--build",
@@ -154,6 +158,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     pause = "seconds between two invocations of a scheduled function, instead of its rate"
     parser.add_argument("--schedules-pause", type=float, metavar="SECONDS", help=pause)
+    parser.add_argument("--data-dir", type=absolute_path, help="where the database lives")
     parser.add_argument("--ephemeral", action="store_true", help="forget the database at the end")
     return parser.parse_args()
 
@@ -173,7 +178,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
         with ExitStack() as stack:
-            up_options = UpOptions(HOST, options.port, ephemeral=options.ephemeral)
+            up_options = UpOptions(HOST, options.port, state=options.data_dir, ephemeral=options.ephemeral)
             settings = Settings.read(os.environ)
             is_own = not settings.database_url
             settings, _, _ = with_database(settings, up_options, stack)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
-from urllib.parse import unquote_plus
+from urllib.parse import unquote, unquote_plus
 
 EventForm = Literal["http_api", "function_url", "rest_api", "alb", "alb_multi_value"]
 EVENT_FORMS: tuple[EventForm, ...] = get_args(EventForm)
@@ -68,7 +68,9 @@ def response_of(answer: Event) -> Response:
 
 # --- forms -----------------------------------------------------------------------------------------------------------
 def _http_api(request: Request) -> Event:
-    return _version_2(request, {"routeKey": f"{request.method} {request.path}", "apiId": "a1b2c3d4e5"})
+    """Returns the event of an HTTP API, which decodes the path."""
+    decoded = replace(request, path=unquote(request.path))
+    return _version_2(decoded, {"routeKey": f"{request.method} {request.path}", "apiId": "a1b2c3d4e5"})
 
 
 def _function_url(request: Request) -> Event:

@@ -222,7 +222,7 @@ def test_axe_finds_nothing_in_the_report(
                     ).raise_for_status()
             wait_until(lambda: backlog(http) == sum(range(12)))
         monkeypatch.setenv("DATABASE_URL", database.api_dsn)
-        assert main(["metrics", "report", "--out", str(out)]) == 0
+        assert main(["metrics", "report", "--output", str(out)]) == 0
     found = {}
     for theme in ("light", "dark"):
         for width in (320, 1280):

@@ -165,7 +165,8 @@ def refused(*arguments: str, **variables: str) -> str:
         command, capture_output=True, text=True, check=False, env={**environment, **variables}
     )
     assert (done.returncode, done.stdout) == (1, "")
-    (line,) = done.stderr.splitlines()
+    *steps, line = done.stderr.splitlines()
+    assert all(step.startswith("penstock: starting") for step in steps)
     return line
 
 

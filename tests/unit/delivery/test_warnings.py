@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from penstock.delivery.delivery import Delivery
+from penstock.delivery.http.outcome import describe_failure
 from penstock.delivery.outcome import Claimed, Finished, Outcome
 from penstock.delivery.warnings import SECONDS_BETWEEN_RECORDS, DeliveryWarnings, hide_secrets
 
@@ -65,3 +67,18 @@ def test_the_beginning_of_a_pause_has_a_record(caplog: pytest.LogCaptureFixture)
 )
 def test_an_endpoint_is_shown_without_secrets(endpoint: str, shown: str) -> None:
     assert hide_secrets(endpoint) == shown
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 21381)"), "Connection refused"),
+        (TimeoutError(110, "[Errno 110] Connect call failed ('10.0.0.1', 80)"), "Connection timed out"),
+        (OSError(113, "x"), "No route to host"),
+        (ConnectionResetError(), "ConnectionResetError"),
+        (ssl.SSLError(1, "certificate verify failed"), "certificate verify failed"),
+        (ValueError("no answer"), "no answer"),
+    ],
+)
+def test_an_error_of_the_system_has_no_number(error: Exception, text: str) -> None:
+    assert describe_failure(error) == text

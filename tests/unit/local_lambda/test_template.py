@@ -20,7 +20,7 @@ from penstock.actions import ACTIONS, BY_TARGET
 from tests.support.functions.server import ROOT
 from tests.support.local_lambda.balancer import Rule, read_balancer
 from tests.support.local_lambda.environment import process_variables
-from tests.support.local_lambda.events import Request
+from tests.support.local_lambda.events import Request, event_of
 from tests.support.local_lambda.front import (
     BALANCER,
     HTTP_API,
@@ -377,3 +377,9 @@ def test_the_format_of_logs_is_that_of_the_template(
     variables = process_variables(read_stack(tmp_path, {}, {}).functions["Send"], "127.0.0.1:1/1")
     assert variables["AWS_LAMBDA_LOG_FORMAT"] == form
     assert variables.get("AWS_LAMBDA_LOG_LEVEL") == level
+
+
+def test_the_http_api_decodes_the_path() -> None:
+    event = event_of("http_api", Request("GET", "/v1/schedules/a%20b%2Fc"))
+    assert event["rawPath"] == "/v1/schedules/a b/c"
+    assert event_of("function_url", Request("GET", "/a%20b"))["rawPath"] == "/a%20b"

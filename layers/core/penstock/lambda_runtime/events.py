@@ -88,6 +88,16 @@ def find_response_limit(event: Event) -> ResponseLimit:
     return LOAD_BALANCER if "elb" in (event.get("requestContext") or ()) else FUNCTION
 
 
+def strip_stage(event: Event) -> Answer:
+    """Returns an event of an HTTP API with the path as the client wrote it, without the name of a stage."""
+    context = event.get("requestContext") or {}
+    if "http" not in context:
+        return dict(event)
+    path = _strip_stage(event["rawPath"], f"/{context.get('stage')}")
+    http = {**context["http"], "path": path}
+    return {**event, "rawPath": path, "requestContext": {**context, "http": http}}
+
+
 def _strip_stage(path: str, stage: str) -> str:
     """Returns the path as the client wrote it, without the stage name, which every stage but `$default` prepends."""
     return path[len(stage) :] or "/" if path == stage or path.startswith(stage + "/") else path

@@ -32,7 +32,7 @@ MODULES: Final = {
     "Schedules": ("commands.schedules",),
     "Functions": ("commands.mappings",),
     "A file of all": ("manifest",),
-    "Metrics": ("metrics",),
+    "Metrics": ("metrics", "files"),
 }
 
 
@@ -71,9 +71,10 @@ def application() -> typer.Typer:
             app: typer.Typer = import_module(f".{name}", __name__).app
             for command in app.registered_commands:
                 command.rich_help_panel = title
+                command.short_help = command.help  # click would cut it
             for group in app.registered_groups:
                 group.rich_help_panel = title
-            application.add_typer(app, rich_help_panel=title)
+            application.add_typer(app, rich_help_panel=title, short_help=app.info.help)
     return application
 
 

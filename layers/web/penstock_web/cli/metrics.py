@@ -59,7 +59,9 @@ def run_job(context: typer.Context) -> None:
     "report", help="write the state of the queues, the worst first, and their history as one HTML file"
 )
 def report(
-    out: Annotated[Path, typer.Option(metavar="FILE", parser=Path, help="the file to write")],
+    out: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", parser=Path, help="the file to write")
+    ],
     start: Annotated[
         datetime | None,
         typer.Option("--from", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: a day before)"),

@@ -13,7 +13,7 @@ from .database_option import DatabaseAddress, variables_with
 app = typer.Typer()
 
 
-@app.command("settings", help="show every setting and its present value")
+@app.command("settings", help="show every setting and its value in this environment")
 def settings(
     database: DatabaseAddress = None,
     markdown: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -72,6 +73,8 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
         raise typer.BadParameter("not allowed with argument --data-dir", param_hint="--ephemeral")
     if database and (ephemeral or data_dir is not None):
         raise typer.BadParameter("not allowed with --data-dir or --ephemeral", param_hint="--database")
+    if ephemeral or data_dir is not None or not os.environ.get("DATABASE_URL", database):
+        print("penstock: starting, with a database", file=sys.stderr, flush=True)  # the imports take a second
     from penstock_web.local.up import UpOptions
     from penstock_web.local.up import up as run
 

@@ -84,6 +84,12 @@ def check_addresses(settings: Settings) -> None:
             without_password(address, name)
 
 
+def say(text: str) -> None:
+    """Writes a step of the start to stderr."""
+    sys.stderr.write(f"penstock: {text}\n")
+    sys.stderr.flush()
+
+
 def warn(text: str) -> None:
     """Writes a warning of the start to stderr."""
     sys.stderr.write(f"penstock: warning: {text}\n")

@@ -36,6 +36,7 @@ from .migrating import (
     check_addresses,
     look_at_database,
     migrate_or_explain,
+    say,
     warn,
     warn_of_missing_roles,
     without_password,
@@ -84,6 +85,9 @@ def up(
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
         if options.ephemeral or options.state:  # Options of the command override the environment.
+            if settings.database_url:
+                option = "--ephemeral" if options.ephemeral else "--data-dir"
+                warn(f"{option} starts a new database and ignores DATABASE_URL")
             settings = settings.replace(database_url="", database_direct_url="")
         is_own = not settings.database_url
         settings, displayed_dsn, folder = with_database(settings, options, stack)
@@ -160,6 +164,10 @@ def with_database(
         if options.ephemeral
         else options.state or default_state_directory()
     )
+    say(
+        f"starting PostgreSQL in {place}"
+        + ("" if place.exists() else ", a new database: this takes some seconds")
+    )
     try:
         server, pooler = _own_database(place, options, stack)
         settings = with_encryption_key(settings, place)
@@ -182,6 +190,7 @@ def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Po
     account = SystemAccount.choose()
     state = stack.enter_context(lock_state(place, account))
     server = stack.enter_context(running_postgres(state, account))
+    say("PostgreSQL runs; migrating")
     migrate_or_explain(server.service_dsn(), ROLE)
     pooler = _pooler(state, server, stack) if options.pooler else None
     stack.enter_context(watch_servers(state, server, pooler))

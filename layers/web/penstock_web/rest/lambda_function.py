@@ -41,6 +41,7 @@ class RestHandler:
 
     def __call__(self, event: dict[str, Any], lambda_context: Any) -> dict[str, Any]:
         """Answers an HTTP event in the form that belongs to the kind of event."""
+        event = events.strip_stage(event)
         with event_loop():
             answer = self._get_adapter()(event, lambda_context)
             limit = events.find_response_limit(event)

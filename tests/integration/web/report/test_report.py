@@ -51,7 +51,7 @@ def settings(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def report(folder: Path, *options: str) -> str:
     file = folder / "report.html"
-    assert main(["metrics", "report", "--out", str(file), *options]) == 0
+    assert main(["metrics", "report", "--output", str(file), *options]) == 0
     assert [path.name for path in folder.iterdir()] == ["report.html"]
     return file.read_text()
 
@@ -152,7 +152,7 @@ def test_nothing_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgre
         (["--queue", "no such\0name"], "there is no queue"),
         (["--from", "2026-03-30T00:00:00Z", "--to", "2026-03-29T00:00:00Z"], "--from must be before --to"),
         (["--from", "1990-01-01T00:00:00Z"], "at most 1440 days"),
-        (["--out", "/nowhere/report.html"], "/nowhere/report.html"),
+        (["--output", "/nowhere/report.html"], "/nowhere/report.html"),
     ],
 )
 def test_a_failed_report_prints_one_line(
@@ -160,7 +160,7 @@ def test_a_failed_report_prints_one_line(
 ) -> None:
     kept = tmp_path / "report.html"
     kept.write_text("kept")
-    assert main(["metrics", "report", "--out", str(kept), *options]) == 1
+    assert main(["metrics", "report", "--output", str(kept), *options]) == 1
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
@@ -168,7 +168,7 @@ def test_a_failed_report_prints_one_line(
 
 
 def test_without_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = ["metrics", "report", "--out", str(tmp_path / "report.html")]
+    out = ["metrics", "report", "--output", str(tmp_path / "report.html")]
     monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
     assert main(out) == 1
     monkeypatch.delenv("DATABASE_URL")

@@ -104,7 +104,7 @@ def report(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     def written(*options: str) -> str:
         file = tmp_path / "report.html"
-        assert main(["metrics", "report", "--out", str(file), *options]) == 0
+        assert main(["metrics", "report", "--output", str(file), *options]) == 0
         return file.read_text()
 
     return written

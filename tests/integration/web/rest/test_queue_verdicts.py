@@ -274,7 +274,7 @@ def test_status_console_and_report_name_the_same(
         page = http.get("/console").text
     assert are_close(concerns_of(status["attention"]), expected_concerns(queues.now))
     monkeypatch.setenv("DATABASE_URL", queues.database.api_dsn)
-    assert main(["metrics", "report", "--out", str(tmp_path / "report.html")]) == 0
+    assert main(["metrics", "report", "--output", str(tmp_path / "report.html")]) == 0
     report = (tmp_path / "report.html").read_text()
     for kind, _, name, _, _ in expected_concerns(queues.now):
         assert name in shown

@@ -5,6 +5,7 @@ permanent failures. A missing answer is a failed attempt. Events of the REST API
 2xx.
 """
 
+import os
 from typing import Final
 
 from penstock.delivery.delivery import EVENT, Delivery
@@ -35,8 +36,16 @@ def judge_answer(delivery: Delivery, status: int) -> Outcome:
 
 def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
     """Returns the outcome without an answer: refused by the guard, no connection, connection closed, or timed out."""
-    text = (str(error) or type(error).__name__)[:MOST_ERROR_CHARACTERS]
+    text = describe_failure(error)[:MOST_ERROR_CHARACTERS]
     if isinstance(error, ResolverBusyError):
         return Outcome(NOT_ATTEMPTED, text, BUSY_DELAY_MS, SHOWS_NOTHING)
     delay = None if isinstance(error, EndpointInvalid) else next_delay_ms(delivery)
     return Outcome(None, text, delay, SHOWS_NOTHING if isinstance(error, EndpointRefused) else FAILS)
+
+
+def describe_failure(error: Exception) -> str:
+    """Returns the text of an error; that of the operating system without its number: "Connection refused"."""
+    is_system_error = isinstance(error, (ConnectionError, TimeoutError)) or type(error) is OSError
+    if is_system_error and isinstance(number := getattr(error, "errno", None), int) and number > 0:
+        return os.strerror(number)
+    return str(error) or type(error).__name__

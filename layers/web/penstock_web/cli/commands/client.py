@@ -157,6 +157,8 @@ class RestClient:
         except (msgspec.DecodeError, KeyError, TypeError):
             return f"the answer was {status}, and it is not an answer of Penstock: is the address right?"
         parts[0] = parts[0].removeprefix("body: ").replace(" - at `$", " - in `$")
+        if status == 503 and error.get("code") == "service_unavailable":
+            parts[0] = f"The service at {self.endpoint} cannot use its database; `penstock doctor` says why"
         if command := _COMMANDS.get(parts[2]):
             parts[2] = command.format(region=self.region) if "{region}" in command else command
         if suggestion := error.get("suggestion"):

@@ -32,6 +32,8 @@ _USUAL_RECEIVES: Final = 10
 _STATES: Final = ("visible", "in_flight", "delayed")
 _A_PAGE: Final = 100  # A request sends at most this many messages.
 _AGENT_SIGNS: Final = 40
+_LONGEST_DELAY: Final = 900
+"""The longest delay of SQS in seconds. The service stores a longer one as a schedule."""
 _ONE_LOOK: Final = 1_000  # A request reads at most this many messages.
 
 
@@ -115,7 +117,7 @@ def send(
     """Sends JSON with its numbers and order unchanged, without spaces between. Any other message is sent as a text."""
     options = {"delay": delay, "group_id": group, "dedup_id": dedup}
     given = {key: value for key, value in options.items() if value is not None}
-    client, sent = RestClient(endpoint), 0
+    client, sent, schedules = RestClient(endpoint), 0, list[str]()
     texts = (line.rstrip("\n") for line in sys.stdin) if message == "-" else iter([message])
     for together in _chunks(texts):
         answer = client.call(
@@ -124,9 +126,19 @@ def send(
             [{"message": json_or_text(text), **given} for text in together],
         )
         sent += len(together)
+        if isinstance(made := answer.get("schedules"), list):
+            schedules += filter(None, made)
         if json:
             print_json(answer)
-    if not json:
+    if not sent:
+        raise LocalError("nothing was sent: standard input is empty")
+    if not json and schedules:
+        rest = f" and {len(schedules) - 1} more" if len(schedules) > 1 else ""
+        print(
+            f"scheduled {count_noun(sent, 'message')} for {name}: a delay above {_LONGEST_DELAY} seconds is a "
+            f"schedule, {schedules[0]}{rest} (penstock schedules list)"
+        )
+    elif not json:
         print(f"sent {count_noun(sent, 'message')} to {name}")
 
 
@@ -183,6 +195,11 @@ def peek(
     found = [message for state in states for message in client.messages(path, state=state, limit=limit)]
     found.sort(key=lambda message: (message.entered_at or "", message.id))
     print_messages(found[:limit], json)
+    if state == "delayed":
+        print(
+            f"penstock: messages with a delay above {_LONGEST_DELAY} seconds are schedules: penstock schedules list",
+            file=sys.stderr,
+        )
 
 
 @app.command("tail", help="show new messages without receiving them, until Ctrl-C")

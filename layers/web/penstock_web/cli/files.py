@@ -1,0 +1,43 @@
+"""Implements `penstock alerts`, `dashboards` and `example`, which print files that the documents name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock_web.system_account import LocalError
+
+app = typer.Typer()
+
+
+@app.command("alerts", help="print the alert rules for Prometheus")
+def alerts() -> None:
+    print(find_file("infra/container/prometheus", "alerts.yaml").read_text(), end="")
+
+
+@app.command("dashboards", help="list the dashboards for Grafana, or print one")
+def dashboards(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="of the dashboard to print")] = None,
+) -> None:
+    """Raises LocalError for an unknown name."""
+    folder = find_file("infra/container/grafana", "dashboards")
+    known = {path.stem: path for path in sorted(folder.glob("*.json"), key=lambda path: path.stem)}
+    if name is None:
+        print(*known, sep="\n")
+    elif name not in known:
+        raise LocalError(f"there is no dashboard {name!r}; there are {', '.join(known)}")
+    else:
+        print(known[name].read_text(), end="")
+
+
+@app.command("example", help="print a penstock.yaml with every kind of resource")
+def example() -> None:
+    print(find_file("examples", "penstock.yaml").read_text(), end="")
+
+
+def find_file(folder: str, name: str) -> Path:
+    """Returns the path of a file. A package has it in `files`, a checkout in this folder."""
+    installed = Path(__file__).parents[1] / "files" / name
+    return installed if installed.exists() else Path(__file__).parents[4] / folder / name
