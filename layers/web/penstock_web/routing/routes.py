@@ -17,7 +17,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
 
 from penstock.access.request_rate import count_answer
-from penstock.errors import AwsError
+from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.rights import Right
 
 from .openapi import EVERY_ROUTE, Responses, error_responses, json_answers, request_body_schema
@@ -167,15 +167,32 @@ class AdmittingRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Returns FastAPI's handler, to be called after QUEUE_ACCESS has admitted the caller."""
         handle, right = super().get_route_handler(), find_declaration(self.endpoint).right
+        known = frozenset(field.alias for field in self.dependant.query_params)
 
         async def admit_and_handle(request: Request) -> Response:
             runner = request.scope[RUNNER_KEY] = OperationRunner(request)
             await runner.admit(right)
+            check_parameters(request, known)
             response = await handle(request)
             count_answer(runner.context, len(response.body))
             return response
 
         return admit_and_handle
+
+
+def check_parameters(request: Request, known: frozenset[str]) -> None:
+    """Raises InvalidParameterValue for a parameter of the query string that the route does not have.
+
+    A signature in the query string has its own parameters.
+    """
+    unknown = sorted(
+        name for name in request.query_params if name not in known and not name.startswith("X-Amz-")
+    )
+    if unknown:
+        has = ", ".join(sorted(known)) or "none"
+        raise InvalidParameterValue(
+            f"query: no parameter is called {unknown[0][:80]!r}; this route has {has}"
+        )
 
 
 async def run_route(route: APIRoute, request: Request) -> Response:

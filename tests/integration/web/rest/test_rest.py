@@ -326,6 +326,16 @@ def test_a_body_says_that_it_is_json(http: httpx.Client, path: str, kind: str | 
     assert is_json or "content-type: application/json" in answer.json()["error"]["hint"]
 
 
+def test_an_unknown_parameter_is_refused(http: httpx.Client) -> None:
+    """Bodies are checked as strictly. A client that misspells a filter must not get everything."""
+    for path in ("/peek?body=ok", "?max=1&wait=1&x=", "?Max=1"):
+        answer = http.get(MESSAGES + path)
+        assert error_of(answer) == (400, "bad_request"), path
+        assert "no parameter is called" in answer.json()["error"]["message"]
+    for method, path in (("POST", "/v1/queues/orders/purge?a"), ("DELETE", "/v1/queues/orders?force=1")):
+        assert error_of(http.request(method, path)) == (400, "bad_request")
+
+
 @pytest.mark.parametrize(
     ("method", "path", "methods"),
     [("PUT", "/v1/queues", "GET, POST"), ("POST", "/v1/queues/orders", "DELETE, GET, PATCH")],
