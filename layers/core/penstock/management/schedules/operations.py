@@ -60,7 +60,7 @@ from .types import (
     Synced,
     measure_size,
 )
-from .views import list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
+from .views import describe_pause, list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
 
 MOST_SCHEDULES = 1_000_000
 SCHEDULES_PER_TURN = 20  # After this many schedules an operation lets other requests run.
@@ -112,8 +112,10 @@ def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Op
     )
     if written.error is not None:
         raise ScheduleConflict(f"Schedule '{name}' exists already")
-    shown = to_shown_schedule(read_row(written.schedule), count_previews(context))
-    shown.warning = find_first((yield from find_warnings({name: new.target}, context)))
+    row = read_row(written.schedule)
+    shown = to_shown_schedule(row, count_previews(context))
+    found = yield from find_warnings({name: new.target}, context)
+    shown.warning = join_warnings(*found, describe_pause(row.when, now))
     return WrittenSchedule(shown, written.created)
 
 
@@ -135,9 +137,11 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
     )
     if written.error is not None:
         raise ScheduleNotFound.named(name)
-    shown = to_shown_schedule(read_row(written.schedule), count_previews(context))
-    if isinstance(changes.target, NewTarget):
-        shown.warning = find_first((yield from find_warnings({name: changes.target}, context)))
+    row = read_row(written.schedule)
+    shown = to_shown_schedule(row, count_previews(context))
+    targets = {name: changes.target} if isinstance(changes.target, NewTarget) else {}
+    found = yield from find_warnings(targets, context)
+    shown.warning = join_warnings(*found, describe_pause(row.when, now))
     return shown
 
 
@@ -184,6 +188,8 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
     warnings = yield from find_warnings(
         {name: new.target for name, new in zip(names, new_schedules, strict=True)}, context
     )
+    pauses = {row.schedule["name"]: describe_pause(read_row(row.schedule).when, now) for row in given}
+    warnings += [f"{name}: {pause}" for name, pause in pauses.items() if pause is not None]
     return Synced(
         created=[row.schedule["name"] for row in given if row.created],
         updated=[row.schedule["name"] for row in given if row.changed and not row.created],
@@ -245,9 +251,9 @@ def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operati
     yield from authorize_queues("SendMessage", queues, context)
 
 
-def find_first(warnings: list[str]) -> str | UnsetType:
-    """Returns the only warning, or None."""
-    return warnings[0] if warnings else UNSET
+def join_warnings(*warnings: str | None) -> str | UnsetType:
+    """Returns the warnings in one text."""
+    return " ".join(filter(None, warnings)) or UNSET
 
 
 def _prepare(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:

@@ -227,6 +227,7 @@ class Preview(Struct):
     next_fires: list[str]
     cron: str | UnsetType = UNSET
     fire_at: str | UnsetType = UNSET
+    warning: str | UnsetType = UNSET
 
 
 class ShownRun(Struct):

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from msgspec import UNSET
+
 from penstock.documents.times import format_time, to_millisecond, to_second
 from penstock.postgres.statements.schedules import FiredMessage, ScheduleRunRow
 from penstock.scheduler import rows as schedule_rows
-from penstock.scheduler.expressions.expression import Expression, list_occurrences
+from penstock.scheduler.expressions.expression import Expression, find_pause, list_occurrences
 from penstock.scheduler.rows import StoredSchedule
 
 from .types import PastRun, Preview, ShownSchedule, show_target
@@ -40,12 +42,22 @@ def to_shown_schedule(row: StoredSchedule, count: int) -> ShownSchedule:
     )
 
 
+def describe_pause(expression: Expression, now: datetime) -> str | None:
+    """Returns a warning for a schedule that pauses when the clock is put back, or None."""
+    at = find_pause(expression, now)
+    return at and (
+        f"The clock of {expression.timezone} is put back on {at:%Y-%m-%d}: the schedule pauses then, because a local "
+        "time that occurs twice fires once. The zone UTC has no such pause."
+    )
+
+
 def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
     """Returns the meaning of an expression in words, and its next `count` times."""
     return Preview(
         timezone=expression.timezone,
         human_readable=expression.description(),
         next_fires=[format_time(at) for at in list_occurrences(expression, now, count)],
+        warning=describe_pause(expression, now) or UNSET,
         **show_canonical_fields(expression),
     )
 

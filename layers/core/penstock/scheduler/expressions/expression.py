@@ -16,7 +16,7 @@ test_schedule_expressions compares the two.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
 from . import cron as crons
@@ -25,7 +25,7 @@ from . import moments, rate, when
 from .description import describe_cron, describe_moment, describe_rate
 from .invalid import ScheduleInvalid, raise_flaw
 from .next_time import LATEST, make_cron_times
-from .zones import find_zone
+from .zones import find_clock_set_back, find_zone
 
 __all__ = ["Expression", "ScheduleInvalid", "list_occurrences", "parse", "parse_aws", "read_stored"]
 
@@ -116,6 +116,25 @@ def list_occurrences(
     while len(found) < count and (following := expression.next_after(after, anchor)) is not None:
         found.append(after := following)
     return found
+
+
+def find_pause(expression: Expression, now: datetime) -> datetime | None:
+    """Returns when a schedule that fires in every hour stops for a while, because the clock is put back (`zones`)."""
+    if expression.form == "rate" or expression.is_one_shot:
+        return None
+    found = find_clock_set_back(find_zone(expression.timezone), now)
+    if found is None:
+        return None
+    change, length = found
+
+    def fires(number: int) -> bool:
+        """Returns whether it fires in this span of the clock change's length; span 0 begins with the change."""
+        start = change + number * length
+        following = expression.next_after(start - timedelta(seconds=1))
+        return following is not None and following < start + length
+
+    is_paused = not fires(0) and all(map(fires, (-3, -2, -1, 1, 2)))
+    return change if is_paused else None
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

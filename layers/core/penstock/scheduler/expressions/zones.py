@@ -54,6 +54,27 @@ def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
     return high + max(before, after) - _SECOND
 
 
+def find_clock_set_back(zone: tzinfo, after: datetime) -> tuple[datetime, timedelta] | None:
+    """Returns when the zone's clock is put back within the next 366 days, and by how much, or None."""
+    end = after.astimezone(UTC).replace(second=0, microsecond=0)
+    for _ in range(366):
+        start, end = end, end + timedelta(days=1)
+        change = _find_offset(start, zone) - _find_offset(end, zone)
+        if change > timedelta(0):
+            while end - start > timedelta(minutes=1):
+                middle = start + timedelta(minutes=(end - start) // timedelta(minutes=1) // 2)
+                if _find_offset(middle, zone) == _find_offset(end, zone):
+                    end = middle
+                else:
+                    start = middle
+            return end, change
+    return None
+
+
+def _find_offset(instant: datetime, zone: tzinfo) -> timedelta:
+    return instant.astimezone(zone).utcoffset() or timedelta(0)
+
+
 def _find_offsets(local: datetime, zone: tzinfo) -> tuple[timedelta, timedelta]:
     """Returns the offsets before and after a clock change: rising in a gap, falling in a repeated hour (PEP 495)."""
     first = local.replace(tzinfo=zone)

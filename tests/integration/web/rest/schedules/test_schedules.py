@@ -256,6 +256,31 @@ def test_a_sync_makes_replaces_and_prunes(http: httpx.Client, service: Service) 
     of_aws.delete_schedule(Name="theirs")
 
 
+@pytest.mark.parametrize(
+    ("expression", "zone", "pauses"),
+    [
+        ({"every": "5m"}, "Europe/Berlin", True), ({"cron": "*/30 * * * *"}, "America/New_York", True),
+        ({"every": "1h"}, "Europe/Berlin", True), ({"every": "5m"}, "UTC", False),
+        ({"every": "5m"}, "Asia/Kolkata", False), ({"cron": "0 0 * * *"}, "Europe/Berlin", False),
+        ({"cron": "0 1-5 * * *"}, "Europe/Berlin", False), ({"every": "6h"}, "Europe/Berlin", False),
+    ],
+)  # fmt: skip
+def test_a_pause_in_autumn_is_said_at_once(
+    http: httpx.Client, expression: dict[str, str], zone: str, pauses: bool
+) -> None:
+    """A local time that occurs twice fires once, so these schedules pause for an hour (docs/schedules.md)."""
+    http.post("/v1/queues", json={"name": "q"})
+    given = {**expression, "timezone": zone, "target": {"queue": "q", "message": 1}}
+    answers = [
+        http.put("/v1/schedules/often", json=given).json(),
+        http.patch("/v1/schedules/often", json={"timezone": zone}).json(),
+        http.post("/v1/previews", json={**expression, "timezone": zone}).json(),
+    ]
+    assert [f"clock of {zone} is put back" in answer.get("warning", "") for answer in answers] == [pauses] * 3
+    synced = http.put("/v1/schedules", json=[{**given, "name": "often"}]).json()
+    assert ("often: The clock" in str(synced.get("warnings"))) is pauses
+
+
 def test_a_queue_that_is_not_there_is_said_at_once(http: httpx.Client) -> None:
     """The schedule is created anyway: its queue may be created later."""
     lost = {**NEW, "target": {"queue": "lost", "message": 1}}
