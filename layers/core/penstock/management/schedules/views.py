@@ -45,7 +45,9 @@ def to_shown_schedule(row: StoredSchedule, count: int) -> ShownSchedule:
 def describe_pause(expression: Expression, now: datetime) -> str | None:
     """Returns a warning for a schedule that pauses when the clock is put back, or None."""
     at = find_pause(expression, now)
-    return at and (
+    if at is None:
+        return None
+    return (
         f"The clock of {expression.timezone} is put back on {at:%Y-%m-%d}: the schedule pauses then, because a local "
         "time that occurs twice fires once. The zone UTC has no such pause."
     )
