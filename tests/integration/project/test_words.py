@@ -66,7 +66,7 @@ PLAIN_TESTS = {
 EXCEPTIONS: dict[str, tuple[str, ...]] = {
     "nobody": ("benchmarks/postgres.py", "tests/system/local/test_up.py")
 }
-FIRST_CHECKED_COMMIT = "76d0323a5cd1f51ef24c4cedd6892a62fc685bf4"
+FIRST_CHECKED_COMMIT = "7103adb707a89c9a06d9a877e3a73b4e21ad5a2d"
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 

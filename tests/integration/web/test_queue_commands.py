@@ -11,6 +11,7 @@ import boto3
 import pytest
 
 from penstock_web.cli import main
+from penstock_web.cli.commands.client import RestClient
 from penstock_web.local.announced import Running, announce, running_services
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import TestServer
@@ -219,6 +220,14 @@ def test_a_long_delay_is_a_schedule(penstock: Command, capsys: pytest.CaptureFix
     shown = capsys.readouterr()
     assert shown.out.endswith("  0  hello\n")
     assert "delay above 900 seconds are schedules" in shown.err
+
+
+def test_a_database_that_is_away_is_named() -> None:
+    """The REST API has SQS's text, which says nothing of a database."""
+    message = "The request has failed due to a temporary failure of the server."
+    error = {"code": "service_unavailable", "message": message}
+    said = RestClient("http://127.0.0.1:1")._error(json.dumps({"error": error}).encode(), 503)
+    assert said == "The service at http://127.0.0.1:1 cannot use its database; `penstock doctor` says why."
 
 
 def test_nothing_to_send_is_an_error(

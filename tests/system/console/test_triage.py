@@ -34,7 +34,7 @@ BODIES: dict[str, Callable[[int], object]] = {
 }
 LONGEST_MS = 120_000
 A_MILLION = 2_422
-"""There are this many times as many dead letters, 1,000,286. So many dead letters take two minutes: `make test-browser
+"""There are this many times as many dead letters, 1,000,286, which takes two minutes: `make test-browser
 ARGS="-m slow"`."""
 
 

@@ -170,6 +170,20 @@ def refused(*arguments: str, **variables: str) -> str:
     return line
 
 
+def test_the_start_says_what_it_does(tmp_path: Path) -> None:
+    """The first line comes before the imports. A new database takes some seconds, and DATABASE_URL is not used."""
+    file = tmp_path / "file"
+    file.touch()
+    variables = {**os.environ, "DATABASE_URL": "postgresql://127.0.0.1:1/none"}
+    command = [*COMMAND, "up", "--port", str(free_port()), "--data-dir", str(file / "new")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+    assert done.stderr.splitlines()[:-1] == [
+        "penstock: starting, with a database",
+        "penstock: warning: --data-dir starts a new database and ignores DATABASE_URL",
+        f"penstock: starting PostgreSQL in {file / 'new'}, a new database: this takes some seconds",
+    ]
+
+
 def test_a_data_folder_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()

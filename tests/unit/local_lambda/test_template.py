@@ -18,6 +18,7 @@ from starlette.requests import Request as HttpRequest
 from benchmarks.costs.function_calls import request_of
 from penstock.actions import ACTIONS, BY_TARGET
 from tests.support.functions.server import ROOT
+from tests.support.local_lambda.__main__ import parse_arguments
 from tests.support.local_lambda.balancer import Rule, read_balancer
 from tests.support.local_lambda.environment import process_variables
 from tests.support.local_lambda.events import Request, event_of
@@ -383,3 +384,9 @@ def test_the_http_api_decodes_the_path() -> None:
     event = event_of("http_api", Request("GET", "/v1/schedules/a%20b%2Fc"))
     assert event["rawPath"] == "/v1/schedules/a b/c"
     assert event_of("function_url", Request("GET", "/a%20b"))["rawPath"] == "/a%20b"
+
+
+def test_the_functions_may_have_another_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message of a folder that is in use names the option."""
+    monkeypatch.setattr("sys.argv", ["lambda", "--data-dir", "/tmp/other"])
+    assert parse_arguments().data_dir == Path("/tmp/other")

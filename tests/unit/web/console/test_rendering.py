@@ -254,3 +254,11 @@ def test_a_screen_without_a_right_cannot_be_made() -> None:
         APIRouter(route_class=ConsoleRoute).add_api_route("/console/things", forgotten)
     with pytest.raises(ValueError, match="sqs:RecieveMessage"):
         require("sqs:RecieveMessage")
+
+
+@pytest.mark.parametrize("file", ["deliveries_endpoints.html", "deliveries_waiting.html"])
+def test_a_last_answer_is_shown_once(file: str) -> None:
+    """`last_error` of a refusal has the status: the page said "503 HTTP status 503"."""
+    text = (TEMPLATES / file).read_text()
+    assert "row.last_status or '' }} {{" not in text
+    assert "tried again" not in text
