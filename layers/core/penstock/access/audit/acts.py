@@ -93,7 +93,7 @@ def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]
             context = next(
                 one for one in (*arguments[::-1], *named.values()) if hasattr(one, "interface_name")
             )
-            act = describe(*arguments, **named)
+            act = partial(describe, *arguments, **named)
             return (yield from record_act(act, function(*arguments, **named), cast("Actor", context)))
 
         operation.__dict__["penstock_act"] = describe
@@ -102,8 +102,11 @@ def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]
     return decorate
 
 
-def record_act(act: Act, operation: Operation[T], actor: Actor) -> Operation[T]:
-    """Runs an operation, whose act also writes a row of the audit. Raises the errors of the operation."""
+def record_act(act: Act | Callable[[], Act], operation: Operation[T], actor: Actor) -> Operation[T]:
+    """Runs an operation, whose act also writes a row of the audit. Raises the errors of the operation.
+
+    A function describes the act when its call is made: the operation has checked the request by then.
+    """
     is_recorded = False
     effect = _resume(lambda: next(operation))
     while not isinstance(effect, StopIteration):
@@ -151,12 +154,13 @@ def is_done(rows: list[Row]) -> bool:
     return getattr(row, "error", None) is None and all(getattr(row, name, True) for name in UNDONE)
 
 
-def add_audit(effect: Effect[Any], act: Act, actor: Actor) -> Call[Row] | None:
+def add_audit(effect: Effect[Any], described: Act | Callable[[], Act], actor: Actor) -> Call[Row] | None:
     """Returns the call that also writes the audit, or None if the effect is no act."""
     if not isinstance(effect, Call | BatchCall) or effect.statement.name not in ACTS:
         return None
     if isinstance(effect.statement, AuditedStatement):  # an operation that this one calls is the act
         return None
+    act = described if isinstance(described, Act) else described()
     statement, arguments = build_call(effect)
     values = build_values(
         act, actor.account_id, actor.interface_name, None if actor.user is None else actor.user.principal.arn,
