@@ -149,9 +149,11 @@ class Application(RestApplication):
             await self._serve(scope, receive, send)
 
     def _find_address(self, scope: Scope) -> str:
+        """Returns whose share of the memory a long request takes: its key's, or else its address's."""
         peer, _ = scope.get("client") or ("", 0)
-        settings = self.aws_application.environment.settings
-        return rate_limit_key(find_client_address(dict(scope["headers"]), peer, settings))
+        environment, headers = self.aws_application.environment, dict(scope["headers"])
+        caller = None if environment.access is None else environment.access.name_caller(headers)
+        return caller or rate_limit_key(find_client_address(headers, peer, environment.settings))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_aws = not self._is_page(scope) and (

@@ -12,7 +12,7 @@ for a signature, which becomes part of the operation, so that its look-ups are e
 import hmac
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -66,6 +66,10 @@ OTHER_ENCRYPTION_KEY = (
 )
 
 _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
+_NAMED_KEY = re.compile(rb"(?:AWS4-HMAC-SHA256 .*?Credential=|(?i:bearer) +)([A-Za-z0-9]{16,128})[/.]").match
+LONGEST_HEADER = 1_024
+UNKNOWN_CALLERS = "(unknown keys)"
+"""The name of all callers without a key that the process has found."""
 _log = logging.getLogger(__name__)
 
 
@@ -111,6 +115,9 @@ class AccessRule(Protocol):
     def check_rest_request(self, context: RequestContext) -> Operation[None]:
         """Checks a request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
+    def name_caller(self, headers: Mapping[bytes, bytes]) -> str | None:
+        """Returns whose share of the memory for long bodies a request takes; None: that of its address."""
+
 
 def make_access_rule(settings: Settings) -> AccessRule | None:
     """Returns the access rule of the settings, or None for `off`. Raises SettingError without the encryption key."""
@@ -130,6 +137,9 @@ def run_public_link(call: "GuardedCall") -> AnyOperation:
 
 class RequireCredentials:
     """QUEUE_ACCESS=presence: requests must have credentials, and any credentials are accepted."""
+
+    def name_caller(self, headers: Mapping[bytes, bytes]) -> None:
+        """Returns None: the address of a request counts."""
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
         """Reads the Authorization header, or X-Amz-Credential in the query. Raises MissingAuthenticationToken."""
@@ -172,6 +182,10 @@ class KeyCache(Generic[RowT]):
         self._known: dict[str, tuple[float, Key]] = {}
         self._unknown: dict[str, float] = {}
         self._failures = FailureCounter()
+
+    def knows(self, key_id: str) -> bool:
+        """Returns whether the process has found this key, and no later look-up has missed it."""
+        return key_id in self._known
 
     def find(self, key_id: str, address: str) -> Operation[Key | None]:
         """Returns the key, or None if it is unknown, expired or revoked. Does not look up a text that cannot be a key
@@ -276,6 +290,16 @@ class RequireSignature:
         if key is None or not hmac.compare_digest(hash_secret(secret), key.secret):
             raise InvalidClientTokenId
         context.account_id, context.user = key.account_id, key.user
+
+    def name_caller(self, headers: Mapping[bytes, bytes]) -> str:
+        """Returns the id of a key that this process has found. All other callers share one name, before their body has
+        arrived and its signature can be verified.
+        """
+        found = _NAMED_KEY(headers.get(b"authorization", b"")[:LONGEST_HEADER])
+        key_id = found[1].decode() if found else ""
+        return (
+            key_id if self._access_keys.knows(key_id) or self._bearer_keys.knows(key_id) else UNKNOWN_CALLERS
+        )
 
     def find_key(self, key_id: str, secret: str, address: str) -> Operation[Key | None]:
         """Returns the key of either kind with this id and secret. Raises as `KeyCache.find` does."""

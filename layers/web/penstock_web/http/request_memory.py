@@ -8,9 +8,10 @@ far as the budget allows, and a client that sends slowly takes no part of this b
 is held once.
 
 The service cannot authenticate a caller before the body has arrived, so addresses share the memory. Addresses take
-turns, and one address has at most half of the memory. A request counts when its first 16 KiB have arrived. While other
-requests wait, a request that arrives slower than 64 KiB a second is refused with 408. A request that has memory does
-not wait for messages.
+turns, and one address has at most half of the memory. With QUEUE_ACCESS=sigv4 a key counts instead of the address: each
+key that the process has found has its turns, and all other callers together have those of one. A request counts when
+its first 16 KiB have arrived. While other requests wait, a request that arrives slower than 64 KiB a second is refused
+with 408. A request that has memory does not wait for messages.
 """
 
 import asyncio
