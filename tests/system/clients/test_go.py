@@ -1,7 +1,8 @@
 """Runs both generations of the SDK for Go, each in today's protocol and in the protocol from before November 2023.
 
-In tests/support/clients/go, go.mod has today's versions, which speak JSON, and query.mod older ones, which speak Query.
-The first build downloads them to .tools/clients/go. go.sum and query.sum have their digests.
+In tests/support/clients/go, go.mod has today's versions, which speak JSON, and query.mod older ones, which
+speak Query. pubsub.mod has gocloud.dev, which needs Go 1.26.
+The first build downloads them to .tools/clients/go. go.sum, query.sum and pubsub.sum have their digests.
 
 docs/recipes.md has the settings.
 """
@@ -17,7 +18,8 @@ from typing import IO, Any
 import pytest
 
 from tests.support.clients.scenario import FIFO, STANDARD, RefusedError, fifo, run_scenario, standard
-from tests.support.clients.service_client import Deployment
+from tests.support.clients.sdk_scenario import printed
+from tests.support.clients.service_client import Deployment, client, counts, sqs_client
 from tests.support.clients.toolchains import build_go_program
 
 
@@ -80,3 +82,25 @@ def test_sdk(up: Deployment, tmp_path: Path, generation: str, versions: str) -> 
         told = run_scenario(standard(name), call), run_scenario(fifo(f"{name}.fifo"), call)
     assert process.returncode == 0
     assert told == (STANDARD, FIFO)
+
+
+@pytest.mark.clients
+def test_pubsub(up: Deployment, tmp_path: Path) -> None:
+    """gocloud.dev/pubsub over SQS and over SNS. Its bodies are not UTF-8, so that it encodes them."""
+    with client("sns", up) as sns, sqs_client(up) as sqs:
+        direct, subscribed = (
+            sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("go-pubsub", "go-subscribed")
+        )
+        topic = sns.create_topic(Name="go-pubsub")["TopicArn"]
+        queue = "arn:aws:sqs:us-east-1:000000000000:go-subscribed"
+        sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue)
+    program = build_go_program("pubsub", "pubsub.mod", tmp_path)
+    exchanged = {
+        "first": base64.b64encode("grüße ".encode() + b"\xff 0").decode(),
+        "messages": 25, "returned": True, "text": "x y",
+    }  # fmt: skip
+    assert printed([str(program), up.address, direct, subscribed, topic]) == {
+        "sqs": exchanged,
+        "sns": exchanged,
+    }
+    assert counts(up, "go-pubsub") == counts(up, "go-subscribed") == ["0", "0", "0"]

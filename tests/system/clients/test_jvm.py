@@ -1,4 +1,5 @@
-"""Runs programs for the JVM: the SDK for Java 2 (blocking, asynchronous, batching), JMS, Spring Cloud AWS and Camel.
+"""Runs programs for the JVM: the SDK for Java 2 (blocking, asynchronous, batching), JMS, temporary queues, Spring Cloud
+AWS and Camel.
 
 `make clients` fetches their libraries and compiles them to .tools/clients/java (tests/support/clients/java/install.sh).
 
@@ -60,6 +61,20 @@ def received(up: Deployment, queue: str) -> dict[str, Any]:
         names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"]}
         (message,) = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20, **names)["Messages"]
     return dict(message)
+
+
+def test_temporary_queues(up: Deployment) -> None:
+    """Twenty requests get their answers by virtual queues of temporary-queues-client, which share one real queue."""
+    create(up, "java-requests")
+    assert printed(java_command("temporary", "Temporary", up.address, queue_url(up, "java-requests"))) == {
+        "right": 20
+    }
+    assert counts(up, "java-requests") == ["0", "0", "0"]
+
+
+def queue_url(up: Deployment, queue: str) -> str:
+    with sqs_client(up) as sqs:
+        return str(sqs.get_queue_url(QueueName=queue)["QueueUrl"])
 
 
 def test_jms(up: Deployment) -> None:
