@@ -62,7 +62,7 @@ def test_aioboto3(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_anymail(container: Up) -> None:
-    """The webhook of django-anymail for Amazon SES wants a user and a password, and confirms the subscription itself."""
+    """The webhook of django-anymail for Amazon SES wants user and password, and confirms the subscription itself."""
     python = ROOT / ".tools/clients/clients/bin/python"
     assert python.exists(), f"{python} is missing: run `make clients`"
     command = [str(python), "-m", "tests.support.clients.anymail_webhook", container.address]
