@@ -15,7 +15,7 @@ locks=requirements
 awk 'NR == FNR { if (/^[a-z]/) known[$1]; next } /^[a-z]/ { keep = !($1 in known) } keep' \
   $locks/metrics.lock $locks/iceberg.lock > $locks/iceberg.lock.new
 mv $locks/iceberg.lock.new $locks/iceberg.lock
-for group in uv build tools ha lambda clients clients-old clients-frameworks; do
+for group in uv build tools ha lambda clients clients-old clients-frameworks clients-airflow; do
   "${compile[@]}" --group $group --output-file $locks/$group.lock
 done
 "${compile[@]}" --constraints $locks/dev.lock --group browser --output-file $locks/browser.lock

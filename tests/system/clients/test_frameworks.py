@@ -1,4 +1,5 @@
-"""Runs workers and extended clients in Python: loafer-ng, taskiq-aio-sqs, django-eb-sqs, sqs-extended-client.
+"""Runs workers and extended clients in Python: loafer-ng, taskiq-aio-sqs, django-eb-sqs, sqs-extended-client, and
+the hooks, the operator and the sensor of Airflow.
 
 Each takes its messages, retries failed ones, and leaves its queues empty by the service's counts.
 """
@@ -144,3 +145,18 @@ def test_sqs_extended_client(up: Deployment, tmp_path: Path) -> None:
     assert left["MessageAttributes"] == {
         "SQSLargePayloadSize": {"StringValue": "400000", "DataType": "Number"}
     }
+
+
+def test_airflow(up: Deployment, tmp_path: Path) -> None:
+    """The sensor takes what a hook, a topic's hook and an operator sent, and deletes it."""
+    python = ROOT / ".tools/clients/clients-airflow/bin/python"
+    assert python.exists(), f"{python} is missing: run `make clients`"
+    extra = {"region_name": "us-east-1", "endpoint_url": up.address}
+    connection = json.dumps({"conn_type": "aws", "login": "x", "password": "x", "extra": extra})
+    variables = {**os.environ, "AIRFLOW_HOME": str(tmp_path), "AIRFLOW_CONN_AWS_DEFAULT": connection}
+    command = [str(python), "-m", "tests.support.clients.airflow_hooks"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=variables)
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert json.loads(last) == {"bodies": ["by the operator", "by the topic", "grüße"]}
+    assert counts(up, "airflow") == NOTHING
