@@ -245,6 +245,7 @@ def test_there_are_locks() -> None:
     assert names == {
         "browser.lock",
         "build.lock",
+        "clients-airflow.lock",
         "clients-frameworks.lock",
         "clients-old.lock",
         "clients.lock",
