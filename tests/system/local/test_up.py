@@ -152,6 +152,7 @@ def test_a_port_that_is_taken_is_one_line(state: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == (
+        "penstock: starting, with a database\n"
         f"penstock: cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port\n"
     )
     assert list(state.iterdir()) == []
