@@ -289,6 +289,10 @@ def test_consumers_needed() -> None:
     """
     found = judge(growing(20, 200, sent=500), Facts(), NOW, target_lag_seconds=100)
     assert (found.consumers_now, found.consumers_needed) == (5, 49)  # 500 / 60 + 4,000 / 100 = 48.3
+    again = growing(20, 200, sent=500, received=600, redelivered=300)  # each delivery takes half a second
+    assert judge(again, Facts(), NOW, target_lag_seconds=100).consumers_needed == 25
+    poison = growing(20, 200, sent=500, deleted=150, dead_lettered=150)  # 350 / 60 + 4,000 / 100 = 45.8
+    assert judge(poison, Facts(), NOW, target_lag_seconds=100).consumers_needed == 46
     assert verdict(steady(60)).consumers_now is None  # some consumers may be idle
     assert verdict(steady(60, sent=0, received=0, deleted=0, in_flight=0)).consumers_needed is None
 

@@ -27,15 +27,17 @@ def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_se
     """Returns how many consumers there are, and how many keep the wait of a message within the target lag.
 
     The consumers must handle the arrivals and clear the backlog within the target lag. `now` is known only while
-    messages wait,
-    since idle consumers are invisible.
+    messages wait, since idle consumers are invisible. A message takes the mean time of all deliveries, because
+    repeated deliveries are no work that more consumers would finish. Arrivals that become dead letters do not count.
     """
     in_flight = series.in_flight[-rates.minutes :]
     done = sum(series.left[-rates.minutes :])
     if done < LEAST_DONE or not any(in_flight):
         return Consumers()
     busy = sum(in_flight) / len(in_flight)
-    each_seconds = busy / rates.drain
-    needed = each_seconds * (rates.arrivals + backlog / target_lag_seconds)
+    delivered = max(done, sum(series.received[-rates.minutes :]))
+    poisoned = rates.drain * sum(series.dead_lettered[-rates.minutes :]) / done
+    each_seconds = busy / (rates.drain * delivered / done)
+    needed = each_seconds * (max(0.0, rates.arrivals - poisoned) + backlog / target_lag_seconds)
     waits = all(series.visible[-rates.minutes :])
     return Consumers(max(1, round(busy)) if waits else None, max(1, ceil(needed - 1e-9)))
