@@ -1,7 +1,8 @@
 -- queue.claim_mappings(poller, seconds): registers a process as a poller for p_seconds, and assigns it the enabled event
 -- source mappings that no living process polls for. 0 seconds: the process stops, and the others are notified. Returns
--- all mappings that it polls for, with their revisions, and the time in milliseconds since 1970. The function writes
--- nothing without mappings, and while half of its registered time is left. Locks: the poller's row, and those of the
+-- all mappings that it polls for, with their revisions, and the time in milliseconds since 1970. If other
+-- processes poll for all mappings, it returns one row without a mapping. The function writes nothing without mappings,
+-- and while half of its registered time is left. Locks: the poller's row, and those of the
 -- mappings that it takes (others skip them). Index: event_source_mapping_poller.
 create or replace function queue.claim_mappings(p_poller_id uuid, p_seconds int)
 returns table (mapping_id uuid, revision bigint, now_ms bigint)
@@ -40,4 +41,7 @@ begin
     return query
     select m.mapping_id, m.revision, queue.epoch_ms(clock_timestamp())
     from queue.event_source_mapping m where m.poller_id = p_poller_id and m.enabled;
+    if not found then
+        return query select null::uuid, null::bigint, queue.epoch_ms(clock_timestamp());
+    end if;
 end $$;

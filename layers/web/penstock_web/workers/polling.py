@@ -1,6 +1,6 @@
 """Runs the worker `poll` of the container. The worker uses penstock.workers.poll with the calls that requests make too.
 
-The worker reads the list of mappings every 20 seconds, or once a minute without mappings. Every second time it reports
+The worker reads the list of mappings every 5 seconds, or once a minute without mappings. Every second time it reports
 that it lives, because each commit makes the next check of long polls look at every queue that waits. Changes notify it.
 """
 
@@ -28,7 +28,7 @@ others)."""
 class ContainerService:
     """Merges the calls of mappings with the calls of requests. The receives of mappings wait like long polls."""
 
-    claim_seconds = 20.0
+    claim_seconds = 5.0
     idle_seconds = 60.0
 
     def __init__(self, resources: Resources) -> None:

@@ -20,7 +20,7 @@ def test_processes_that_begin_together_share_no_mapping(database: Database) -> N
     def claim(connection: psycopg.Connection) -> list[object]:
         began.wait()
         rows = connection.execute("select mapping_id from queue.claim_mappings(%s, 60)", [uuid4()])
-        return [row[0] for row in rows]
+        return [row[0] for row in rows if row[0] is not None]
 
     connections = [psycopg.connect(database.dsn, autocommit=True) for _ in range(PROCESSES)]
     first = connections[0]
@@ -37,3 +37,19 @@ def test_processes_that_begin_together_share_no_mapping(database: Database) -> N
             assert len(claimed) == len(set(claimed)) == MAPPINGS
     for connection in connections:
         connection.close()
+
+
+def test_a_process_knows_that_others_poll(database: Database) -> None:
+    """Without mappings there is no row, so that an idle process asks seldom."""
+    claim = "select mapping_id from queue.claim_mappings(gen_random_uuid(), 15)"
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        assert connection.execute(claim).fetchall() == []
+        connection.execute(
+            "insert into queue.event_source_mapping (account_id, region, queue_arn, function_arn, options, enabled)"
+            " values ('000000000000', 'us-east-1', 'q', 'f', '{}', true)"
+        )
+        ((mapping,),) = connection.execute(claim).fetchall()
+        assert mapping is not None
+        assert connection.execute(claim).fetchall() == [(None,)]
+        connection.execute("update queue.poller set alive_until = clock_timestamp()")
+        assert connection.execute(claim).fetchall() == [(mapping,)]

@@ -19,6 +19,7 @@ from penstock.event_sources.batches import StoredMapping
 from penstock.event_sources.invocation import Invoker
 from penstock.event_sources.types import Options, ScalingConfig
 from penstock.postgres.statement import Row, Statement
+from penstock.postgres.statements.mappings import ClaimedMappingRow
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ChangedRow, DeletedRow, ReceivedRow
 from penstock.settings import Settings
 from penstock.workers.poll.invocation_slots import InvocationSlots
@@ -275,6 +276,25 @@ async def test_a_look_that_failed_is_repeated_soon() -> None:
     """Until then, no process polls for a mapping that has changed."""
     first, *again = await looks(away_until=12, seconds=100)
     assert [at - first for at in again] == [5, 10, 15, 75]
+
+
+async def test_it_looks_often_while_another_process_polls_for_the_mappings() -> None:
+    """That process may die, and this one then takes its mappings over."""
+
+    class Elsewhere(Database):
+        claim_seconds, idle_seconds = 5.0, 60.0
+
+        async def call(self, _: Any, __: Sequence[object]) -> list[Any]:
+            await super().call(_, __)
+            return [ClaimedMappingRow(None, None, 0)]
+
+    database = Elsewhere(0)
+    environment = Environment(Settings.read({}), ReceiptHandles(bytes(32)))
+    poller = Poller(environment, cast("PollService", database))
+    await asyncio.sleep(12)
+    first, *again = list(database.looks)
+    await poller.close(0)
+    assert [at - first for at in again] == [5, 10]
 
 
 async def test_otherwise_it_looks_seldom() -> None:

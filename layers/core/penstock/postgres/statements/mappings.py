@@ -45,10 +45,13 @@ TAG_MAPPING = Statement("queue.tag_mapping", ("text", "text", "uuid", "jsonb", "
 
 
 class ClaimedMappingRow(NamedTuple):
-    """A mapping that the caller polls for, and the database's time in milliseconds since 1970."""
+    """A mapping that the caller polls for, and the database's time in milliseconds since 1970.
 
-    mapping_id: UUID
-    revision: int
+    A single row without a mapping says that other processes poll for all mappings.
+    """
+
+    mapping_id: UUID | None
+    revision: int | None
     now_ms: int
 
 

@@ -1,7 +1,7 @@
 """Chooses the mappings that this process polls for: those without another living process.
 
 Each process reports regularly that it is alive (`Service.claim_seconds`), and takes over the mappings of a process that
-has not reported for a minute. A change of a mapping, and the end of a process, notify all other processes.
+has not reported for ALIVE_SECONDS. A change of a mapping, and the end of a process, notify all other processes.
 """
 
 import asyncio
@@ -27,7 +27,8 @@ from .invocation_slots import InvocationSlots
 from .mapping_poller import MappingPoller
 from .service import PollService
 
-ALIVE_SECONDS: Final = 60
+ALIVE_SECONDS: Final = 15
+"""A process that has not reported for this long is dead. It reports when half of this time is left."""
 RETRY_SECONDS: Final = 5.0
 """The pause after a failure to read the mappings. Until the pause ends, no process polls for the ended mappings."""
 MOST_INVOCATIONS: Final = 200
@@ -74,8 +75,8 @@ class Poller:
             self._awake.clear()
             pause = RETRY_SECONDS
             try:
-                await self._follow()
-                pause = self._service.claim_seconds if self._pollers else self._service.idle_seconds
+                mappings_exist = await self._follow()
+                pause = self._service.claim_seconds if mappings_exist else self._service.idle_seconds
                 await self._store_counts()
             except AwsError:
                 pass  # the database cannot be reached: the pool's callers report it
@@ -105,10 +106,10 @@ class Poller:
             await self._store_counts()
         await self._invoker.close()
 
-    async def _follow(self) -> None:
-        """Starts and stops pollers, as mappings come, change and go."""
+    async def _follow(self) -> bool:
+        """Starts and stops pollers, as mappings come, change and go. Returns whether any process has mappings."""
         rows = await self._service.call(CLAIM_MAPPINGS, [self._id, ALIVE_SECONDS])
-        claimed = {row.mapping_id: row.revision for row in rows}
+        claimed = {row.mapping_id: row.revision for row in rows if row.mapping_id is not None}
         self._ahead_ms = rows[0].now_ms - time() * 1000 if rows else 0.0
         for mapping_id, poller in list(self._pollers.items()):
             if claimed.get(mapping_id) != poller.mapping.revision or poller.is_over:
@@ -117,6 +118,7 @@ class Poller:
         if new:
             for row in await self._service.call(READ_MAPPINGS, [new]):
                 self._start(read_mapping(row.mapping))
+        return bool(rows)
 
     def _start(self, mapping: StoredMapping) -> None:
         if mapping.enabled:
