@@ -138,6 +138,9 @@ def test_json_of_every_kind_passes_filters(http: httpx.Client) -> None:
         content = f'{{"message":{message}}}'
         answer = http.post("/v1/events/a", content=content, headers={"content-type": "application/json"})
         assert answer.status_code == 201, answer.text
+    counted = 'penstock_filter_unjudged_messages_total{by="event"} '
+    (line,) = [line for line in http.get("/metrics").text.splitlines() if line.startswith(counted)]
+    assert float(line.removeprefix(counted)) >= 1
     shown = http.get("/v1/queues/q0/messages/peek").text
     assert [text in shown for text in (r'{"a":"\ufffd","b":1}', '{"a":1e400,"b":1}', deep, '"b":2}')] == [
         True, True, True, False,

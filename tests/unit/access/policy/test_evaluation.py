@@ -9,6 +9,7 @@ import pytest
 
 from penstock.access.policy.evaluation import Decision, evaluate, evaluate_user
 from penstock.access.policy.requests import AccessRequest, Principal, make_root
+from penstock.access.policy.statements import find_misspelling, read_policy
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
 PARTNER = "111122223333"
@@ -209,3 +210,11 @@ def test_policies_of_a_user() -> None:
 )
 def test_a_policy_that_says_nothing(text: str | None) -> None:
     assert evaluate(text, request(make_root(PARTNER))) is Decision.NO_MATCH
+
+
+def test_a_policy_may_have_half_a_pair_of_surrogates() -> None:
+    """It is JSON (RFC 8259), and its statements count."""
+    statement = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*", "Sid": "\ud83d"}
+    text = json.dumps({"Version": "2012-10-17", "Id": "\ud83d", "Statement": statement})
+    assert len(read_policy(text).statements) == 1
+    assert find_misspelling(text) is None
