@@ -285,6 +285,9 @@ async def open_resources(
     on_answer = partial(_notice_call, meter, activity)
     batcher = make_batcher(settings, pool, long_polls, write_backpressure, on_answer)
     all_workers, measurement = workers(settings, long_polls, activity, meter, tracing)
+    for worker in all_workers:
+        worker.pool = pool
+        pool.on_shortage.append(worker.close_idle)
     receivers = Receivers()
     await pool.open()
     background = Background(

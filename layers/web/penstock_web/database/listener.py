@@ -68,6 +68,10 @@ async def listen(
     """
     outage = outage or Outage()
     while True:
+        if pool is not None and pool.is_very_short:
+            outage.works(NAME)
+            await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
+            continue
         try:
             await _listen_once(url, handler, activity, call_seconds, check_seconds, outage, pool)
         except psycopg.Error as error:
@@ -84,7 +88,12 @@ async def _listen_once(
     outage: Outage,
     pool: Pool | None,
 ) -> None:
-    connection = await connect(url, call_seconds, APPLICATION_NAME)
+    try:
+        connection = await connect(url, call_seconds, APPLICATION_NAME)
+    except psycopg.OperationalError as error:
+        if pool is not None:
+            await pool.give_up_connection(NAME, error)
+        raise
     # psycopg itself passes on the notifications that arrive together with the result of a query.
     connection.add_notify_handler(lambda notify: handler.handle_notification(notify.payload))
     async with connection:

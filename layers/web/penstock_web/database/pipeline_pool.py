@@ -123,6 +123,11 @@ class PipelinePool:
         """Returns how many connections there are, and how many of them are idle."""
         return self._count, len(self._idle)
 
+    @property
+    def open_count(self) -> int:
+        """Returns how many connections are open."""
+        return len(self._open)
+
     def _discard(self, pipeline: PipelineConnection) -> None:
         pipeline.close()
         self._open.discard(pipeline)

@@ -13,11 +13,14 @@ carry out a cancelled call (of 200 inserts that we cancelled, 41 raised an error
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from time import monotonic
 from typing import NamedTuple, cast
 from uuid import UUID
+from weakref import WeakSet
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
@@ -47,6 +50,13 @@ class SettingRow(NamedTuple):
     set_config: str
 
 
+class ProcessRow(NamedTuple):
+    """Holds the id of the server's process."""
+
+    pg_backend_pid: int
+
+
+PROCESS = Statement("pg_catalog.pg_backend_pid", (), ProcessRow)
 SET_CONFIG = Statement("set_config", ("text", "text", "bool"), SettingRow)
 HURRIED_LOCK_TIMEOUT = "100ms"
 # One connection is for sends, one for deletes, and the others are for receives. On two cores more would only wait for
@@ -62,9 +72,15 @@ RECONNECT_SECONDS = 2.0  # After a failover the next connection may reach the ne
 # the same host.
 SILENCE_SECONDS = 2.0
 
+# After a part of the process got no connection, requests use fewer connections for this time, and workers take turns.
+SHORTAGE_SECONDS = 300.0
+
 WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=None)
 """Holds the time when the first request of a merged call began to wait. The longest wait for a connection counts from
 that time."""
+
+
+_log = logging.getLogger(__name__)
 
 
 class RolledBack(ServiceUnavailable):
@@ -116,6 +132,14 @@ class Pool:
         self._one_database = OneDatabase(
             direct_url, call_seconds, self._fetch_anyway, self._divide, self._reunite
         )
+        self._max_pooled = max_connections
+        self._short_until = self._very_short_until = 0.0
+        self.turn = asyncio.Lock()
+        """The worker that runs holds it, during a shortage."""
+        self.on_shortage: list[Callable[[], bool]] = []
+        """Functions that close idle connections of other parts of the process. They return whether there were any."""
+        self._opened: WeakSet[LimitedAsyncConnection] = WeakSet()
+        self._given_up: list[LimitedAsyncConnection] = []  # Each is closed, and keeps its place in the pool.
         self._has_two_addresses = direct_url not in ("", url)
         self._url = url
         self._call_seconds = call_seconds
@@ -135,6 +159,7 @@ class Pool:
             max_size=max_connections,
             timeout=timeout_seconds,
             reconnect_timeout=RECONNECT_SECONDS,
+            reconnect_failed=self._ask_for_connections,
             open=False,
             name="penstock",
         )
@@ -142,6 +167,7 @@ class Pool:
     async def _configure(self, connection: LimitedAsyncConnection) -> None:
         connection.call_seconds = self._call_seconds
         connection.opened_at = monotonic()
+        self._opened.add(connection)
         await self._check(connection.apply_settings)
 
     async def _check(self, apply: Callable[[], Awaitable[None]]) -> None:
@@ -175,6 +201,87 @@ class Pool:
 
     def _reunite(self) -> None:
         self._pipelines.change_size(self._max_pipelines)
+
+    @property
+    def is_short(self) -> bool:
+        """Returns whether the process gets fewer connections than it wants, so that workers take turns."""
+        return monotonic() < self._short_until
+
+    @property
+    def is_very_short(self) -> bool:
+        """Returns whether requests have one connection left, so that workers also need that for LISTEN."""
+        return monotonic() < self._very_short_until
+
+    async def give_up_connection(self, name: str, cause: BaseException) -> None:
+        """Closes a connection of requests for SHORTAGE_SECONDS, since the part `name` of the process got none.
+
+        Does nothing if the connections of requests do not work either: then the database is away. The last connection
+        stays.
+        """
+        if not await self._works():
+            return
+        if not self.is_short:
+            extra = {"worker": name, "cause": " ".join(str(cause).split())}
+            _log.warning(
+                "too few database connections: requests give some up, workers take turns", extra=extra
+            )
+        self._short_until = monotonic() + SHORTAGE_SECONDS
+        pipelines, pooled = self._pipelines.open_count, sum(not each.closed for each in self._opened)
+        loop = asyncio.get_running_loop()
+        if pipelines + pooled <= 1:
+            self._very_short_until = self._short_until
+        elif pipelines:
+            self._pipelines.change_size(-1)
+            loop.call_later(SHORTAGE_SECONDS, self._pipelines.change_size, 1)
+        else:
+            await self._give_up_pooled(pooled - 1)
+
+    async def _give_up_pooled(self, left: int) -> None:
+        """Closes a pooled connection, which keeps its place in the pool, so that only `left` others may be open."""
+        try:
+            connection = await self._pool.getconn(self._timeout_seconds)
+        except (PoolTimeout, PoolClosed):
+            return
+        await connection.close()
+        self._given_up.append(connection)
+        await self._pool.resize(1, left + len(self._given_up))
+        asyncio.get_running_loop().call_later(SHORTAGE_SECONDS, self._take_back)
+
+    def _ask_for_connections(self, _pool: object) -> None:
+        """Makes the workers take turns, if requests get no connection while workers have some."""
+        if sum(close() for close in self.on_shortage):
+            self._note_shortage("requests", "requests got no connection")
+            self._very_short_until = self._short_until
+
+    def _note_shortage(self, name: str, cause: object) -> None:
+        if not self.is_short:
+            extra = {"worker": name, "cause": " ".join(str(cause).split())}
+            _log.warning(
+                "too few database connections: requests give some up, workers take turns", extra=extra
+            )
+        self._short_until = monotonic() + SHORTAGE_SECONDS
+        for close in self.on_shortage:
+            close()
+
+    def _take_back(self) -> None:
+        self._taking_back = asyncio.get_running_loop().create_task(self._enlarge())
+
+    async def _enlarge(self) -> None:
+        with suppress(PoolClosed):
+            await self._pool.putconn(self._given_up.pop())
+            if not self._given_up:
+                await self._pool.resize(min(MIN_CONNECTIONS, self._max_pooled), self._max_pooled)
+
+    async def _works(self) -> bool:
+        """Returns whether a connection of requests answers."""
+        try:
+            if self._pipelines.counts[0]:
+                await self.call_pipelined(PROCESS, ())
+            else:
+                await self._fetch_anyway(PROCESS.text, ())
+        except (ServiceUnavailable, psycopg.Error):
+            return False
+        return True
 
     async def is_stuck(self) -> bool:
         """Returns whether calls do not end, although they are past their deadline and the database accepts

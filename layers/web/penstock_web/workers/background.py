@@ -39,6 +39,8 @@ from .worker import Worker
 LONGEST_DELIVERY_RUN_SECONDS = 3600.0
 # A run ends by itself when nothing is due.
 LONGEST_FIRING_RUN_SECONDS = 3600.0
+# The longest run of a worker that takes turns with others, because the process gets too few connections.
+LONGEST_TURN_SECONDS = 2.0
 # After a stop the deliverer writes the outcomes that it knows. Then its query, if it has one, is cancelled.
 SETTLE_SECONDS = 0.4
 # A worker that notifications wake runs by itself only this often. `maintain` then removes rows that are merely too old:
@@ -66,10 +68,15 @@ class DeliveryWorker(Worker):
         observer = WorkerObserver(meter, "deliver")
         self._deliverer = Deliverer(uuid4(), LONGEST_DELIVERY_RUN_SECONDS, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_http_delivery_poll_ms / 1000
-        super().__init__("deliver", self._deliverer.run_once, settings, pause_seconds, meter)
+        super().__init__("deliver", self._deliver, settings, pause_seconds, meter)
         self._long_polls = long_polls
         self._empty_since: float | None = None
         long_polls.on_wake(DELIVERIES, self.wake)
+
+    def _deliver(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
+        return self._deliverer.run_once(
+            settings, connection, LONGEST_TURN_SECONDS if self.takes_turns else None
+        )
 
     def stop(self) -> None:
         """Stops the worker. The deliverer first writes the outcomes of finished deliveries."""
@@ -112,9 +119,12 @@ class FiringWorker(Worker):
         observer = WorkerObserver(meter, "fire")
         self._firer = Firer(LONGEST_FIRING_RUN_SECONDS, continues=False, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_schedule_poll_ms / 1000
-        super().__init__("fire", self._firer.run_once, settings, pause_seconds, meter)
+        super().__init__("fire", self._fire, settings, pause_seconds, meter)
         self._long_polls = long_polls
         long_polls.on_wake(SCHEDULES, self.wake)
+
+    def _fire(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
+        return self._firer.run_once(settings, connection, LONGEST_TURN_SECONDS if self.takes_turns else None)
 
     def stop(self) -> None:
         """Stops the worker. The database rolls back a batch that is not committed."""

@@ -14,6 +14,8 @@ from penstock.postgres.statement import Row
 from penstock.settings import Settings
 from penstock.workers import Counts
 from penstock_web.database.connect import is_stale
+from penstock_web.database.one_database import DividedError
+from penstock_web.database.pool import Pool
 from penstock_web.metrics.meter import Meter
 
 RunOnce = Callable[[Settings, "psycopg.Connection[Row]"], Counts]
@@ -45,6 +47,9 @@ class Worker:
         self._settings = settings
         self._pause_seconds = pause_seconds
         self._connection: LimitedConnection | None = None
+        self._is_connecting = False
+        self.pool: Pool | None = None
+        """The connections of requests, which give one up if the worker gets none."""
         self._stopping = asyncio.Event()
         self._wake_event = asyncio.Event()
         self._resting = False
@@ -58,14 +63,14 @@ class Worker:
             started = perf_counter()
             failed = True
             try:
-                await asyncio.to_thread(self._run)
+                await self._take_turn()
                 pause_seconds = self._next_pause()
                 failed = False
                 self._meter.outage.works(self._name)
                 self._failures = 0
             except Exception as error:  # noqa: BLE001 - logged; the next run tries again
                 if not self._stopping.is_set() and is_outage(error):
-                    self._meter.outage.fails(self._name, error)
+                    await self._note_outage(error)
                 elif not self._stopping.is_set():
                     self._log_failure(error)
             if not self._stopping.is_set():
@@ -75,6 +80,33 @@ class Worker:
             self._resting = False
         if self._connection is not None:
             self._connection.close()
+
+    async def _take_turn(self) -> None:
+        if self.pool is None or not self.pool.is_short:
+            await asyncio.to_thread(self._run)
+            return
+        async with self.pool.turn:
+            await asyncio.to_thread(self._run)
+
+    async def _note_outage(self, error: Exception) -> None:
+        if self._is_connecting and self.pool is not None:
+            await self.pool.give_up_connection(self._name, error)
+        if self.takes_turns:
+            self._meter.outage.works(self._name)
+        else:
+            self._meter.outage.fails(self._name, error)
+
+    def close_idle(self) -> bool:
+        """Closes the connection during a pause. Returns whether there was one that the server had not closed."""
+        if self._connection is None or not self._resting or is_stale(self._connection):
+            return False
+        self._connection.close()
+        return True
+
+    @property
+    def takes_turns(self) -> bool:
+        """Returns whether workers share connections, so that a run must be short and closes its connection."""
+        return self.pool is not None and self.pool.is_short
 
     def _log_failure(self, error: Exception) -> None:
         """Logs the first consecutive failure, the second, the fourth and so on, so that a permanent failure does not
@@ -106,18 +138,24 @@ class Worker:
             self._connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def _run(self) -> None:
+        if self.pool is not None and self.pool.is_divided:
+            raise DividedError
         counts = self._run_once(self._settings, self._open_connection())
         if not self.reports_progress:
             self._meter.count_work(self._name, counts)
+        if self.takes_turns and self._connection is not None:
+            self._connection.close()
 
     def _open_connection(self) -> LimitedConnection:
         """Returns the connection, or a new one if it is closed. Raises psycopg's errors."""
         if self._connection is not None and is_stale(self._connection):
             self._connection.close()  # The server or the pooler has closed the connection during the pause.
         if self._connection is None or self._connection.closed:
+            self._is_connecting = True
             self._connection = connect(
                 self._settings.database_url, self._settings.call_seconds * self.call_factor
             )
+        self._is_connecting = False
         self._connection.check_again()
         return self._connection
 
