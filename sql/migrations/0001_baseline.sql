@@ -88,6 +88,19 @@ create function queue.time_key(p_queue_id int, p_shard int) returns bigint
 language sql immutable parallel safe
 return (p_queue_id::bigint << 8) | (p_shard + 2);
 
+-- The shard of a message says in which table it is: 0 or more, queue.log (this shard of it); side_shard, queue.side, the
+-- slow path; fifo_shard, queue.fifo_message. PostgreSQL replaces the functions by their values when it plans a statement.
+create function queue.side_shard() returns int language sql immutable parallel safe return -1;
+create function queue.fifo_shard() returns int language sql immutable parallel safe return -2;
+
+create function queue.side_key(p_queue_id int) returns bigint
+language sql immutable parallel safe
+return queue.time_key(p_queue_id, -1);
+
+create function queue.fifo_key(p_queue_id int) returns bigint
+language sql immutable parallel safe
+return queue.time_key(p_queue_id, -2);
+
 -- Transactions only append messages to the log. A shard has one writing transaction at a time. Therefore its ids have no
 -- gaps and become visible in order, and a cursor can never pass a row that is not committed yet.
 create table queue.log (
@@ -142,8 +155,7 @@ create table queue.side (
     message_id uuid not null,
     queue_id int not null,
     receive_count int not null default 0,
-    -- The shard in the log where the message was stored first; id is its id there. id is -1 if the message was stored
-    -- here first.
+    -- The shard in the log where the message was stored first; id is its id there. side_shard: it was stored here first.
     shard smallint not null,
     body text not null,
     attributes jsonb,
@@ -157,9 +169,9 @@ create table queue.side (
     primary key (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
     vacuum_index_cleanup = on);
-create index side_visible_at on queue.side (queue.time_key(queue_id, -1), visible_at);
+create index side_visible_at on queue.side (queue.side_key(queue_id), visible_at);
 -- The worker finds messages past their retention with this index, wherever in the queue they are.
-create index side_sent_at on queue.side (queue.time_key(queue_id, -1), sent_at);
+create index side_sent_at on queue.side (queue.side_key(queue_id), sent_at);
 create sequence queue.side_id;
 
 -- Ids of messages that were deleted before any consumer received them. Exact counts subtract these holes above a cursor.
@@ -186,7 +198,7 @@ create type queue.received_row as (
     error text,
     wait_seconds int,
     queue_id int,
-    shard smallint,                 -- >= 0: the log; -1: the slow path; -2: FIFO.
+    shard smallint,                 -- >= 0: the log; side_shard: the slow path; fifo_shard: FIFO.
     pos bigint,                     -- Position of the lease; 0 without a lease.
     id bigint,
     receive_count int,
@@ -260,7 +272,7 @@ create table queue.fifo_ready (
     primary key (group_key, version)    -- A group has one row, with the highest version that it ever had.
 ) with (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
     vacuum_index_cleanup = on);
-create index fifo_ready_visible_at on queue.fifo_ready (queue.time_key(queue_id, -2), visible_at);
+create index fifo_ready_visible_at on queue.fifo_ready (queue.fifo_key(queue_id), visible_at);
 comment on table queue.fifo_ready is 'When the first message of each FIFO group may be received.';
 
 -- The last searches for ready groups. The newest row of a queue counts. The table is unlogged: after a crash, the next

@@ -30,7 +30,7 @@ begin
         insert into queue.archive overriding user value
         select r.* from queue.fifo_message m
         cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(m) || jsonb_build_object(
-            'public_id', queue.public_id(-2, m.id), 'archived_at', clock_timestamp())) r
+            'public_id', queue.public_id(queue.fifo_shard(), m.id), 'archived_at', clock_timestamp())) r
         where m.ctid = any (v_rows) and m.receive_count = coalesce(p_receive_count, m.receive_count);
     end if;
     with deleted as (

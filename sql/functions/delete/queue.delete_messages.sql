@@ -23,9 +23,9 @@ declare
     v_counted int;              -- the queue whose deletions v_count counts; deletions of FIFO queues, the slow path and
     v_count int := 0;           -- messages that were received again are counted where they happen
 begin
-    if -2 = any (p_shards) then
+    if queue.fifo_shard() = any (p_shards) then
         perform queue.lock_groups_of_messages(array(
-            select h.id from unnest(p_shards, p_ids) h(shard, id) where h.shard = -2));
+            select h.id from unnest(p_shards, p_ids) h(shard, id) where h.shard = queue.fifo_shard()));
     end if;
     for v_handles in
         select h.queue_id, h.shard, h.pos, h.receive_count, h.nonce, array_agg(distinct h.id) as ids,
@@ -42,7 +42,7 @@ begin
             continue;
         end if;
         v_deleted := '{}';
-        if v_handles.pos > 0 and v_handles.shard <> -2 then
+        if v_handles.pos > 0 and v_handles.shard <> queue.fifo_shard() then
             v_deleted := queue.delete_leased(v_queue.queue_id, v_handles.shard, v_handles.pos,
                 v_handles.nonce, v_handles.ids, v_queue.archives);
             if v_queue.queue_id <> v_counted and v_count > 0 then
@@ -58,7 +58,7 @@ begin
         end if;
         v_given := array(select p_ids[u] from unnest(v_handles.numbers) u);
         v_message_ids := array(select p_message_ids[u] from unnest(v_handles.numbers) u);
-        if v_handles.shard = -2 then
+        if v_handles.shard = queue.fifo_shard() then
             return query select * from queue.delete_fifo(
                 p_queue_id => v_queue.queue_id, p_receive_count => v_handles.receive_count, p_ids => v_given,
                 p_message_ids => v_message_ids, p_numbers => v_handles.numbers, p_archives => v_queue.archives,

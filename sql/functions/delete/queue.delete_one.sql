@@ -6,7 +6,7 @@ language plpgsql as $$
 declare
     v_lease record;
 begin
-    if p_shard = -2 then
+    if p_shard = queue.fifo_shard() then
         return exists (
             select from queue.delete_fifo(
                 p_queue_id => p_queue_id, p_receive_count => null, p_ids => array[p_id], p_message_ids => null,

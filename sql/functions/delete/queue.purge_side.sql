@@ -11,12 +11,12 @@ begin
     if p_before is not null then
         v_rows := array(
             select r.ctid from queue.side r
-            where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.sent_at < p_before
+            where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.sent_at < p_before
             order by r.sent_at limit 1000 for update skip locked);
     else
         v_rows := array(
             select r.ctid from queue.side r
-            where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1)
+            where queue.side_key(r.queue_id) = queue.side_key(p_queue_id)
             order by r.visible_at for update);
     end if;
     with gone as (

@@ -223,7 +223,7 @@ declare
     v_shard int := (p_public_id & 255)::int - 2;
     v_id bigint := p_public_id >> 8;
 begin
-    if v_shard = -2 then
+    if v_shard = queue.fifo_shard() then
         return exists (select from queue.fifo_message m where m.id = v_id and m.queue_id = p_queue_id);
     end if;
     return exists (

@@ -31,7 +31,7 @@ begin
                 when a.fifo then (
                     select case when k.long_full and k.full_due_at <= v_now then v_now else (
                         select r.visible_at from queue.fifo_ready r
-                        where queue.time_key(r.queue_id, -2) = queue.time_key(a.queue_id, -2)
+                        where queue.fifo_key(r.queue_id) = queue.fifo_key(a.queue_id)
                             and r.visible_at >= case
                                 when k.long_full or k.searched_at > v_now - interval '1 second' then k.late_visible_at
                                 else '-infinity' end
@@ -45,7 +45,7 @@ begin
                     or exists (select from queue.ready_shards(a.queue_id, a.shards, v_now)) then v_now
                 else least((
                     select s.visible_at from queue.side s
-                    where queue.time_key(s.queue_id, -1) = queue.time_key(a.queue_id, -1)
+                    where queue.side_key(s.queue_id) = queue.side_key(a.queue_id)
                     order by s.visible_at limit 1), (
                     select min(e.visible_at) from generate_series(0, a.shards - 1) s(shard)
                     cross join lateral (

@@ -27,7 +27,7 @@ begin
                   and c.relname !~ 'history_id$') s
         join pg_sequences p on p.schemaname = 'queue' and p.sequencename = s.name
         left join (values ('fifo_id', 'queue.fifo_message'::regclass, 'id', 'true'),
-            ('side_id', 'queue.side', 'id', 'shard = -1'),                  -- others keep the id that they had in the log
+            ('side_id', 'queue.side', 'id', 'shard = queue.side_shard()'),  -- others keep the id that they had in the log
             ('schedule_id', 'queue.schedule', 'schedule_id', 'true'),
             ('topic_sequence', 'queue.topic_deduplication', 'sequence_number', 'true'))
             u(seq, tab, col, rows) on u.seq = s.name

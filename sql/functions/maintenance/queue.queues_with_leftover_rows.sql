@@ -13,7 +13,7 @@ join queue.queues q on q.queue_id = u.queue_id
 where q.counts_in_flight
     or exists (select from queue.archive a where a.queue_id = q.queue_id)
     or case when q.fifo then exists (select from queue.fifo_group g where g.queue_id = q.queue_id)
-        else exists (select from queue.side s where queue.time_key(s.queue_id, -1) = queue.time_key(q.queue_id, -1))
+        else exists (select from queue.side s where queue.side_key(s.queue_id) = queue.side_key(q.queue_id))
             or exists (select from queue.deferred d where d.queue_id = q.queue_id)
             or exists (
                 select from generate_series(0, q.shards - 1) s(shard)

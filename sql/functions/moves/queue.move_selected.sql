@@ -181,7 +181,7 @@ begin
         where h.due and not exists (
             select from queue.fifo_message e
             where e.group_key = v_key and e.group_key > 0 and e.id < p_ids[1]
-                and queue.public_id(-2, e.id) = any (p_task.ids)));
+                and queue.public_id(queue.fifo_shard(), e.id) = any (p_task.ids)));
     stuck := exists (
         select from queue.fifo_message f where f.group_key = v_key and f.id = any (p_ids) and f.id <> all (v_free));
     for v_target in

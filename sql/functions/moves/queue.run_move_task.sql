@@ -87,7 +87,7 @@ begin
             when case when v_source.fifo     -- all groups, as move_groups; ready_queues may ask for a receive instead
                 then not exists (
                     select from queue.fifo_ready r
-                    where queue.time_key(r.queue_id, -2) = queue.time_key(v_source.queue_id, -2)
+                    where queue.fifo_key(r.queue_id) = queue.fifo_key(v_source.queue_id)
                         and r.visible_at <= clock_timestamp())
                 else not exists (select from queue.ready_queues(array[v_source.arn])) end then 'COMPLETED'
             else 'RUNNING' end
@@ -116,7 +116,7 @@ begin
     end if;
     for v_group in
         select g.group_key, g.group_id from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
-        where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2) and r.visible_at <= v_now
+        where queue.fifo_key(r.queue_id) = queue.fifo_key(p_queue_id) and r.visible_at <= v_now
         order by r.visible_at, r.group_key limit p_limit + 100 for update of g skip locked
     loop
         exit when moved >= p_limit;
@@ -192,13 +192,13 @@ declare
 begin
     if exists (
         select from queue.side r
-        where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.sent_at < p_before)
+        where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.sent_at < p_before)
     then
         perform queue.purge_side(p_queue_id, p_before);
     end if;
     with due as materialized (
         select r.ctid as place, r.system from queue.side r
-        where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= v_now
+        where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.visible_at <= v_now
             and r.sent_at >= p_before
         order by r.visible_at, r.id limit p_limit for update skip locked)
     select array_agg(d.place) filter (where t.failure is null) as places, max(t.failure) as failure into v_due

@@ -13,7 +13,7 @@ begin
             cross join lateral (
                 select m.visible_at, m.receive_count from queue.fifo_message m
                 where m.group_key = g.group_key and m.group_key > 0 and m.id >= g.first_id order by m.id limit 10) m
-            where queue.time_key(g.queue_id, -2) = queue.time_key(p_queue_id, -2)
+            where queue.fifo_key(g.queue_id) = queue.fifo_key(p_queue_id)
                 and g.visible_at > v_now and g.visible_at < 'infinity'
                 and m.visible_at > v_now and m.receive_count > 0);
     end if;
@@ -23,6 +23,6 @@ begin
         join queue.lease x on queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, s.shard)
             and x.visible_at > v_now and x.visible_at < 'infinity')
         + (select count(*) from queue.side m
-           where queue.time_key(m.queue_id, -1) = queue.time_key(p_queue_id, -1) and m.visible_at > v_now
+           where queue.side_key(m.queue_id) = queue.side_key(p_queue_id) and m.visible_at > v_now
                and m.receive_count > 0);
 end $$;

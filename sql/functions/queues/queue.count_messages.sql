@@ -76,7 +76,7 @@ begin
             where l.queue_id = p_queue_id and l.shard = c.shard and l.id = any (x.ids) and l.id between x.first_id and x.pos
                 and l.sent_at >= v_before) n on o.sent_at < v_before),
     slow as (
-        select s.visible_at <= v_now as ready, s.receive_count > 0 as received, s.shard = -1 as born_here,
+        select s.visible_at <= v_now as ready, s.receive_count > 0 as received, s.shard = queue.side_shard() as born_here,
             coalesce(s.entered_at, s.sent_at) as entered_at, s.sent_at, s.sent_at >= v_before as kept
         from queue.side s where s.queue_id = p_queue_id)
     select coalesce(c.visible, 0) + coalesce(l.ready, 0) + coalesce(s.ready, 0),

@@ -13,7 +13,7 @@ returns setof queue.received_row
 language sql stable as $$
 select null::text, null::int,
     coalesce((p_log).queue_id, (p_side).queue_id, (p_fifo).queue_id),
-    coalesce((p_log).shard, (p_side).shard, -2::smallint),
+    coalesce((p_log).shard, (p_side).shard, queue.fifo_shard()::smallint),
     p_pos,
     coalesce((p_log).id, (p_side).id, (p_fifo).id),
     coalesce(p_receive_count, (p_side).receive_count, (p_fifo).receive_count),
@@ -27,7 +27,8 @@ select null::text, null::int,
     coalesce(queue.client_system((p_log).system), queue.client_system((p_side).system),
         queue.client_system((p_fifo).system)
             || jsonb_build_object('MessageDeduplicationId', (p_fifo).deduplication_id))::text,
-    queue.public_id(coalesce((p_log).shard, (p_side).shard, -2), coalesce((p_log).id, (p_side).id, (p_fifo).id)),
+    queue.public_id(coalesce((p_log).shard, (p_side).shard, queue.fifo_shard()),
+        coalesce((p_log).id, (p_side).id, (p_fifo).id)),
     queue.epoch_ms(coalesce(p_visible_at, (p_side).visible_at, (p_fifo).visible_at)),
     p_nonce
 from (

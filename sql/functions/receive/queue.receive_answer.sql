@@ -120,12 +120,12 @@ begin
         from queue.fifo_ready r
         cross join lateral queue.group_head(r.group_key, r.first_id, p_answer_bytes, p_answer_format) h
         where current_setting('queue.passed_over', true) = 'on'
-            and queue.time_key(r.queue_id, -2) = queue.time_key(v_queue.queue_id, -2) and r.visible_at <= v_now
+            and queue.fifo_key(r.queue_id) = queue.fifo_key(v_queue.queue_id) and r.visible_at <= v_now
             and h.visible_at <= v_now;
     else
         select bool_and(not queue.fits(s.answer_bytes, p_answer_bytes, p_answer_format)) into v_all
         from queue.side s
-        where queue.time_key(s.queue_id, -1) = queue.time_key(v_queue.queue_id, -1) and s.visible_at <= v_now;
+        where queue.side_key(s.queue_id) = queue.side_key(v_queue.queue_id) and s.visible_at <= v_now;
         v_all := v_all and not exists (select from queue.ready_shards(v_queue.queue_id, v_queue.shards, v_now))
             and not exists (select from queue.deferred d where d.queue_id = v_queue.queue_id);
     end if;
@@ -149,7 +149,7 @@ declare
     v_pos bigint;
     v_moved boolean;
 begin
-    if p_message.shard = -2 then
+    if p_message.shard = queue.fifo_shard() then
         perform from queue.fifo_group g
         where g.group_key = (select m.group_key from queue.fifo_message m where m.id = p_message.id)
         for update skip locked;

@@ -82,7 +82,7 @@ begin
     end if;
     if v_want > 0 and exists (
         select from queue.side s
-        where queue.time_key(s.queue_id, -1) = queue.time_key(v_queue.queue_id, -1) and s.visible_at <= v_now)
+        where queue.side_key(s.queue_id) = queue.side_key(v_queue.queue_id) and s.visible_at <= v_now)
     then
         return query select * from queue.take_side(
             p_queue_id => v_queue.queue_id, p_max => v_want, p_now => v_now, p_visibility => v_visibility,
@@ -240,7 +240,7 @@ begin
     end if;
     if p_before > (
         select s.sent_at from queue.side s
-        where queue.time_key(s.queue_id, -1) = queue.time_key(p_queue_id, -1) and s.visible_at <= p_now
+        where queue.side_key(s.queue_id) = queue.side_key(p_queue_id) and s.visible_at <= p_now
         order by s.visible_at limit 1)
     then
         perform queue.purge_side(p_queue_id, p_before);
@@ -251,7 +251,7 @@ begin
             where s.ctid = any (array(
                 select due.ctid from (
                     select r.ctid, r.receive_count from queue.side r
-                    where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
+                    where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.visible_at <= p_now
                         and r.sent_at >= p_before and (queue.fits(r.answer_bytes, p_answer_bytes, p_answer_format)
                             or r.receive_count >= p_max_receive_count)
                     order by r.visible_at, r.id limit p_max + 100 for update skip locked) due
@@ -269,7 +269,8 @@ begin
         insert into queue.side
         select r.* from moved m
         cross join lateral jsonb_populate_record(m::queue.side, jsonb_build_object(
-            'id', nextval('queue.side_id'), 'visible_at', p_now, 'queue_id', v_target, 'shard', -1, 'receive_count', 0,
+            'id', nextval('queue.side_id'), 'visible_at', p_now, 'queue_id', v_target, 'shard', queue.side_shard(),
+            'receive_count', 0,
             'first_received_at', null, 'redelivered_at', null, 'entered_at', p_now,
             'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at))) r;
         get diagnostics v_rows = row_count;
@@ -288,7 +289,7 @@ begin
             redelivered_at = case when s.receive_count > 0 then queue.add_redelivery(s.redelivered_at, p_now) end
         where s.ctid = any (array(
             select r.ctid from queue.side r
-            where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
+            where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.visible_at <= p_now
                 and r.sent_at >= p_before
                 -- the next receive moves the others to the dead-letter queue
                 and (v_target is null or r.receive_count < p_max_receive_count)

@@ -188,7 +188,7 @@ begin
                 order by l.id) l
             cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
                 'id', nextval('queue.side_id'), 'visible_at', v_moved_at, 'entered_at', v_moved_at, 'queue_id', v_target,
-                'shard', -1, 'receive_count', 0, 'system', queue.dead_letter_system(p_queue_id, l.system,
+                'shard', queue.side_shard(), 'receive_count', 0, 'system', queue.dead_letter_system(p_queue_id, l.system,
                     v_lease.receive_count, v_lease.first_received_at))) r;
             get diagnostics v_rows = row_count;
             insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, v_rows);
@@ -265,7 +265,7 @@ with in_flight as (
     where x.ids <> '{}'
     union all
     (select r.system, r.first_received_at from queue.side r
-    where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at > p_now
+    where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.visible_at > p_now
         and r.receive_count > 0
     order by r.visible_at desc limit 300)),
 tenant as (

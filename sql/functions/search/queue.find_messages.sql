@@ -50,7 +50,7 @@ begin
             v_seen := v_seen + 1;
             v_looked_at := v_looked_at + 1;
             v_scan_bytes := v_scan_bytes + octet_length(m.body);
-            v_next := m.shard || ':' || m.id || ':' || case when m.shard = -2 then m.group_id else '' end;
+            v_next := m.shard || ':' || m.id || ':' || case when m.shard = queue.fifo_shard() then m.group_id else '' end;
             state := queue.message_state(m.visible_at, m.receive_count);
             shape := case when p_shapes or v_shape is not null then md5(queue.body_shape(m.body)) end;
             total_receive_count := m.receive_count + coalesce((m.system ->> 'ApproximateReceiveCount')::int, 0);

@@ -12,7 +12,7 @@ cross join lateral (
     (select f.id, (select g.group_id from queue.fifo_group g where g.group_key = f.group_key) as group_id,
         f.receive_count, f.message_id, f.sent_at, f.sent_at as entered_at, f.visible_at, f.body, f.attributes,
         f.system || jsonb_build_object('MessageDeduplicationId', f.deduplication_id) as system
-    from queue.fifo_message f where u.shard = -2 and f.id = u.id and f.queue_id = p_queue_id)
+    from queue.fifo_message f where u.shard = queue.fifo_shard() and f.id = u.id and f.queue_id = p_queue_id)
     union all
     (select s.id, s.system ->> 'MessageGroupId', s.receive_count, s.message_id, s.sent_at,
         coalesce(s.entered_at, s.sent_at), s.visible_at, s.body, s.attributes, s.system

@@ -11,7 +11,7 @@ language plpgsql stable as $$
 #variable_conflict use_column
 declare
     v_queue queue.queues;
-    v_shard int := coalesce(split_part(p_after, ':', 1)::int, -1);
+    v_shard int := coalesce(split_part(p_after, ':', 1)::int, queue.side_shard());
     v_id bigint := coalesce(split_part(p_after, ':', 2)::bigint, 0);
     v_group text := coalesce(
         substr(p_after, length(split_part(p_after, ':', 1)) + length(split_part(p_after, ':', 2)) + 3), '');
@@ -23,8 +23,8 @@ begin
     v_before := clock_timestamp() - v_queue.retention_seconds * interval '1 second';
     if v_queue.fifo then
         return query
-        select -2, m.id, g.group_id, m.receive_count, m.message_id, m.sent_at, m.sent_at, m.visible_at, m.body, m.attributes,
-            m.system || jsonb_build_object('MessageDeduplicationId', m.deduplication_id)
+        select queue.fifo_shard(), m.id, g.group_id, m.receive_count, m.message_id, m.sent_at, m.sent_at, m.visible_at,
+            m.body, m.attributes, m.system || jsonb_build_object('MessageDeduplicationId', m.deduplication_id)
         from (select * from queue.fifo_group k
               where k.queue_id = p_queue_id and k.group_id >= v_group order by k.group_id) g
         cross join lateral (

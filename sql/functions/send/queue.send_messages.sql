@@ -59,16 +59,17 @@ begin
                     p_message_ids[e.n], v_queue.queue_id, e.deduplication_id, p_bodies[e.n], p_attributes[e.n],
                     coalesce(p_system[e.n], '{}') || jsonb_build_object('MessageGroupId', p_groups[e.n])
                 from entry e where e.group_key is not null)
-            select e.n, queue.public_id(-2, e.id), e.message_id, e.id, e.error, e.detail from entry e;
+            select e.n, queue.public_id(queue.fifo_shard(), e.id), e.message_id, e.id, e.error, e.detail from entry e;
             perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
             continue;
         end if;
-        v_shard := -1;      -- no writer of a shard: all shards have one, or a fixed snapshot hides the end of the log
+        -- no writer of a shard: all shards have one, or a fixed snapshot hides the end of the log
+        v_shard := queue.side_shard();
         if current_setting('transaction_isolation') = 'read committed' then
             for v_step in 0 .. v_queue.shards - 1 loop
                 v_shard := (pg_backend_pid() + v_step) % v_queue.shards;
                 exit when pg_try_advisory_xact_lock(queue.lock_key(0, v_queue.queue_id, v_shard));
-                v_shard := -1;
+                v_shard := queue.side_shard();
             end loop;
         end if;
         v_now := clock_timestamp();
@@ -109,10 +110,11 @@ begin
                     and (v_shard < 0 or coalesce(p_delays[u.n], v_queue.delay_seconds) > 0)),
             stored as (
                 insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
-                select e.id, e.visible_at, v_now, p_message_ids[e.n], v_queue.queue_id, -1, p_bodies[e.n],
-                    p_attributes[e.n], p_system[e.n]
+                select e.id, e.visible_at, v_now, p_message_ids[e.n], v_queue.queue_id, queue.side_shard(),
+                    p_bodies[e.n], p_attributes[e.n], p_system[e.n]
                 from entry e)
-            select e.n, queue.public_id(-1, e.id), null::text, null::bigint, null::text, null::text from entry e;
+            select e.n, queue.public_id(queue.side_shard(), e.id), null::text, null::bigint, null::text, null::text
+            from entry e;
             get diagnostics v_stored = row_count;
             if v_stored > 0 then
                 insert into queue.activity (queue_id, sent) values (v_queue.queue_id, v_stored);

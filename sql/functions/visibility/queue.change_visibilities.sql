@@ -15,9 +15,9 @@ declare
     v_visible_at timestamptz;
     v_received record;
 begin
-    if -2 = any (p_shards) then
+    if queue.fifo_shard() = any (p_shards) then
         perform queue.lock_groups_of_messages(array(
-            select h.id from unnest(p_shards, p_ids) h(shard, id) where h.shard = -2));
+            select h.id from unnest(p_shards, p_ids) h(shard, id) where h.shard = queue.fifo_shard()));
     end if;
     for v_handle in
         select h.* from unnest(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts, p_nonces,
@@ -35,7 +35,7 @@ begin
         end if;
         -- The place of the message: its lease (0: none), how often and when it was first received. A handle of a FIFO
         -- queue is valid only for its receive, a handle of a standard queue while the message is the same.
-        if v_handle.shard = -2 then
+        if v_handle.shard = queue.fifo_shard() then
             select 0::bigint as pos, m.receive_count, m.first_received_at into v_received from queue.fifo_message m
             where m.id = v_handle.id and m.queue_id = v_handle.queue_id and m.receive_count = v_handle.receive_count
                 and m.message_id = v_handle.message_id;
@@ -61,7 +61,7 @@ begin
             end if;
         end if;
         v_visible_at := clock_timestamp() + v_handle.seconds * interval '1 second';
-        if v_handle.shard = -2 and exists (
+        if v_handle.shard = queue.fifo_shard() and exists (
             select from queue.fifo_message m
             where m.id = v_handle.id and m.queue_id = v_handle.queue_id
                 and m.message_id = v_handle.message_id

@@ -21,7 +21,7 @@ begin
         if v_pos is null then
             v_count := coalesce(
                 (select m.receive_count from queue.fifo_message m
-                 where v_shard = -2 and m.id = v_id and m.queue_id = v_queue.queue_id),
+                 where v_shard = queue.fifo_shard() and m.id = v_id and m.queue_id = v_queue.queue_id),
                 (select s.receive_count from queue.side s
                  where s.queue_id = v_queue.queue_id and s.shard = v_shard and s.id = v_id));
         end if;

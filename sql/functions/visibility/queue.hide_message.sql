@@ -9,7 +9,7 @@ language plpgsql as $$
 declare
     v_group bigint;
 begin
-    if p_shard = -2 then
+    if p_shard = queue.fifo_shard() then
         select g.group_key into v_group from queue.fifo_group g
         where g.group_key = (
             select m.group_key from queue.fifo_message m where m.id = p_id and m.queue_id = p_queue_id)

@@ -37,8 +37,17 @@ _DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$
 _PARAMETER = re.compile(r"\bp_[a-z0-9_]+")
 _COMMENT = re.compile(r"--[^\n]*")
 _NAME = re.compile(r"\bqueue\.[a-z_0-9]+")
-# An index needs the first, so it cannot change, and a trigger the second.
-_MADE_BY_MIGRATION = frozenset({"queue.time_key", "queue.refuse_prepare"})
+# Indexes need them, so they cannot change, and a trigger needs the last.
+_MADE_BY_MIGRATION = frozenset(
+    {
+        "queue.time_key",
+        "queue.side_shard",
+        "queue.fifo_shard",
+        "queue.side_key",
+        "queue.fifo_key",
+        "queue.refuse_prepare",
+    }
+)
 
 _OURS = """
 select p.oid, p.oid::regprocedure::text, n.nspname || '.' || p.proname, l.lanname = 'plpgsql',
