@@ -14,7 +14,7 @@ import psycopg
 
 from tests.support.chaos.actors import run_actors
 from tests.support.chaos.faults import Fault, Scene
-from tests.support.chaos.servers import Installation
+from tests.support.chaos.servers import ChaosInstallation
 from tests.support.chaos.traffic import Traffic, scheduled_for
 from tests.support.chaos.webhooks import Endpoint, Target, running
 from tests.support.ledger import Ledger
@@ -59,7 +59,7 @@ def endless(faults: Sequence[Fault], numbers: random.Random) -> Iterator[Fault]:
 
 
 def play(
-    servers: Installation,
+    servers: ChaosInstallation,
     faults: Iterable[Fault],
     numbers: random.Random,
     seconds: float,
@@ -124,7 +124,7 @@ def _play_faults(scene: Scene, faults: Iterable[Fault], end: float, report: Repo
 
 def _recover(
     traffic: Traffic,
-    servers: Installation,
+    servers: ChaosInstallation,
     report: Report,
     fault: Fault | None,
     since: float,
@@ -164,7 +164,7 @@ def _note(report: Report, name: str, since: float, ends: dict[str, float | None]
     report.background.setdefault(name, []).append(fires)
 
 
-def _are_ready(http: httpx.Client, servers: Installation) -> bool:
+def _are_ready(http: httpx.Client, servers: ChaosInstallation) -> bool:
     try:
         return all(http.get(f"http://127.0.0.1:{port}/readyz").status_code == 200 for port in servers.ports)
     except httpx.HTTPError:
@@ -187,7 +187,7 @@ def _stop_ticking(traffic: Traffic) -> None:
         time.sleep(0.05)
 
 
-def _conclude(servers: Installation, traffic: Traffic, endpoint: Endpoint, report: Report) -> None:
+def _conclude(servers: ChaosInstallation, traffic: Traffic, endpoint: Endpoint, report: Report) -> None:
     for name, ledger in traffic.ledgers.items():
         findings = ledger.findings()
         report.acknowledged += findings.sent

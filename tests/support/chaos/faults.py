@@ -22,7 +22,7 @@ from typing import Final, Literal
 import psycopg
 
 from tests.support.chaos.sandbox import Sandbox
-from tests.support.chaos.servers import Installation, Servers, wait_for_database, with_signal
+from tests.support.chaos.servers import ChaosInstallation, Servers, wait_for_database, with_signal
 from tests.support.chaos.traffic import Traffic
 from tests.support.network.lying_proxy import LyingProxy
 from tests.support.upgrade.release import environment_of, unpack
@@ -34,7 +34,7 @@ Group = Literal["kill", "network", "stop", "lock", "failover", "restore", "upgra
 class Scene:
     """Holds what a fault may touch, and its random numbers."""
 
-    servers: Installation
+    servers: ChaosInstallation
     traffic: Traffic
     random: random.Random
     database_back_at: list[float] = field(default_factory=list)

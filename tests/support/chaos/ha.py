@@ -27,7 +27,7 @@ from penstock_web.system_account import SystemAccount
 from tests.support.chaos.campaign import play
 from tests.support.chaos.faults import Fault, Scene
 from tests.support.chaos.page import write_page
-from tests.support.chaos.servers import Installation, Service, with_signal
+from tests.support.chaos.servers import ChaosInstallation, ServiceProcess, with_signal
 from tests.support.chaos.summary import RUNS, add_to_summary, say, show
 from tests.support.database import memory_directory
 from tests.support.ha.cluster import Cluster, Member, running_cluster
@@ -38,10 +38,10 @@ app = typer.Typer(pretty_exceptions_enable=False)
 _WRITABLE_SECONDS: Final = 60
 
 
-class HighlyAvailable(Installation):
+class HighlyAvailable(ChaosInstallation):
     """Runs two services that name all members of the cluster in one address."""
 
-    def __init__(self, cluster: Cluster, services: list[Service]) -> None:
+    def __init__(self, cluster: Cluster, services: list[ServiceProcess]) -> None:
         super().__init__(services)
         self.cluster = cluster
 
@@ -76,7 +76,7 @@ def running_installation(synchronous: bool) -> Iterator[HighlyAvailable]:
             connection.execute(f"create database {ROLE} owner {ROLE} template template0".encode())
         dsn = cluster.dsn(user=ROLE, database=ROLE)
         migrate(dsn, role=ROLE)
-        services = [Service(dsn, dsn, state / f"service-{number}.log", {}) for number in range(2)]
+        services = [ServiceProcess(dsn, dsn, state / f"service-{number}.log", {}) for number in range(2)]
         installation = HighlyAvailable(cluster, services)
         stack.callback(installation.end_services)
         yield installation

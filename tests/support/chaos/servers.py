@@ -51,7 +51,7 @@ SERVER_SETTINGS = {
 STARTS = 10
 
 
-class Service:
+class ServiceProcess:
     """A service process at a separate port. The process starts again at the same port."""
 
     def __init__(self, database_url: str, direct_url: str, log: Path, settings: dict[str, str]) -> None:
@@ -108,11 +108,11 @@ class Service:
 
 
 @dataclass
-class Installation:
+class ChaosInstallation:
     """Describes what traffic needs: services, ports for the endpoint of webhooks and the target of a mapping, and a way
     to the database past all faults."""
 
-    services: list[Service]
+    services: list[ServiceProcess]
     webhook_port: int = field(default_factory=free_port, init=False)
     mapping_port: int = field(default_factory=free_port, init=False)
 
@@ -135,7 +135,7 @@ class Installation:
 
 
 @dataclass
-class Servers(Installation):
+class Servers(ChaosInstallation):
     """Runs one PostgreSQL, a pooler and proxies, which faults restart. `home` belongs to the PostgreSQL in use."""
 
     state: Path
@@ -251,7 +251,7 @@ def running_servers(sandbox: Sandbox | None = None, **settings: str) -> Iterator
         pooled = f"postgresql://{ROLE}:{primary.password}@127.0.0.1:{pooler_proxy.port}/penstock"
         direct = seen_through(primary, database_proxy).service_dsn()
         logs = [state / f"service-{number}.log" for number in range(2)]
-        services = [Service(pooled, direct, log, settings) for log in logs]
+        services = [ServiceProcess(pooled, direct, log, settings) for log in logs]
         servers = Servers(
             services, state, state, stack, account, primary, database_proxy, pooler, pooler_proxy, sandbox
         )

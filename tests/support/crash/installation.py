@@ -16,7 +16,7 @@ from tests.support.programs.penstock_up import Up, running
 from tests.support.wait import wait_until
 
 
-class Installation:
+class CrashInstallation:
     """A `penstock up --data-dir`, its folder and its port. `stack` ends its processes."""
 
     def __init__(self, state: Path, stack: ExitStack) -> None:

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.support.conformance.sqs import ACCOUNT
 from tests.support.model import generators as g
 from tests.support.model.model import ACCEPTED
-from tests.support.model.service import MINUTE, Service
+from tests.support.model.service import MINUTE, ServiceUnderTest
 from tests.support.model.side_by_side import SideBySide
 
 
@@ -20,7 +20,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
     """A subclass sets `service`. Over all examples it has `steps`, and the end of the `first_failure`: Hypothesis shows
     only a failure that repeats, and a failure of the service may not repeat."""
 
-    service: Service
+    service: ServiceUnderTest
     steps = 0
     first_failure = ""
 

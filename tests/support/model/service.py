@@ -31,7 +31,7 @@ class Stored(NamedTuple):
 
 
 @dataclass
-class Service:
+class ServiceUnderTest:
     """One deployment in both protocols for one caller. `offset` has the seconds by which its clock was moved
     so far."""
 

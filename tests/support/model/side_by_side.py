@@ -12,7 +12,7 @@ from tests.support.conformance.sqs import ACCOUNT, REGION, Refusal
 from tests.support.model import generators as g
 from tests.support.model.model import ACCEPTED, Codes, Counts, Model, Moved
 from tests.support.model.queue import HALF_A_DAY, Message, Queue
-from tests.support.model.service import MINUTE, Service, Stored
+from tests.support.model.service import MINUTE, ServiceUnderTest, Stored
 
 FORGED = "A" * 60
 COUNTS = [f"ApproximateNumberOfMessages{kind}" for kind in ("", "NotVisible", "Delayed")]
@@ -25,7 +25,7 @@ class SideBySide:
     `intact` is false while a step is under way and after a failed one.
     """
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceUnderTest) -> None:
         self.service = service
         self.prefix = service.begin()
         self.model = Model(self.arn)

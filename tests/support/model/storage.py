@@ -55,7 +55,7 @@ class Lease(NamedTuple):
     hidden: bool
 
 
-class Database(NamedTuple):
+class StoredDatabase(NamedTuple):
     """One queue. `sent` and `deleted` are the messages that were acknowledged in this state of the
     database."""
 
@@ -83,9 +83,9 @@ class Database(NamedTuple):
 
 
 class SystemState(NamedTuple):
-    database: Database
-    flushed: Database | None = None  # A crash leaves this if receives were not flushed.
-    copy: Database | None = None  # of the standby, or of the dump
+    database: StoredDatabase
+    flushed: StoredDatabase | None = None  # A crash leaves this if receives were not flushed.
+    copy: StoredDatabase | None = None  # of the standby, or of the dump
     noticed: bool = True  # No process has to let ids jump.
     handles: frozenset[tuple[int, Handle]] = frozenset()  # A handle with the consumer that holds it.
     # The uid and the consumer of a message, which is hidden from all others.
@@ -121,7 +121,7 @@ SEND, RECEIVE, TIME_OUT, CHANGE, FAIL = range(5)
 
 def explore(rules: Rules) -> int:
     """Tries every order of steps. Returns how many states there are. Raises ViolationError with a path to a bad one."""
-    start = SystemState(Database(), budget=rules.budget)
+    start = SystemState(StoredDatabase(), budget=rules.budget)
     seen = {start}
     stack: list[tuple[SystemState, tuple[str, ...]]] = [(start, ())]
     while stack:
@@ -209,7 +209,7 @@ def _receive(state: SystemState, rules: Rules, consumer: int, count: int) -> Sys
     )
 
 
-def _receive_log(state: SystemState, count: int) -> tuple[Database, list[Handle]]:
+def _receive_log(state: SystemState, count: int) -> tuple[StoredDatabase, list[Handle]]:
     """Receives expired leases first, then the slow path, then new messages. A receive makes one lease."""
     old, nonce = state.database, state.next_nonce
     for lease in old.leases:
@@ -230,13 +230,13 @@ def _receive_log(state: SystemState, count: int) -> tuple[Database, list[Handle]
     return new, [_of_lease(new, lease, id_) for id_ in fresh]
 
 
-def _of_lease(database: Database, lease: Lease, id_: int) -> Handle:
+def _of_lease(database: StoredDatabase, lease: Lease, id_: int) -> Handle:
     uid = database.uid(id_)
     assert uid is not None
     return Handle(lease.pos, id_, lease.receives, lease.nonce, uid)
 
 
-def _receive_group(state: SystemState, count: int) -> tuple[Database, list[Handle]]:
+def _receive_group(state: SystemState, count: int) -> tuple[StoredDatabase, list[Handle]]:
     """Receives the first messages of the group, up to the first hidden one."""
     old, taken = state.database, []
     for row in old.group[:count]:
@@ -270,7 +270,7 @@ def _delete(state: SystemState, rules: Rules, consumer: int, handle: Handle) -> 
     )
 
 
-def _delete_from_log(old: Database, rules: Rules, handle: Handle) -> Database:
+def _delete_from_log(old: StoredDatabase, rules: Rules, handle: Handle) -> StoredDatabase:
     """Deletes from the lease that the handle names, if it is still that lease, or else from the present place of its
     message."""
     for lease in old.leases:
@@ -280,7 +280,7 @@ def _delete_from_log(old: Database, rules: Rules, handle: Handle) -> Database:
     return _without(old, handle.id) if _finds(old, rules, handle) else old
 
 
-def _finds(old: Database, rules: Rules, handle: Handle) -> bool:
+def _finds(old: StoredDatabase, rules: Rules, handle: Handle) -> bool:
     """Returns whether the handle's id belongs to its message in any place."""
     found = [row for row in old.side if row.id == handle.id]
     uid = found[0].uid if found else old.uid(handle.id)
@@ -291,7 +291,7 @@ def _finds(old: Database, rules: Rules, handle: Handle) -> bool:
     return uid is not None and count <= handle.receives
 
 
-def _without(old: Database, id_: int) -> Database:
+def _without(old: StoredDatabase, id_: int) -> StoredDatabase:
     """Deletes a message in any place."""
     if any(row.id == id_ for row in old.side):
         return old._replace(side=tuple(row for row in old.side if row.id != id_))
@@ -301,7 +301,7 @@ def _without(old: Database, id_: int) -> Database:
     return old._replace(leases=tuple(leases))
 
 
-def _delete_from_group(old: Database, rules: Rules, handle: Handle) -> Database:
+def _delete_from_group(old: StoredDatabase, rules: Rules, handle: Handle) -> StoredDatabase:
     """Deletes only with the handle of the last receive, while its timeout runs."""
     return old._replace(group=tuple(row for row in old.group if not _is_current(row, rules, handle)))
 
@@ -349,7 +349,7 @@ def _visible(rows: tuple[Row, ...], row: Row) -> tuple[Row, ...]:
     return tuple(each._replace(hidden=False) if each == row else each for each in rows)
 
 
-def _release(state: SystemState, database: Database, uids: set[int | None]) -> SystemState:
+def _release(state: SystemState, database: StoredDatabase, uids: set[int | None]) -> SystemState:
     holds = frozenset(hold for hold in state.holds if hold[0] not in uids)
     return _spend(state._replace(database=database, holds=holds), TIME_OUT)
 

@@ -34,7 +34,7 @@ OWN_CLUSTER = ("docs/your_database.md",)
 
 
 @dataclass(frozen=True)
-class Installation:
+class PageInstallation:
     """Environment variables of the page's reader, and the ports of this machine for those that the page names."""
 
     variables: dict[str, str]
@@ -42,7 +42,7 @@ class Installation:
 
 
 @contextmanager
-def installation(found: list[Block], server: TestServer) -> Iterator[Installation]:
+def installation(found: list[Block], server: TestServer) -> Iterator[PageInstallation]:
     """Prepares one page. Everything that the page made is removed afterwards, including roles of the server."""
     ports: defaultdict[str, int] = defaultdict(free_port)
     service = {"PENSTOCK_ENDPOINT": f"http://127.0.0.1:{ports['9324']}"}
@@ -51,15 +51,15 @@ def installation(found: list[Block], server: TestServer) -> Iterator[Installatio
             cluster = stack.enter_context(new_cluster("any", fsync="on"))
             _emptied(cluster)
             ports["5432"] = cluster.port
-            yield Installation({"ADMIN_URL": cluster.superuser_dsn()}, ports)
+            yield PageInstallation({"ADMIN_URL": cluster.superuser_dsn()}, ports)
         elif any(map(starts_a_service, found)):
-            yield Installation(service, ports)
+            yield PageInstallation(service, ports)
         else:
             stack.enter_context(_roles_removed(server))
             database = stack.enter_context(server.database())
             stack.enter_context(running(port=ports["9324"], DATABASE_URL=database.api_dsn))
             variables = {"DATABASE_URL": database.api_dsn, "ADMIN_URL": database.dsn}
-            yield Installation(variables | service, ports)
+            yield PageInstallation(variables | service, ports)
 
 
 def _emptied(cluster: Postgres) -> None:
@@ -85,7 +85,7 @@ def _roles_removed(server: TestServer) -> Iterator[None]:
             server.administration.execute(sql.SQL("drop role {}").format(sql.Identifier(name)))
 
 
-def run(found: list[Block], where: Installation, folder: Path) -> str | None:
+def run(found: list[Block], where: PageInstallation, folder: Path) -> str | None:
     """Runs the blocks in `folder`, which is empty. Returns the fault with the place and output of its block."""
     own, checkout = folder / "blocks", folder / "checkout"
     own.mkdir()

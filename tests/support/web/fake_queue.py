@@ -35,7 +35,7 @@ def message(number: int, body: str | None = None, visibility_ms: int = 30_000) -
 HEADER = ReceivedRow(None, 0, *[cast("Any", None)] * 14)
 
 
-class Queue:
+class FakeQueue:
     """Answers receives with messages 1, 2, 3, … until none is left. `body` is the body of each."""
 
     def __init__(self, stored: int, body: str | None = None) -> None:

@@ -105,7 +105,7 @@ update queue.event_source_mapping set last_result = 'OK',
 """Shows mappings that have worked for a while."""
 
 
-class Installation:
+class PicturedInstallation:
     """A running service, and clients of it."""
 
     def __init__(self, up: Up) -> None:
@@ -156,7 +156,7 @@ class Installation:
             number -= len(found)
 
 
-def typical(there: Installation) -> None:
+def typical(there: PicturedInstallation) -> None:
     """Fills an installation: orders are processed, news are sent, and a report is due at night."""
     for name in ("orders-dead", "mails", "invoices", "thumbnails", "reports", "imports.fifo"):
         there.http.post("/v1/queues", json={"name": name}).raise_for_status()
@@ -199,7 +199,7 @@ def typical(there: Installation) -> None:
     wait_until(lambda: there.http.get("/v1/queues/orders/receivers").json())
 
 
-def trouble(there: Installation) -> None:
+def trouble(there: PicturedInstallation) -> None:
     """Lets handlers fail in three ways, and sends one message back to see whether it succeeds now."""
     typical(there)
     orders = there.queue("orders", "orders-dead")
@@ -235,11 +235,11 @@ def order(number: int) -> dict[str, object]:
     }
 
 
-def moves(there: Installation) -> Any:
+def moves(there: PicturedInstallation) -> Any:
     return there.http.get("/v1/queues/orders-dead/moves").json()["moves"]
 
 
-def measured(there: Installation, name: str, messages: int) -> None:
+def measured(there: PicturedInstallation, name: str, messages: int) -> None:
     """Waits until the worker has measured the queue."""
 
     def backlog() -> Any:
@@ -250,13 +250,13 @@ def measured(there: Installation, name: str, messages: int) -> None:
 
 
 @contextmanager
-def installation() -> Iterator[Installation]:
+def installation() -> Iterator[PicturedInstallation]:
     settings = {"QUEUE_METRICS_INTERVAL_MS": "500", "QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"}
     with running("--ephemeral", port=free_port(), **settings) as up:
-        yield Installation(up)
+        yield PicturedInstallation(up)
 
 
-def take(browser: Browser, there: Installation, pictures: tuple[Picture, ...], folder: Path) -> None:
+def take(browser: Browser, there: PicturedInstallation, pictures: tuple[Picture, ...], folder: Path) -> None:
     for picture in pictures:
         context = browser.new_context(viewport=SIZE, color_scheme=picture.theme)
         page = context.new_page()

@@ -24,7 +24,7 @@ from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import Postgres, start
 from penstock_web.system_account import SystemAccount
 from tests.support import plain_http
-from tests.support.crash.installation import Installation
+from tests.support.crash.installation import CrashInstallation
 from tests.support.ledger import Ledger
 from tests.support.sql.calls import Counts, counts, create, maintain
 from tests.support.sql.server_crash import Round, drain, run_until_killed
@@ -47,7 +47,7 @@ select body, count(*) from (select body from queue.log union all select body fro
 class Newspaper:
     """A topic and its queues in an installation with faults. `acknowledged` has the texts."""
 
-    installation: Installation
+    installation: CrashInstallation
     queues: int
     acknowledged: set[str]
     published: set[str]
@@ -112,7 +112,7 @@ def survive(state: Path, queues: int, rounds: int) -> Counter[str]:
     """Publishes and kills `rounds` times. Returns the outcomes."""
     rng = random.Random(4)
     with ExitStack() as stack:
-        paper = Newspaper(Installation(state, stack), queues, set(), set(), Counter())
+        paper = Newspaper(CrashInstallation(state, stack), queues, set(), set(), Counter())
         paper.found()
         began = time.monotonic()
         assert paper.works()

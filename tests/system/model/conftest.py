@@ -10,15 +10,15 @@ from tests.conformance.conftest import _clean_log, clock, deployments, installat
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
 from tests.support.conformance.sqs import Sqs
-from tests.support.model.service import Service
+from tests.support.model.service import ServiceUnderTest
 
 
 @pytest.fixture
-def service(deployments: Deployments, clock: Clock) -> Callable[[str], Service]:  # noqa: F811 - the fixtures
+def service(deployments: Deployments, clock: Clock) -> Callable[[str], ServiceUnderTest]:  # noqa: F811 - the fixtures
     """Returns the service behind a deployment: container or lambda."""
 
-    def behind(deployment: str) -> Service:
-        return Service(
+    def behind(deployment: str) -> ServiceUnderTest:
+        return ServiceUnderTest(
             Sqs(deployments, clock, deployment, "json"), Sqs(deployments, clock, deployment, "query"), clock
         )
 

@@ -23,7 +23,7 @@ from tests.support.conformance.sdk_clients import make_client
 from tests.support.model.differential import Pair, Side
 from tests.support.model.machine import SqsMachine
 from tests.support.model.requests import Act, acts
-from tests.support.model.service import Service
+from tests.support.model.service import ServiceUnderTest
 
 SLOW_REQUESTS = int(os.environ.get("MODEL_REQUESTS", "5000"))
 # Each queue has one writer. A standard queue then has an order, and both sides receive the same messages.
@@ -109,7 +109,7 @@ CAREFUL_MODEL = settings(
 )
 
 
-def play_model(service: Service, examples: int, number: int) -> int:
+def play_model(service: ServiceUnderTest, examples: int, number: int) -> int:
     """Runs examples of at most LENGTH steps. Returns the number of steps."""
 
     class Machine(SqsMachine):
@@ -127,14 +127,14 @@ def play_model(service: Service, examples: int, number: int) -> int:
 
 @pytest.mark.parametrize(("deployment", "examples"), [("container", 4), ("lambda", 2)])
 def test_the_service_is_like_its_model(
-    service: Callable[[str], Service], deployment: str, examples: int
+    service: Callable[[str], ServiceUnderTest], deployment: str, examples: int
 ) -> None:
     assert play_model(service(deployment), examples, 3) >= 100 * examples // 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("deployment", "share"), [("container", 1), ("lambda", 0.1)])
-def test_many_steps(service: Callable[[str], Service], deployment: str, share: float) -> None:
+def test_many_steps(service: Callable[[str], ServiceUnderTest], deployment: str, share: float) -> None:
     """The test runs as many examples as necessary. Hypothesis ends an example early when it has drawn much."""
     number = int(os.environ.get("MODEL_SEED") or random.SystemRandom().randrange(2**32))
     behind, began, steps = service(deployment), monotonic(), 0

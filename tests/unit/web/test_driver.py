@@ -20,7 +20,7 @@ from penstock_web.long_poll.dispatcher import EMPTY_RECEIVE_VALID_SECONDS
 from penstock_web.runtime.driver import run_operation
 from penstock_web.runtime.receive_run import EMPTY_RECEIVE
 from tests.support.web.fake_database import ECHO, EchoEntry, FakeDatabase, make_resources
-from tests.support.web.fake_queue import HEADER, ORDERS, Queue, bodies, message
+from tests.support.web.fake_queue import HEADER, ORDERS, FakeQueue, bodies, message
 from tests.support.web.virtual_clock import settle
 
 Steps = Operation[Any]
@@ -92,7 +92,7 @@ def test_in_a_function_a_computation_is_a_call() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
-    resources = make_resources(FakeDatabase(Queue(stored=0)))
+    resources = make_resources(FakeDatabase(FakeQueue(stored=0)))
     assert await run_operation(receiving(wait_seconds=5), resources) == [EMPTY_RECEIVE]
     assert asyncio.get_running_loop().time() == pytest.approx(5, rel=0.01)  # `timers`
     assert await run_operation(receiving(wait_seconds=None), resources) == [HEADER]  # the queue's is 0
@@ -100,7 +100,7 @@ async def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_woken_receiver_that_left_passes_the_turn_on() -> None:
-    queue = Queue(stored=0)
+    queue = FakeQueue(stored=0)
     resources = make_resources(FakeDatabase(queue))
     loop = asyncio.get_running_loop()
     first = loop.create_task(run_operation(receiving(), resources))
@@ -127,7 +127,7 @@ async def test_a_receiver_waits_without_a_call_while_others_wait(
     On FIFO queues this holds only for a recent call, because no process learns of groups that another process
     unlocked.
     """
-    queue = Queue(stored=0)
+    queue = FakeQueue(stored=0)
     database = FakeDatabase(queue)
     resources = make_resources(database)
     loop = asyncio.get_running_loop()
@@ -148,7 +148,7 @@ async def test_a_receiver_waits_without_a_call_while_others_wait(
 
 @pytest.mark.virtual_time
 async def test_on_a_fifo_queue_nobody_relies_on_somebody_who_made_no_call() -> None:
-    database = FakeDatabase(Queue(stored=0))
+    database = FakeDatabase(FakeQueue(stored=0))
     resources = make_resources(database)
     loop = asyncio.get_running_loop()
     polls = []
@@ -162,7 +162,7 @@ async def test_on_a_fifo_queue_nobody_relies_on_somebody_who_made_no_call() -> N
 
 @pytest.mark.virtual_time
 async def test_a_receiver_calls_again_when_a_message_came_during_its_call() -> None:
-    queue = Queue(stored=0)
+    queue = FakeQueue(stored=0)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         rows = queue(statement, arguments)
@@ -186,7 +186,7 @@ async def test_a_receiver_calls_again_when_a_message_came_during_its_call() -> N
 @pytest.mark.virtual_time
 async def test_a_burst_wakes_two_others_for_each_receive_that_found_messages() -> None:
     """A notification does not contain the number of messages."""
-    queue = Queue(stored=0)
+    queue = FakeQueue(stored=0)
     resources = make_resources(FakeDatabase(queue))
     loop = asyncio.get_running_loop()
     polls = [loop.create_task(run_operation(receiving(), resources)) for _ in range(5)]
@@ -201,7 +201,7 @@ async def test_a_burst_wakes_two_others_for_each_receive_that_found_messages() -
 @pytest.mark.virtual_time
 async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
     """The request is cancelled after it got its answer and before it continues."""
-    queue = Queue(stored=100)
+    queue = FakeQueue(stored=100)
     loop = asyncio.get_running_loop()
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -224,7 +224,7 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
     """Cancels the receive some rounds of the event loop after its queue got messages."""
 
     async def cancelled_after(rounds: int) -> tuple[int, int]:
-        queue = Queue(stored=0)
+        queue = FakeQueue(stored=0)
         resources = make_resources(FakeDatabase(queue))
         request = asyncio.get_running_loop().create_task(
             run_operation(
@@ -250,7 +250,7 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
 
 @pytest.mark.virtual_time
 async def test_handed_over_messages_are_the_answer_of_the_waiting_receiver() -> None:
-    database = FakeDatabase(Queue(stored=0))
+    database = FakeDatabase(FakeQueue(stored=0))
     resources = make_resources(database)
     request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
     await settle()
@@ -263,7 +263,7 @@ async def test_handed_over_messages_are_the_answer_of_the_waiting_receiver() -> 
 
 @pytest.mark.virtual_time
 async def test_messages_handed_to_a_receiver_that_left_go_back() -> None:
-    queue = Queue(stored=0)
+    queue = FakeQueue(stored=0)
     resources = make_resources(FakeDatabase(queue))
     request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
     await settle()
@@ -285,7 +285,7 @@ class LongMessageFound(psycopg.Error):
 @pytest.mark.virtual_time
 async def test_a_receiver_woken_for_a_long_message_asks_again_at_once() -> None:
     """The request asks again also while others wait, which the message does not wake."""
-    queue = Queue(stored=0)
+    queue = FakeQueue(stored=0)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         if statement is RECEIVE_MESSAGES and queue.stored:
@@ -317,7 +317,7 @@ async def test_a_receiver_of_a_known_empty_queue_makes_no_call(
             raise LongMessageFound
         return queue(statement, arguments)
 
-    queue = Queue(stored=0)
+    queue = FakeQueue(stored=0)
     database = FakeDatabase(reply)
     resources = make_resources(database)
     effect = Receive(

@@ -28,7 +28,17 @@ from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import Batch, Mergeable, distribute_messages
 from penstock_web.database.pool import OutcomeUnknown, RolledBack
 from tests.support.web.fake_database import EchoRow, FakeDatabase, echo
-from tests.support.web.fake_queue import HEADER, ORDERS, Queue, bodies, empty, entries, message, stored, take
+from tests.support.web.fake_queue import (
+    HEADER,
+    ORDERS,
+    FakeQueue,
+    bodies,
+    empty,
+    entries,
+    message,
+    stored,
+    take,
+)
 from tests.support.web.virtual_clock import settle
 
 pytestmark = pytest.mark.virtual_time
@@ -79,7 +89,7 @@ async def test_other_options_and_other_lanes_neither_merge_nor_wait_for_each_oth
 
 
 async def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> None:
-    queue = Queue(stored=100)
+    queue = FakeQueue(stored=100)
     database = FakeDatabase(queue)
     database.hold()
     batcher = Batcher(database.call, limit=10)
@@ -101,7 +111,7 @@ async def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> Non
 
 
 async def test_the_last_ones_get_only_the_header_when_messages_run_out() -> None:
-    database = FakeDatabase(Queue(stored=2))
+    database = FakeDatabase(FakeQueue(stored=2))
     database.hold()
     batcher = Batcher(database.call, limit=10)
     answers = [batcher.submit(take(2)) for _ in range(3)]
@@ -110,7 +120,7 @@ async def test_the_last_ones_get_only_the_header_when_messages_run_out() -> None
 
 
 async def test_takes_with_another_visibility_do_not_merge() -> None:
-    database = FakeDatabase(Queue(stored=0))
+    database = FakeDatabase(FakeQueue(stored=0))
     database.hold()
     batcher = Batcher(database.call, limit=10)
     answers = [batcher.submit(take(1)), batcher.submit(take(1, visibility_seconds=5))]
@@ -122,7 +132,7 @@ async def test_takes_with_another_visibility_do_not_merge() -> None:
 
 async def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
     """Two receivers with messages of one group would process them at the same time, so SQL separates equal shares."""
-    database = FakeDatabase(Queue(stored=0))
+    database = FakeDatabase(FakeQueue(stored=0))
     batcher = Batcher(database.call, limit=100)
     await empty(batcher, ORDERS + ".fifo")
     database.hold()
@@ -197,7 +207,7 @@ async def test_a_caller_who_leaves_during_the_flush_does_not_cancel_it() -> None
 
 
 async def test_messages_of_a_caller_who_left_go_to_the_others_first_and_then_back_to_the_queue() -> None:
-    queue = Queue(stored=100)
+    queue = FakeQueue(stored=100)
     database = FakeDatabase(queue)
     batcher = Batcher(database.call, limit=10)
     await batcher.submit(take(1))
@@ -331,7 +341,7 @@ async def test_too_many_waiting_entries_are_refused() -> None:
 
 
 async def test_lanes_are_gone_when_idle() -> None:
-    batcher = Batcher(FakeDatabase(Queue(stored=0)).call, limit=10_000)
+    batcher = Batcher(FakeDatabase(FakeQueue(stored=0)).call, limit=10_000)
     await asyncio.gather(*(batcher.submit(take(1, f"{ORDERS}-{n}")) for n in range(500)))
     await batcher.drain()
     assert batcher._batches == {}
@@ -347,7 +357,7 @@ async def test_linger_adds_a_timer_to_sends_alone() -> None:
     await asyncio.gather(first, second)
     assert loop.time() == pytest.approx(0.005)
     assert len(database.calls) == 1
-    database.reply = Queue(stored=0)
+    database.reply = FakeQueue(stored=0)
     await batcher.submit(take(1))
     assert loop.time() == pytest.approx(0.005)
 

@@ -32,7 +32,7 @@ from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
 from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBackpressure
 from penstock_web.database.pool import Locked
 from tests.support.web.fake_database import FakeDatabase, RowT
-from tests.support.web.fake_queue import ORDERS, Queue, bodies, empty, entries, stored, take
+from tests.support.web.fake_queue import ORDERS, FakeQueue, bodies, empty, entries, stored, take
 from tests.support.web.http_connection import SlowClient
 
 pytestmark = pytest.mark.virtual_time
@@ -62,7 +62,7 @@ async def test_short_sends_do_not_wait_for_long_ones() -> None:
 
 
 async def test_a_flush_of_takes_is_bounded_by_messages() -> None:
-    database = FakeDatabase(Queue(stored=0))
+    database = FakeDatabase(FakeQueue(stored=0))
     batcher = Batcher(database.call, limit=10_000)
     await empty(batcher, ORDERS)
     await asyncio.gather(*(batcher.submit(take(10)) for _ in range(30)))
@@ -76,7 +76,7 @@ async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
     """The limit is one MiB plus the last caller's request if the queue's sizes are known, or else about 400,000 bytes
     a message.
     """
-    database = FakeDatabase(Queue(stored=1000, body="x" * 262_144))
+    database = FakeDatabase(FakeQueue(stored=1000, body="x" * 262_144))
     batcher = Batcher(database.call, limit=10_000)
     await asyncio.gather(*(batcher.submit(take(2)) for _ in range(30)))
     taken = [arguments[1] for _, arguments in database.calls]
@@ -90,7 +90,7 @@ async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, 
     returned".
     """
 
-    database = FakeDatabase(Queue(stored=1000, body="x" * length))
+    database = FakeDatabase(FakeQueue(stored=1000, body="x" * length))
     batcher = Batcher(database.call, limit=10_000)
     answers = [await batcher.submit(take(10, arn)) for _ in range(3)]
     assert [len(bodies(rows)) for rows in answers] == [10, messages, messages]
@@ -99,13 +99,13 @@ async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, 
 @pytest.mark.parametrize(("length", "then"), [(100, 100), (100_000, 42)])
 async def test_a_receive_of_many_gets_them_from_an_unknown_queue(length: int, then: int) -> None:
     """Consumers of the REST API ask for many. The queue's messages may then turn out to be long."""
-    batcher = Batcher(FakeDatabase(Queue(stored=1000, body="x" * length)).call, limit=10_000)
+    batcher = Batcher(FakeDatabase(FakeQueue(stored=1000, body="x" * length)).call, limit=10_000)
     assert [len(bodies(await batcher.submit(take(100)))) for _ in range(2)] == [100, then]
 
 
 async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
     """The receive waits half a second, unless the queue has short messages or is unused."""
-    queues = {ORDERS: Queue(stored=10, body="x" * 100_000), SHORT: Queue(stored=10)}
+    queues = {ORDERS: FakeQueue(stored=10, body="x" * 100_000), SHORT: FakeQueue(stored=10)}
 
     loop, write_backpressure, client = (
         asyncio.get_running_loop(),
@@ -132,7 +132,7 @@ def message_of(size_bytes: int) -> Batch:
 
 async def test_sent_messages_update_the_estimate_of_lengths() -> None:
     """Earlier receives found nothing, and no message is expected to be long."""
-    queue = Queue(stored=0, body="x" * 1_048_576)
+    queue = FakeQueue(stored=0, body="x" * 1_048_576)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         return (stored if statement is SEND_MESSAGES else queue)(statement, arguments)
@@ -162,7 +162,7 @@ class LongMessageFound(psycopg.Error):
 
 async def test_receives_that_found_a_long_message_are_made_again_and_the_next_are_merged_with_few() -> None:
     """The call measures the messages, so it does not take 250 messages of a MiB."""
-    queue = Queue(stored=1000, body="short")
+    queue = FakeQueue(stored=1000, body="short")
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         if statement is RECEIVE_MESSAGES and arguments[-1] is not None and queue.taken:
