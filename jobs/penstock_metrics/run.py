@@ -1,5 +1,5 @@
 """Implements one run: it finds the windows to compute, reads messages, computes the windows and writes the changed
-ones.
+windows.
 
     requested days          all windows in them
     no range of the zone    all windows of the history
@@ -127,7 +127,7 @@ def compute(
     mode: str = "once",
     report: Callable[[str], None] | None = None,
 ) -> Run:
-    """Computes the windows and writes the changed ones. Returns the run with its counts of rows."""
+    """Computes the windows and writes the changed windows. Returns the run with its counts of rows."""
     zone = requested.zone.key
     with runs.record_run(database.address, mode, zone) as run:
         job = Job(database, run, report or ignore_progress)

@@ -37,8 +37,8 @@ class Scope:
         now: datetime,
         zone: ZoneInfo,
     ) -> Scope:
-        """Returns all windows from the one that contains the `first_us` of a queue, if the kept history has all its
-        messages.
+        """Returns all windows from the window that contains the `first_us` of a queue, if the kept history has all
+        its messages.
 
         `kept_us` gives the time since which the history is complete, for the queues that keep one.
         """

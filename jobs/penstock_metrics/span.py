@@ -80,7 +80,7 @@ class DaySpan:
 
 
 def list_day_starts(first: datetime, last: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yields each midnight from the one at or before `first` to the first one after `last`."""
+    """Yields each midnight from the last midnight at or before `first` to the first midnight after `last`."""
     date, end = first.astimezone(zone).date(), last.astimezone(zone).date() + timedelta(days=1)
     while date <= end:
         yield datetime(date.year, date.month, date.day, tzinfo=zone).astimezone(UTC)

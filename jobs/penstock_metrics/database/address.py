@@ -14,8 +14,8 @@ from penstock.postgres.psycopg_connection import LimitedConnection
 from penstock.postgres.session_settings import PINNED_SETTINGS
 
 # The planner settings of the service's role are for short statements and do not suit the job. A pooler drops
-# `options=`, so each transaction sets the settings of the job. A transaction ends after 30 s because a longer one holds
-# back vacuum.
+# `options=`, so each transaction sets the settings of the job. A transaction ends after 30 s because a longer
+# transaction holds back vacuum.
 TRANSACTION_SECONDS: Final = 30
 # A call ends after this many seconds. The server ends its own statements earlier.
 CALL_SECONDS: Final = 2.0 * TRANSACTION_SECONDS

@@ -2,7 +2,7 @@
 
 Executors write pieces concurrently, several pieces in one transaction. The transaction copies the pieces into a
 temporary table, removes the windows of the scope that are not in it, and adds or changes the windows that differ.
-Writing a piece again changes no rows: Spark may repeat a task, and a run may follow a killed one.
+Writing a piece again changes no rows: Spark may repeat a task, and a run may follow a killed run.
 """
 
 from __future__ import annotations

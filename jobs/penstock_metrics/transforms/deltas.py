@@ -14,7 +14,7 @@ the earliest minute with a difference. Minutes with equal sums have no change, b
 contribution. Groups are left out: if a queue has no change, none of its groups has one.
 
 A run does not add to windows: percentiles, the busiest groups and the oldest message do not follow from sums. The run
-computes whole windows of these queues from this minute on, and does not write unchanged ones.
+computes whole windows of these queues from this minute on, and does not write unchanged windows.
 """
 
 from __future__ import annotations

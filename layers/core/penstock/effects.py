@@ -131,7 +131,8 @@ class Pause(Effect[bool], frozen=True):
 class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
     """Calls a function that uses no shared state. The container calls it in a separate thread, one call at a time.
 
-    Its result is the function's. Other requests go on meanwhile, except during a single step in C, such as decoding a
+    The effect returns the result of the function. Other requests go on meanwhile, except during a single step in C,
+    such as decoding a
     text.
     """
 
@@ -141,7 +142,7 @@ class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
 class Ask(Effect[Result_co], Generic[Result_co], frozen=True):
     """Calls a function that waits for another server, some seconds at most. The container calls it in a thread.
 
-    Its result is the function's.
+    The effect returns the result of the function.
     """
 
     function: Callable[[], Result_co]

@@ -167,8 +167,9 @@ def test_a_server_that_cannot_start_says_why(temporary: Path, monkeypatch: pytes
         find_server()
 
 
-# --- clock -----------------------------------------------------------------------------------------------------------
-# The clock that tests move, in a project of a user's.
+# --- clock
+# ----------------------------------------------------------------------------------------------------------- The
+# clock that tests move, in a user's project.
 
 
 CLOCK_TESTS = """

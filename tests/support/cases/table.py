@@ -96,7 +96,7 @@ STATUSES = {
     **dict.fromkeys(("NotFound", "ResourceNotFound", "ResourceNotFoundException"), 404),
     "ConflictException": 409,
 }
-"""Holds HTTP statuses of botocore's models and "Common Errors". Others are 400."""
+"""Holds HTTP statuses of botocore's models and "Common Errors". All other errors have the status 400."""
 
 
 @cache

@@ -36,7 +36,7 @@ class RefusedError(Exception):
 
 
 class HungError(Exception):
-    """Neither side sent anything for a minute, which must not happen."""
+    """Neither the client nor the server sent anything for a minute, which must not happen."""
 
 
 class Connection:

@@ -71,8 +71,9 @@ def load_handler(name: str, variables: Mapping[str, str]) -> Any:
 
 
 def writes_utf_8() -> bool:
-    """Returns whether the runtime writes results in UTF-8, as runtimes from Python 3.12 on do. The others write
-    ASCII."""
+    """Returns whether the runtime writes results in UTF-8, as runtimes from Python 3.12 on do. The other runtimes
+    write ASCII.
+    """
     return os.environ.get("AWS_EXECUTION_ENV", "") > "AWS_Lambda_python3.11"
 
 

@@ -72,7 +72,7 @@ def filter_policy(rng: Random) -> str:
 
 
 def access_policy(rng: Random) -> str:
-    """Returns an invalid access policy. A topic's may be longer than a queue's."""
+    """Returns an invalid access policy. A topic's member may be longer than a queue's member."""
     found = values.policy(rng)
     return found if len(found) < 8_192 or len(found) > 30_720 else f'{{"Version":"{"x" * 30_720}"}}'
 

@@ -61,7 +61,7 @@ class Parsed:
 
 
 How = Run | Refused | Elsewhere | Parsed
-# `sudo` is left out here. Folders of the machine are below the test's.
+# `sudo` is left out here. Folders of the machine are below the test's folder.
 MACHINE = {"sudo ": "", "/opt/": "opt/", "/etc/": "etc/"}
 NO_REGISTRY = Parsed("images come from a registry")
 NO_CLUSTER = Parsed("there is no cluster")

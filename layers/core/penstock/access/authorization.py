@@ -1,9 +1,9 @@
 """Authorization for QUEUE_ACCESS=sigv4: whether policies let the caller's account perform an action.
 
 An account may do everything with its queues and topics unless their policies deny it, and may always read and change
-these policies. Another account needs an Allow. For such an account a missing resource gives the same error as one
-without a policy. A schedule may send to a target if its account may do so when it sets the schedule; on AWS a role
-decides when the schedule fires.
+these policies. Another account needs an Allow. For such an account a missing resource gives the same error as a
+resource without a policy. A schedule may send to a target if its account may do so when it sets the schedule; on AWS a
+role decides when the schedule fires.
 """
 
 from collections.abc import Callable, Sequence
@@ -96,7 +96,8 @@ class ServiceRules:
     """The access rules of one service. The fields contain names of actions.
 
     An owner can permit `grantable_actions` to other accounts. Only the owner may perform other actions, and so every
-    new one. No policy denies actions in `owner_always_allowed` to the owner's account (on AWS the root user can always
+    new action. No policy denies actions in `owner_always_allowed` to the owner's account (on AWS the root user can
+    always
     perform them, "AWS actions for project owners"). The account of the queue that a subscription delivers to may
     perform `receiver_actions` on the subscription. `policy_statement` reads the policies of resources.
     """

@@ -1,8 +1,8 @@
 """Decides which Lambda functions this installation invokes, for mappings, subscriptions and schedules.
 
-Penstock invokes them with its own credentials, not with the caller's. Therefore a function must belong to the caller's
-account and region, and QUEUE_LAMBDA_FUNCTIONS must name it. This rule is our choice; on AWS, the policies of functions
-and roles decide.
+Penstock invokes functions with its own credentials, not with the caller's credentials. Therefore a function must belong
+to the caller's account and region, and QUEUE_LAMBDA_FUNCTIONS must name it. This rule is our choice; on AWS, the
+policies of functions and roles decide.
 """
 
 from fnmatch import fnmatchcase

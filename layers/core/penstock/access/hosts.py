@@ -29,7 +29,7 @@ DEFAULT_PORTS: Final = {b"https:": b":443", b"http:": b":80"}
 FOREIGN_PAGE: Final = (
     "A web page of another site sent this request; pages of hosts in the setting QUEUE_ALLOWED_HOSTS may."
 )
-LONGEST_HOST: Final = 261  # the longest name of DNS and a port; longer ones are not cached
+LONGEST_HOST: Final = 261  # the longest name of DNS and a port; longer hosts are not cached
 
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*)(?::[0-9]{0,5})?").fullmatch
 _IP_ADDRESS = re.compile(r"\[.*\]|[0-9]{1,3}(?:\.[0-9]{1,3}){3}").fullmatch

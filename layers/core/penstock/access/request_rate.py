@@ -47,7 +47,7 @@ class RequestRate:
 
     Source: the generic cell rate algorithm (ITU-T I.371, annex A). The class keeps one number for each caller: the
     time at which all
-    requests of the caller would have arrived at an even pace. Beyond 65,536 callers it forgets the oldest one.
+    requests of the caller would have arrived at an even pace. Beyond 65,536 callers it forgets the oldest caller.
     """
 
     def __init__(self, per_second: int) -> None:

@@ -121,7 +121,7 @@ def use_queue(request: _WithQueueUrl, context: ResourceContext) -> Uses:
 
 
 def use_queue_of_owner(request: _WithQueueOwner, context: ResourceContext) -> Uses:
-    """Finds the queue with a name, of the caller's account or a named one."""
+    """Finds the queue with a name, of the caller's account or of a named account."""
     owner = request.queue_owner_aws_account_id or context.account_id
     arn = build_queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
     return (ACCOUNT_USE,) if arn is None else (Use(arn),)

@@ -1,5 +1,5 @@
 """QueueUrls: `https://HOST/ACCOUNT/NAME`, and `https://HOST/REGION/ACCOUNT/NAME` for regions other than the default
-one.
+region.
 
 So the URLs of two regions differ, as on AWS, where the host names the region, and a URL leads to its region's queue,
 whatever region the signature of a request names. The place of the region is our choice, since the installation has its

@@ -22,7 +22,7 @@ SCHEDULE: Final = "schedule"
 
 
 class Delivery(NamedTuple):
-    """A leased delivery. `policy` is the effective one; None means the defaults. `attempts` counts known outcomes.
+    """A leased delivery. `policy` is the effective policy; None means the defaults. `attempts` counts known outcomes.
 
     `password` is that of the endpoint's URL, which shows `****` in its place."""
 

@@ -68,7 +68,7 @@ class Finished(NamedTuple):
 
 
 def next_delay_ms(delivery: Delivery) -> int | None:
-    """Returns the milliseconds until the next attempt after a failed one, or None after the last one."""
+    """Returns the milliseconds until the next attempt after a failed one, or None after the last attempt."""
     delays = _FIXED_DELAYS.get(delivery.kind) or retry_delays(
         (delivery.policy or {}).get("healthyRetryPolicy") or {}
     )

@@ -12,7 +12,9 @@ from penstock.observing.telemetry import OnceAMinute
 from .outcome import Finished
 
 SECONDS_BETWEEN_RECORDS: Final = 60.0
-"""The shortest time between two records on deliveries to one endpoint; the next one counts those in between."""
+"""The shortest time between two records on deliveries to one endpoint; the next record counts the deliveries that were
+given up in between.
+"""
 MOST_ENDPOINTS: Final = 1_000
 
 _log = logging.getLogger(__name__)

@@ -286,7 +286,7 @@ def read_options(request: mappings.ChangeRequest) -> Options:
 
 
 def merge_options(old: Options, new: Options) -> Options:
-    """Returns the old options, replaced by the new ones that are given."""
+    """Returns the old options, replaced by the given new options."""
     given = {name: value for name, value in asdict(new).items() if value is not None}
     return Options(**{**asdict(old), **given})
 

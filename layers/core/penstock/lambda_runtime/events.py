@@ -10,8 +10,8 @@
 Sources: "Working with AWS Lambda proxy integrations for HTTP APIs", "Set up Lambda proxy integrations" (API Gateway
 Developer Guide), "Lambda functions as targets" (Application Load Balancers), "Function URL payloads" (Lambda).
 
-API Gateway and function URLs only accept their own names, and report the one used (`requestContext.domainName`); a load
-balancer accepts every name that leads to it.
+API Gateway and function URLs only accept their own names, and report the name used (`requestContext.domainName`); a
+load balancer accepts every name that leads to it.
 """
 
 import os
@@ -130,7 +130,7 @@ def _list_pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str
 
 
 def _encode_headers(pairs: Iterable[tuple[str, str]]) -> dict[bytes, bytes]:
-    """Returns headers by lower-case name. Repeated ones are joined by commas (RFC 9110, 5.3)."""
+    """Returns headers by lower-case name. Repeated headers are joined by commas (RFC 9110, 5.3)."""
     headers: dict[bytes, bytes] = {}
     for name, value in pairs:
         key, given = _encode_text(name.lower()), _encode_text(value)

@@ -117,7 +117,7 @@ def fetch_secret(name: str, variables: Mapping[str, str]) -> str | None:
 
 
 def find_region(name: str, variables: Mapping[str, str]) -> str:
-    """Returns the region of a secret: that of its ARN, otherwise the function's. Raises SecretError."""
+    """Returns the region of a secret: the region of its ARN, otherwise the function's region. Raises SecretError."""
     parts = name.split(":")
     region = parts[3] if parts[0] == "arn" and len(parts) > 6 else ""
     region = region or variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION") or ""
@@ -127,7 +127,7 @@ def find_region(name: str, variables: Mapping[str, str]) -> str:
 
 
 def find_endpoint(region: str, variables: Mapping[str, str]) -> str:
-    """Returns the URL of Secrets Manager in a region, or the one that the environment names."""
+    """Returns the URL of Secrets Manager in a region, or the URL in the environment."""
     given = variables.get("AWS_ENDPOINT_URL_SECRETS_MANAGER") or variables.get("AWS_ENDPOINT_URL")
     domain = next((each for start, each in _DOMAINS.items() if region.startswith(start)), "amazonaws.com")
     return given or f"https://secretsmanager.{region}.{domain}"

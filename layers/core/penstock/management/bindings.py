@@ -63,7 +63,7 @@ class BindingPage(msgspec.Struct, omit_defaults=True):
     )
 )
 def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[EventSubscription]:
-    """Makes the binding, or returns the existing one.
+    """Makes the binding, or returns the existing binding.
 
     Raises QueueDoesNotExist, AccessDenied, InvalidParameterValue and the errors of filter policies.
     """

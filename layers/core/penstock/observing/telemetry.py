@@ -90,7 +90,9 @@ class AtMost(logging.Filter):
 
 
 class OnceAMinute(logging.Filter):
-    """Lets one record of a logger through in a minute. The record says how many there were since the last one."""
+    """Lets one record of a logger through in a minute. `records` of that record counts the records since the last
+    one, itself included.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -38,7 +38,7 @@ class LongMessageFound(Exception):  # noqa: N818 - nothing failed
 
 
 class DriverError(Exception):
-    """A call failed. The text is the driver's.
+    """A call failed. The text comes from the driver.
 
     `sqlstate` is None if the server closed the connection or was not reached. `took_no_effect` says whether the call
     certainly took no effect, for example because the database undid it. `wrong_settings` names the settings of a
@@ -130,7 +130,7 @@ class Database:
         self._checked_at = 0.0
 
     def connection(self) -> DriverConnection:
-        """Returns the connection, or a new one if the old one is gone. Raises ServiceUnavailable."""
+        """Returns the connection, or a new connection if the old connection is gone. Raises ServiceUnavailable."""
         try:
             connection = self._live_connection()
         except DriverError as error:
@@ -157,7 +157,7 @@ class Database:
             raise error.client_error() from error
 
     def close(self) -> None:
-        """Closes the connection. The next call opens a new one."""
+        """Closes the connection. The next call opens a new connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -406,8 +406,8 @@ def _apply_functions(connection: Connection, directory: Path, scripts: list[Scri
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
         (_FUNCTIONS, f"{_RECORD_PREFIX}{RELEASE}", checksum),
     )
-    # Files are in the order of their names, and a function may call a later one: the first pass makes all of them, the
-    # second one checks their bodies.
+    # Files are in the order of their names, and a function may call a later function: the first pass makes all of them,
+    # the second pass checks their bodies.
     for checked in ("off", "on"):
         connection.execute(sql.SQL("set local check_function_bodies = {}").format(sql.Literal(checked)))
         for script in scripts:

@@ -1,7 +1,7 @@
 """Writes the schema `queue` as text, read from the catalogues: `penstock migrate --ephemeral --dump FILE`.
 
 pg_dump's output differs between versions; this text is the same from PostgreSQL 15 to 18. The text is for reading and
-for comparing, not for loading. Partitions other than the default one are left out: they come and go with time.
+for comparing, not for loading. Partitions other than the default partition are left out: they come and go with time.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ def choose_key() -> int:
 
 
 def lead_to_one_database(one: psycopg.Connection[Row], other: psycopg.Connection[Row]) -> bool:
-    """Returns whether a lock that the first connection holds is seen by the other one, or either leads to a standby.
+    """Returns whether a lock that the first connection holds is seen by the other connection, or either leads to a
+    standby.
 
     Raises psycopg's errors.
     """

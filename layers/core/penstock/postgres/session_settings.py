@@ -18,8 +18,9 @@ connection stay unchanged:
                          of applications
 
 A client behind a pooler does not learn when the pooler opens a connection to the server. The check therefore runs for
-each new connection to the pooler, and again after CHECK_SECONDS, before the next call on it. It sees the one server
-connection that it gets: a wrong value that only some server connections have is found when a check meets one of them.
+each new connection to the pooler, and again after CHECK_SECONDS, before the next call on it. The check sees the one
+server connection that it gets: a wrong value that only some server connections have is found when a check meets one of
+them.
 
 default_transaction_read_only is not pinned: an operator, or a provider during a switch to another server, sets it to
 protect a database from writes. `server_check` refuses such a database at the start; later calls get 503.

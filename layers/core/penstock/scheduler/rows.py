@@ -1,7 +1,7 @@
 """Schedules in the form of SQL functions, by column, for AWS's API and the REST API, and their next times.
 
-Python computes occurrences from the database's time and stores the next one with the schedule. Therefore an operation
-that writes a schedule first reads that time (`read`), which makes two round trips.
+Python computes occurrences from the database's time and stores the next occurrence with the schedule. Therefore an
+operation that writes a schedule first reads that time (`read`), which makes two round trips.
 """
 
 from datetime import datetime, timedelta
@@ -83,7 +83,7 @@ class Period(Struct, frozen=True):
 
 
 def next_fire(expression: Expression, after: datetime, period: Period) -> datetime | None:
-    """Returns the first occurrence strictly after `after`, or None after the last one."""
+    """Returns the first occurrence strictly after `after`, or None after the last occurrence."""
     if expression.is_one_shot:
         return expression.next_after(after)
     if period.start is not None:
@@ -97,7 +97,8 @@ def find_first_fire(
 ) -> datetime | None:
     """Returns the first occurrence of a schedule that a request writes. `mode` is the mode of queue.put_schedule.
 
-    A new one-shot may be late by the misfire grace, since its time may pass during the request. A replaced one may not:
+    A new one-shot may be late by the misfire grace, since its time may pass during the request. A replaced one-shot
+    may not be late:
     it may have fired already, and must not fire twice.
     """
     if mode == "create" and expression.is_one_shot:
@@ -106,7 +107,7 @@ def find_first_fire(
 
 
 def next_fires(row: StoredSchedule, count: int) -> list[datetime]:
-    """Returns the next occurrences of an active schedule, the stored one first."""
+    """Returns the next occurrences of an active schedule, the stored occurrence first."""
     period = Period(row.start_at, row.end_at, row.anchor_at)
     found: list[datetime] = []
     following = row.next_fire_at if row.status == "active" else None

@@ -31,7 +31,8 @@ class Grouping(NamedTuple):
 
 
 class FailureGroup(NamedTuple):
-    """A group of similar messages; the newest ones are its samples. In its queue only these messages pass the filter.
+    """A group of similar messages; the newest messages are its samples. In its queue only these messages pass the
+    filter.
 
     `messages`, `oldest_ms` and `newest_ms` describe the examined messages. The times say when they entered this queue.
     """

@@ -358,7 +358,7 @@ def _check_combinations(settings: Settings) -> None:
 
 
 def _add_iam_token(address: str) -> str:
-    """Returns the address with IAM_TOKEN as its last password. In both forms of addresses the last one counts."""
+    """Returns the address with IAM_TOKEN as its last password. In both forms of addresses the last address counts."""
     if not address or IAM_TOKEN in address:
         return address
     if address.startswith(("postgresql://", "postgres://")):

@@ -134,13 +134,13 @@ def retry_delays(retry: Policy) -> list[float]:
 _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
     # The steps are equal.
     "linear": lambda i, last, _: i / last if last else 0.0,
-    # Each step is longer than the previous one by the same amount.
+    # Each step is longer than the previous step by the same amount.
     "arithmetic": lambda i, last, _: i * (i + 1) / (last * (last + 1)) if last else 0.0,
-    # Each delay is longer than the previous one by the same factor.
+    # Each delay is longer than the previous delay by the same factor.
     "geometric": lambda i, last, ratio: (
         (ratio ** (i / last) - 1) / (ratio - 1) if last and ratio > 1 else 0.0
     ),
-    # Each step is twice the previous one.
+    # Each step is twice the previous step.
     "exponential": lambda i, last, _: (2**i - 1) / (2**last - 1) if last else 0.0,
 }
 

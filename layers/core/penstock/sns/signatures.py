@@ -71,7 +71,7 @@ class SigningKeyCache:
     def offer(self) -> NewSigningKey:
         """Returns a new key.
 
-        Concurrent requests of the process offer the same one, since a key takes 50 ms to create.
+        Concurrent requests of the process offer the same key, since a key takes 50 ms to create.
         """
         if self._offer is None:
             self._offer = make_key()

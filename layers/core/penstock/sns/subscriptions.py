@@ -214,7 +214,7 @@ def list_subscriptions_by_topic(
 def page(
     topic: str | None, token: str | None, context: Context
 ) -> Operation[tuple[list[sns.Subscription], str | None]]:
-    """Returns one page, and the token of the next one."""
+    """Returns one page, and the token of the next page."""
     after = paging.read_token(token, is_subscription_id)
     rows = yield from Call(LIST_SUBSCRIPTIONS, (context.account_id, context.region, topic, after, PAGE + 1))
     more = paging.make_token(rows[PAGE - 1].subscription_id) if len(rows) > PAGE else None

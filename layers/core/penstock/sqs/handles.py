@@ -24,7 +24,7 @@ def check_queue(arn: str) -> Operation[None]:
 
 
 def check_outcomes(arn: str, outcomes: list[str]) -> Operation[None]:
-    """Raises QueueDoesNotExist if the queue was deleted and no new one has its name."""
+    """Raises QueueDoesNotExist if the queue was deleted and no new queue has its name."""
     if "no_queue" in outcomes:
         yield from check_queue(arn)
 

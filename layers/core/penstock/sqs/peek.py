@@ -23,7 +23,7 @@ NOT_RECEIVED = "NOT-RECEIVED"
 
 
 def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
-    """Returns visible messages, then those in flight, then delayed ones, each in the order of their arrival.
+    """Returns visible messages, then those in flight, then delayed messages, each in the order of their arrival.
 
     The maximum is 1,000 messages with 8 MiB of bodies and attributes; for a Lambda function it is a seventh of its
     longest answer. At least one message is returned (our choice, since the answer is not streamed). Raises
@@ -55,7 +55,7 @@ def _read_rows(arn: str, state: str, most: int, most_bytes: int) -> Operation[li
 
 
 def as_received(row: PeekedRow) -> ReceivedRow:
-    """Converts a peeked message to the form of a received one. The message's place in the queue is unknown."""
+    """Converts a peeked message to the form of a received message. The message's place in the queue is unknown."""
     return ReceivedRow(
         error=None,
         wait_seconds=None,

@@ -44,7 +44,7 @@ from .types import (
 )
 
 LONGEST_PAGE = 1000
-# A request added a subscription while the policy was evaluated for the existing ones.
+# A request added a subscription while the policy was evaluated for the existing subscriptions.
 SUBSCRIPTIONS_CHANGED = "SubscriptionsChanged"
 LONGEST_TOKEN = 1_024  # characters; the service truncates a longer text, which makes it invalid
 

@@ -28,7 +28,7 @@ _system = msgspec.json.Decoder(dict[str, str])
 
 
 def receive_message(request: ReceiveMessageRequest, context: Context) -> Operation[ReceiveMessageResult]:
-    """Receives up to ten messages. Waits for the first one if the request or the queue says so."""
+    """Receives up to ten messages. Waits for the first message if the request or the queue says so."""
     queue = context.queue(request.queue_url)
     validation.check_range("MaxNumberOfMessages", request.max_number_of_messages)
     validation.check_range("VisibilityTimeout", request.visibility_timeout)

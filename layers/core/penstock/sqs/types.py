@@ -349,7 +349,7 @@ class ListMessageMoveTasksResult(Result):
 
 # --- the peek endpoint: not an action of the service -----------------------------------------------------------------
 class PeekRequest(Struct, rename="pascal"):
-    """The queue, and whether the answer includes messages in flight and delayed ones."""
+    """The queue, and whether the answer includes messages in flight and delayed messages."""
 
     queue_url: str
     show_invisible: bool = False

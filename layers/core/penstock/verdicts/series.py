@@ -49,7 +49,7 @@ def build_series(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Seri
     """Returns the series of a queue. `minutes` has the newest last; minutes that start after `now` are ignored.
 
     In a minute without a row nothing happened, so the gauges stay. A row without gauges was not measured: its gauges
-    are the former ones plus arrivals minus departures.
+    are the former gauges plus arrivals minus departures.
     """
     ends_at = (now.astimezone(UTC) - SETTLE).replace(second=0, microsecond=0)
     rows = [row for row in minutes if row.starts_at <= now]

@@ -34,8 +34,9 @@ OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
 class Firer:
     """The worker of one process. Any thread may call `stop` and `wake`.
 
-    With `continues` a run waits for schedules that become due before its time is over, and queries for earlier ones
-    every QUEUE_SCHEDULE_POLL_MS, since it gets no notifications. Otherwise the run ends if no schedule is due.
+    With `continues` a run waits for schedules that become due before its time is over, and queries for earlier
+    schedules every QUEUE_SCHEDULE_POLL_MS, since it gets no notifications. Otherwise the run ends if no schedule is
+    due.
     """
 
     def __init__(

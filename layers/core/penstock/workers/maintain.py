@@ -5,8 +5,8 @@ schedules, old outgoing messages, and old windows of metrics. The worker finds a
 updates statistics if autovacuum is late, and truncates empty tables whose files still take space.
 
 All processes and functions share one round through the queues. Each process or function takes the next few queues, and
-no two take the same. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, in any process. A
-run is bounded in time, and the next run continues where it stopped.
+no two take the same. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last round, in any process.
+A run is bounded in time, and the next run continues where it stopped.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Measures all queues and the installation for /metrics, into tables that every process reads.
 
 All processes share one round through the queues. Each process takes the next page, and no two take the same. The next
-round begins QUEUE_METRICS_INTERVAL_MS after the end of the last one. The worker `collect` measures the same for
+round begins QUEUE_METRICS_INTERVAL_MS after the end of the last round. The worker `collect` measures the same for
 CloudWatch, in a separate round.
 """
 
@@ -21,7 +21,7 @@ QUEUES_PER_PAGE = 100
 CALLS_AT_ONCE = 100_000
 """How many rows of queue.activity a run adds to the minutes, which takes 0.3 s."""
 QUEUES_A_MINUTE = 10_000
-"""How many queues, the busiest ones, get rows in queue.minute, which take 1.5 GB in 25 hours."""
+"""How many of the busiest queues get rows in queue.minute, which take 1.5 GB in 25 hours."""
 MEASUREMENTS = "measurements"
 """The name by which the container wakes this worker. Other notifications have the ARN of a queue there."""
 

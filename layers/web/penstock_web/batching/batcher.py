@@ -6,8 +6,8 @@ call.
 A pending batch holds effects that may share a call: they have an equal statement, options and merge key, or an equal
 queue and visibility timeout. Long messages go into separate batches, so that short messages do not wait for their
 bytes. If no call is under way, the batcher flushes an effect at once: an idle process adds no delay, and a busier
-process makes larger flushes. A separate task runs each flush, so a cancelled request cannot cancel it.
-The batcher removes empty pending batches.
+process makes larger flushes. A separate task runs each flush, so a cancelled request cannot cancel it. The batcher
+removes empty pending batches.
 
 A failure affects only the requests that caused it. If the database refuses the data of a flush, the batcher halves the
 flush until the bad entry is alone. The batcher also halves a flush of transactions if one of them is refused, and a
@@ -354,7 +354,9 @@ def may_be_data_error(error: Exception) -> bool:
 
 
 def fail_entries(entries: Sequence[PendingEffect], error: Callable[[], AwsError]) -> None:
-    """Gives each remaining request a separate error object, because a shared one would collect all their tracebacks."""
+    """Gives each remaining request a separate error object, because a shared object would collect all their
+    tracebacks.
+    """
     for entry in entries:
         if not entry.future.done():
             entry.future.set_exception(error())

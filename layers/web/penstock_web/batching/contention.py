@@ -64,7 +64,7 @@ class QueueShares:
         self._running[queue_arn] = self._running.get(queue_arn, 0) + 1
 
     def end(self, queue: ResolvedQueue) -> None:
-        """Ends a call, so that the next one may start."""
+        """Ends a call, so that the next call may start."""
         queue_arn = queue.arn
         self._running[queue_arn] -= 1
         if not self._running[queue_arn]:

@@ -21,7 +21,7 @@ from .merge import Mergeable
 # connection has sent.
 MAX_FLUSH_WEIGHT = 1000
 BYTES_PER_ENTRY = 1024
-# A send of this length shares no call with shorter ones. The number is our choice.
+# A send of this length shares no call with shorter sends. The number is our choice.
 LONG_WEIGHT = 64
 # The unit is weight. A batch stops collecting at this limit: with all waiting entries in one call, the service would
 # idle during the commit.

@@ -192,8 +192,8 @@ class KeyRing:
         """Creates a user, or replaces the policies of one (`new` False). A policy is `read`, `operate`, `admin` or
         JSON.
 
-        Raises LocalError for a bad name or account, an invalid policy, a new user that exists, or an old one that does
-        not.
+        Raises LocalError for a bad name or account, an invalid policy, a new user that exists, or an old user that
+        does not.
         """
         account_id = self._account(account)
         if not is_user_name(name):

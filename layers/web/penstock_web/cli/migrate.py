@@ -53,7 +53,7 @@ def migrate(
 
 @contextmanager
 def _database(ephemeral: bool, variables: Mapping[str, str]) -> Iterator[str]:
-    """Yields the database to migrate, which is the configured one or one that is removed afterwards."""
+    """Yields the database to migrate: the configured database, or a database on a temporary server."""
     from penstock_web.local.postgres import running_postgres
     from penstock_web.local.state import ephemeral_state
     from penstock_web.system_account import SystemAccount

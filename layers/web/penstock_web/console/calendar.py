@@ -96,7 +96,7 @@ def read_calendar(context: Context) -> Operation[Calendar]:
 def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
     """Returns when these schedules fire before `until`. None means more than four times in 24 hours.
 
-    Of past times it lists only the stored one, at which they are still to fire.
+    Of past times it lists only the stored time, at which they are still to fire.
     """
     expression = read_stored(row.expression_kind, row.expression, row.canonical, row.timezone)
     period = Period(end=row.end_at, anchor=row.anchor_at)

@@ -1,4 +1,6 @@
-"""Adds the console to an application, which is the container's or the one that Mangum runs on Lambda."""
+"""Adds the console to an application, which is the container's application or the application that Mangum runs on
+Lambda.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module

@@ -193,7 +193,7 @@ class PipelineConnection:
             self._transformer.set_pgresult(result)
             make_row = self._calls[len(self._rows)].make_row
             self._rows.append(self._transformer.load_rows(0, result.ntuples, make_row))
-            # The result would stay in memory until the next one, with megabytes.
+            # The result would stay in memory until the next call, with megabytes.
             self._transformer.set_pgresult(None)
         elif status == ExecStatus.COMMAND_OK:
             self._preparing.popleft()

@@ -61,7 +61,7 @@ class PipelinePool:
         self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher = watcher
         self._max_connections = max_connections
-        self._count = 0  # The count includes the connections in use and the one that is being opened.
+        self._count = 0  # The count includes the connections in use and the connection that is being opened.
         self._idle: list[PipelineConnection] = []
         self._connecting: asyncio.Task[None] | None = None
         self._retry_at = 0.0

@@ -50,7 +50,7 @@ class HttpLimits:
     linger_idle_seconds: float = 5.0
     """The server also stops after this time without a further byte."""
     max_waiting_requests: int = 100
-    """Limits the pipelined requests that wait for the current one. Further requests are not read."""
+    """Limits the pipelined requests that wait for the current request. Further requests are not read."""
     max_unread_body_bytes: int = LONG_BODY_BYTES
     """Limits the bytes of a body that are read before the application requests them, besides one read from the
     socket."""

@@ -83,7 +83,7 @@ class MemoryBudget:
                 self.release(request)  # The request had just been admitted.
             else:
                 admitted.cancel()
-                self._admit_waiters()  # The request may have been the first, and the next one may be smaller.
+                self._admit_waiters()  # The request may have been the first, and the next request may be smaller.
             if isinstance(error, TimeoutError):
                 raise ServiceUnavailable from error
             raise

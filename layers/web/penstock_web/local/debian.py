@@ -73,8 +73,9 @@ def _private_lists(folder: Path) -> list[str]:
 
 
 def _missing_libraries(package: Path) -> list[str]:
-    """Returns the library packages that a package depends on and that are not installed. Of alternatives it returns the
-    first one."""
+    """Returns the library packages that a package depends on and that are not installed. Of alternatives it returns
+    the first alternative.
+    """
     depends = _run(["dpkg-deb", "-f", package, "Depends"], package.parent)
     names = [re.split(r"[ (|:]", entry.strip())[0] for entry in depends.split(",")]
     return [name for name in names if name.startswith("lib") and not _is_installed(name)]

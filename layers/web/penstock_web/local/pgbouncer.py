@@ -58,7 +58,7 @@ class PgBouncer:
 
 
 def find_pgbouncer(account: SystemAccount) -> Program:
-    """Returns the installed program, or the unpacked one. Raises LocalError with the reason if neither works."""
+    """Returns the installed program, or the unpacked program. Raises LocalError with the reason if neither works."""
     for place in (shutil.which("pgbouncer"), "/usr/sbin/pgbouncer"):
         if place and Path(place).exists():
             return Program(Path(place))

@@ -11,7 +11,8 @@ from penstock_web.database.calls import ExecuteStatement
 
 from .waiters import WaitedQueue
 
-# A registration lasts five seconds. If no notification used the registration within three, the next one lasts a minute.
+# A registration lasts five seconds. If no notification used the registration within three, the next registration lasts
+# a minute.
 REGISTRATION_SECONDS, RENEW_SECONDS = 5, 3.0
 UNUSED_REGISTRATION_SECONDS, UNUSED_RENEW_SECONDS = 60, 50.0
 # Unused registrations are renewed at multiples of this time, many in one statement, because each commit makes the next

@@ -67,7 +67,7 @@ class SharedCheck:
 
     async def poll(self, *, is_due: bool = False) -> None:
         """Runs the shared check once, without queues that register now. A queue that was not registered before
-        is checked after its registration, any other one by the next check.
+        is checked after its registration, any other queue by the next check.
 
         `is_due` says that a message becomes visible by time. The method forgets queues that have no waiters any more.
         """

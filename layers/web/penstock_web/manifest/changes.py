@@ -14,7 +14,7 @@ Step = tuple["Phase", Callable[[], object]]
 
 
 class Phase(IntEnum):
-    """Orders the changes: a change follows the ones that it may need, and the removal of objects that may need it."""
+    """Orders the changes: a change follows those that it may need, and the removal of objects that may need it."""
 
     QUEUES = 0
     REFERENCES = 1
@@ -72,7 +72,7 @@ def make(changes: Iterable[Change]) -> None:
 
 
 def differences(wanted: Mapping[str, object], there: Mapping[str, object]) -> Differences:
-    """Returns the wanted values that differ, each with the present one."""
+    """Returns the wanted values that differ, each with the present value."""
     return {key: (there.get(key), value) for key, value in wanted.items() if there.get(key) != value}
 
 

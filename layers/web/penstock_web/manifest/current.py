@@ -313,7 +313,7 @@ def portable(found: Manifest, endpoint: ManifestEndpoint) -> Manifest:
 
 
 def without(values: Mapping[str, Value], usual: Mapping[str, str]) -> dict[str, Value]:
-    """Returns the values that differ from the usual ones. Numbers and truth values are in YAML's notation."""
+    """Returns the values that differ from the usual values. Numbers and truth values are in YAML's notation."""
     return {key: _plain(value) for key, value in values.items() if usual.get(key) != value}
 
 

@@ -25,7 +25,7 @@ class Exemplars:
         self._texts: defaultdict[str, dict[int, str]] = defaultdict(dict)
 
     def add(self, labels: str, bucket: int, seconds: float) -> None:
-        """Keeps the trace of the current request, if it is recorded, in place of the bucket's last one.
+        """Keeps the trace of the current request, if it is recorded, in place of the bucket's last exemplar.
 
         `labels` are the formatted labels of the series. `bucket` is its position.
         """

@@ -44,7 +44,7 @@ def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServe
 
 
 def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """With `email-json` the text is the envelope. The default subject is AWS's."""
+    """With `email-json` the text is the envelope. The default subject is the same as at AWS."""
     reader = subscribe(db, make_topic(db), "reader@example.com", "email-json")
     envelope = json.dumps({"Type": "Notification", "Message": "x" * 200_000})
     publish(db, reader, envelope)

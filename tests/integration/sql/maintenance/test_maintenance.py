@@ -169,7 +169,7 @@ def test_retention_ends_a_message_whatever_its_state(db: Connection, state: str)
 
 
 def test_retention_ends_a_message_behind_many_others(db: Connection) -> None:
-    """The message may become visible at any time. The others would be received before it for a long time."""
+    """The message may become visible at any time. The other messages would be received before it for a long time."""
     arn = create(db, MessageRetentionPeriod="60")
     send(db, arn, "old", delay=900)
     age(db)

@@ -262,7 +262,7 @@ def test_a_bad_traceparent_is_ignored(http: httpx.Client, bad: str) -> None:
 
 
 def test_the_native_api(http: httpx.Client, collector: Collector) -> None:
-    """Spans are named by routes; those about messages have the attributes of SQS's."""
+    """Spans are named by routes; spans about messages have the same attributes as spans of SQS."""
     trace, other, failed = new_trace(), new_trace(), new_trace()
     make_queue(http, "native")
     body = {"message": {"a": 1}}

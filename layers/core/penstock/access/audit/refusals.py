@@ -1,6 +1,7 @@
 """Counts refused requests and failed sign-ins for the audit: one row for a minute, a caller and an error.
 
-The first refusal is written at once, later ones together every ten seconds. A request that is admitted costs nothing.
+The first refusal is written at once, later refusals together every ten seconds. A request that is admitted costs
+nothing.
 """
 
 import asyncio

@@ -63,7 +63,9 @@ def name_map_entries(key: str, value: str) -> msgspec.Meta:
 
 
 class ParameterLocation(msgspec.Struct, frozen=True):
-    """The place of a member of a REST-JSON request outside of the body. `name` is the one in the query string."""
+    """The place of a member of a REST-JSON request outside of the body. `name` is the parameter's name in the query
+    string.
+    """
 
     where: Literal["path", "query"]
     name: str = ""

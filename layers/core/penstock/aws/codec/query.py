@@ -43,7 +43,8 @@ _BOOLEANS = {"true": True, "false": False}
 
 # --- text to tree ----------------------------------------------------------------------------------------------------
 def parse(*texts: bytes) -> Tree:
-    """Returns the parameters of the query string and the form body; a later one replaces an earlier one of its name.
+    """Returns the parameters of the query string and the form body; a later parameter replaces an earlier one of its
+    name.
 
     Raises MalformedQueryString for too many parameters, for a name that is too deep or is both a value and a prefix,
     and for a text that is not UTF-8; RequestEntityTooLarge if the texts without escapes are longer than any valid

@@ -66,7 +66,7 @@ def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
 
 
 def next_delay_ms(delivery: Delivery) -> int | None:
-    """Returns the milliseconds until the next attempt, or None after the last one."""
+    """Returns the milliseconds until the next attempt, or None after the last attempt."""
     seconds = schedule_delay(delivery) if delivery.kind == SCHEDULE else compute_sns_delay(delivery.attempts)
     return None if seconds is None else round(seconds * 1000)
 

@@ -111,6 +111,6 @@ def _last_four_bytes(address: IPv6Address) -> IPv4Address:
 def read_networks(text: str) -> tuple[Network, ...]:
     """Parses the networks of WEBHOOK_ALLOW_CIDRS, separated by commas or blanks.
 
-    Raises ValueError with the invalid one.
+    Raises ValueError with the invalid network.
     """
     return tuple(ip_network(part) for part in text.replace(",", " ").split())

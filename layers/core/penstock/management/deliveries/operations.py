@@ -27,7 +27,7 @@ from .attempts import URL
 class DeliveryDescription(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A delivery.
 
-    `attempts` counts those with a known outcome. `last_status` is absent if the last one had no answer.
+    `attempts` counts those with a known outcome. `last_status` is absent if the last attempt had no answer.
     """
 
     id: int

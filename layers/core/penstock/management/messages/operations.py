@@ -82,7 +82,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Ope
 def receive(
     name: str, count: int, visibility_seconds: int | None, wait_seconds: int, context: Context
 ) -> Operation[list[StoredMessage]]:
-    """Receives up to `count` messages, each with a receipt. Waits for the first one."""
+    """Receives up to `count` messages, each with a receipt. Waits for the first message."""
     queue = find_queue(name, context)
     rows = yield from receiving.receive_messages(
         receiving.build_receive(queue, count, visibility_seconds, wait_seconds, context),

@@ -20,7 +20,7 @@ def limit_page_bytes(context: Context) -> int:
 
 
 def fit_page(page: list[StoredMessageT], context: Context) -> list[StoredMessageT]:
-    """Returns the messages that fit into the answer. Raises ResponseTooLarge if the first one is too long."""
+    """Returns the messages that fit into the answer. Raises ResponseTooLarge if the first message is too long."""
     limit = context.http.response_limit
     if limit is None:
         return page

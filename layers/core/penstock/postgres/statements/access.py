@@ -9,7 +9,8 @@ from penstock.postgres.statement import BatchStatement, Statement
 class AccessKeyRow(NamedTuple):
     """A valid access key. `sealed_secret` is encrypted with QUEUE_ENCRYPTION_KEY.
 
-    `user_name` is None for a key of the account itself. `policies` are the user's. `expires_at` is None for never.
+    `user_name` is None for a key of the account itself. `policies` are the policies of the user. `expires_at` is None
+    for never.
     """
 
     account_id: str

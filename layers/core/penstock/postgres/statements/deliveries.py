@@ -159,7 +159,7 @@ LIST_DELIVERY_ATTEMPTS = Statement(
 class DeliveryEndpointRow(NamedTuple):
     """Results of an endpoint among the newest attempts of its account.
 
-    `waiting` is for a paused one, 10,001 at most.
+    `waiting` is for a paused endpoint, 10,001 at most.
     """
 
     endpoint: str

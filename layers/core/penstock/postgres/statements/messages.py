@@ -39,8 +39,8 @@ class SendEntry(NamedTuple):
 class SentRow(NamedTuple):
     """Entry `n` (from 1) was stored, or refused with an error.
 
-    If an earlier message has the same deduplication id, no message was stored, and `message_id` is that of the earlier
-    one.
+    If an earlier message has the same deduplication id, no message was stored, and `message_id` is the earlier
+    message's id.
     """
 
     n: int

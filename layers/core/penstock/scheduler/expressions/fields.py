@@ -19,7 +19,7 @@ class Field:
     """A field and the values that it allows.
 
     `top` is the last value of `*` and of steps. Only the weekday's is below `high`, since crontab's Sunday is 0 and 7.
-    With `turns` the first value follows the last one, so the suggestion for `24` is `0`. With `wraps` the range
+    With `turns` the first value follows the last value, so the suggestion for `24` is `0`. With `wraps` the range
     `FRI-MON` is valid, as in AWS.
     """
 

@@ -27,7 +27,7 @@ MOST_COUNTED: Final = 10_000
 
 
 class Plan(NamedTuple):
-    """The occurrences to fire, and the next one.
+    """The occurrences to fire, and the next occurrence.
 
     `note` says how many occurrences are skipped, and why. The note becomes the schedule's last_error, and the error
     of the run of the first skipped occurrence, `skipped_at`.

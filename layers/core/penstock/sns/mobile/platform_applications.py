@@ -55,7 +55,7 @@ _text = msgspec.json.Decoder(dict[str, str]).decode
 def create_platform_application(
     request: sns.CreatePlatformApplicationRequest, context: Context
 ) -> Operation[sns.CreatePlatformApplicationResult]:
-    """Creates an application, or returns the one with this platform, this name and the same attributes."""
+    """Creates an application, or returns the application with this platform, this name and the same attributes."""
     check_name(request.name)
     if request.platform not in PLATFORMS:
         raise errors.InvalidParameter.named("Platform", f"{request.platform[:64]} is not supported")

@@ -45,7 +45,7 @@ _text = msgspec.json.Decoder(dict[str, str]).decode
 def create_platform_endpoint(
     request: sns.CreatePlatformEndpointRequest, context: Context
 ) -> Operation[sns.CreatePlatformEndpointResult]:
-    """Creates an endpoint, or returns the one with this token and the same attributes."""
+    """Creates an endpoint, or returns the endpoint with this token and the same attributes."""
     arn = read_application_arn(request.platform_application_arn, context)
     given = dict(request.attributes or {})
     if request.custom_user_data is not None:

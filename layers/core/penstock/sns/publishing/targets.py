@@ -21,7 +21,7 @@ ArnT = TypeVar("ArnT", TopicArn, PlatformArn)
 class Recipient(NamedTuple):
     """The only receiver of a message: a phone number, or the ARN of a mobile app's endpoint.
 
-    `platform` is the app's.
+    `platform` is the platform of the app.
     """
 
     protocol: str

@@ -230,7 +230,7 @@ class MappingPoller:
         return (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
 
     async def _answer(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
-        """Returns the messages that the target reports as handled. Stores a result that differs from the last one."""
+        """Returns the messages that the target reports as handled. Stores a result that differs from the last."""
         mapping = self.mapping
         try:
             body = await self._invoker.invoke(
@@ -283,7 +283,7 @@ class MappingPoller:
 
     # --- results -----------------------------------------------------------------------------------------------------
     async def _note(self, result: str) -> None:
-        """Stores a result that differs from the last one."""
+        """Stores a result that differs from the last result."""
         if result != self._last_result:
             self._last_result = result
             if not await self._report(result, None):

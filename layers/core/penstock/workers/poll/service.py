@@ -21,7 +21,9 @@ class Counts(Protocol):
     def count_invocation(
         self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float, /
     ) -> None:
-        """Counts an invocation, its messages and the failed ones. `oldest_seconds` is the age of its oldest message."""
+        """Counts an invocation, its messages and the failed messages. `oldest_seconds` is the age of its oldest
+        message.
+        """
 
     def count_handled(self, arn: str, messages: int, /) -> None:
         """Counts messages that were deleted because a function has handled them."""

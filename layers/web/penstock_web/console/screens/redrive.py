@@ -105,7 +105,7 @@ async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/redrive/{move}/cancel", right=require_on_queue("sqs:CancelMessageMoveTask"))
 async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
-    """Ends a move. Moved messages stay in their new queue, and all others stay in the old one."""
+    """Ends a move. Moved messages stay in their new queue, and all others stay in the old queue."""
     await page.act(move_tasks.cancel_move_task(name, parse_id(move), page.context))
     return redirect(f"/console/queues/{name}/redrive?done=cancelled")
 
