@@ -1161,7 +1161,7 @@ create table queue.signing_key (
     key_id text primary key check (key_id ~ '^[0-9a-f]{32}$'),
     created_at timestamptz not null default clock_timestamp(),
     -- When a newer key replaced this one. The certificate is served for another 30 days.
-    retired_at timestamptz,       
+    retired_at timestamptz,
     sealed boolean not null,        -- The private key is encrypted under QUEUE_ENCRYPTION_KEY.
     private_key bytea not null,
     certificate text not null
