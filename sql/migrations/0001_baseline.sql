@@ -507,7 +507,7 @@ language plpgsql as $$
 begin
     if right(current_query(), 2000) !~* 'prepare' then
         return null;
-    elsif current_query() ~* '^(\s|--[^\n]*\n|/\*([^*]|\*+[^*/])*\*+/)*prepare\s+transaction' then
+    elsif current_query() ~* E'^(\\s|--[^\\n]*\\n|/\\*([^*]|\\*+[^*/])*\\*+/)*prepare\\s+transaction' then
         raise exception 'cannot prepare a transaction that has sent messages: the setting penstock.notify is not off'
             using errcode = 'feature_not_supported',
                 hint = 'Begin the transaction with: set local penstock.notify = ''off''';

@@ -9,7 +9,7 @@ language plpgsql stable security definer set search_path = pg_catalog, queue, pg
 declare
     v_form text := case when form <> 'aws' then form when expression like 'rate(%' then 'rate'
                         when expression like 'at(%' then 'at' else 'aws_cron' end;
-    v_cron text := upper(regexp_replace(btrim(expression, E' \t\r\n'), '[ \t\r\n]+', ' ', 'g'));
+    v_cron text := upper(regexp_replace(btrim(expression, E' \t\r\n'), E'[ \\t\\r\\n]+', ' ', 'g'));
     v_seconds bigint;
 begin
     -- PostgreSQL itself accepts more: abbreviations, `UTC+3`, and names in upper or lower case.
@@ -19,7 +19,7 @@ begin
         raise exception '"%" is not a time zone of the IANA database', timezone using errcode = 'QU003',
             hint = 'Examples: UTC, America/New_York, Europe/Berlin';
     end if;
-    if length(expression) > 256 or expression ~ '[^\t\n\r -~]' or (expression like 'cron(%') <> (v_form = 'aws_cron')
+    if length(expression) > 256 or expression ~ $re$[^\t\n\r -~]$re$ or (expression like 'cron(%') <> (v_form = 'aws_cron')
         or (expression like 'at(%') <> (v_form = 'at')
     then
         raise exception 'not a schedule expression of the form %: "%"', form, left(expression, 256)
@@ -28,10 +28,10 @@ begin
     case v_form
     when 'cron' then
         perform queue.parse_cron(expression);
-        return regexp_replace(v_cron, '(?<= )\?(?= |$)', '*', 'g');
+        return regexp_replace(v_cron, E'(?<= )\\?(?= |$)', '*', 'g');
     when 'aws_cron' then
         perform queue.parse_cron(expression);
-        return regexp_replace(regexp_replace(v_cron, '^CRON\( ?', 'cron('), ' \)$', ')');
+        return regexp_replace(regexp_replace(v_cron, E'^CRON\\( ?', 'cron('), E' \\)$', ')');
     when 'every' then
         return queue.parse_every(expression);
     when 'fire_at' then
@@ -41,8 +41,8 @@ begin
         return expression;
     when 'rate' then
         v_seconds := queue.parse_rate(expression);
-        return regexp_replace(expression, '^rate\(\s*0*([0-9]+)\s+([a-z]+?)s?\s*\)$', 'rate(\1 \2')
-            || case when expression ~ '[(\s]0*1\s' then ')' else 's)' end;
+        return regexp_replace(expression, E'^rate\\(\\s*0*([0-9]+)\\s+([a-z]+?)s?\\s*\\)$', E'rate(\\1 \\2')
+            || case when expression ~ E'[(\\s]0*1\\s' then ')' else 's)' end;
     else
         raise exception 'there is no form "%" here: cron, every, fire_at or aws', form using errcode = 'QU003';
     end case;

@@ -94,7 +94,7 @@ $$;
 
 -- queue.mask_secrets(text): returns a text in which the user and the password of URLs are replaced by ***.
 create or replace function queue.mask_secrets(p_text text) returns text
-language sql immutable as $$ select regexp_replace(p_text, '(https?://)[^/@"\s]*@', '\1***@', 'gi') $$;
+language sql immutable as $$ select regexp_replace(p_text, E'(https?://)[^/@"\\s]*@', E'\\1***@', 'gi') $$;
 
 -- queue.prune_audit(account, id): removes rows that are older than 400 days, up to 100 at a time, and for each hundredth
 -- id those of the account beyond its last 100,000. Indexes: audit_happened_at, audit_account_id.

@@ -14,7 +14,7 @@ declare
     v_last int;
     v_values int[] := '{}';
 begin
-    if p_field !~ '^(\*|[0-9A-Z]+(-[0-9A-Z]+)?)(/[0-9]+)?(,(\*|[0-9A-Z]+(-[0-9A-Z]+)?)(/[0-9]+)?)*$' then
+    if p_field !~ E'^(\\*|[0-9A-Z]+(-[0-9A-Z]+)?)(/[0-9]+)?(,(\\*|[0-9A-Z]+(-[0-9A-Z]+)?)(/[0-9]+)?)*$' then
         raise exception '"%" is not a field of cron', p_field using errcode = 'QU003';
     end if;
     foreach v_item in array string_to_array(p_field, ',') loop

@@ -12,12 +12,12 @@ declare
     v_fields text[];
 begin
     aws := p_expression like 'cron(%)';
-    if aws and p_expression ~ '^cron\(\s|\s\)$|\s\s|[\t\r\n]' then
+    if aws and p_expression ~ E'^cron\\(\\s|\\s\\)$|\\s\\s|[\\t\\r\\n]' then
         raise exception 'there is one blank between two fields of cron(), and none at a bracket' using errcode = 'QU003';
     end if;
     v_fields := regexp_split_to_array(
         upper(btrim(case when aws then substr(p_expression, 6, length(p_expression) - 6) else p_expression end,
-            E' \t\r\n')), '[ \t\r\n]+');
+            E' \t\r\n')), E'[ \\t\\r\\n]+');
     if cardinality(v_fields) <> 6 and (aws or cardinality(v_fields) <> 5) then
         raise exception 'a cron expression has %, not %', case when aws then 'six fields' else '5 or 6 fields' end,
             cardinality(v_fields) using errcode = 'QU003', hint = 'Examples: 0 9 * * MON-FRI and cron(0 12 * * ? *)';

@@ -6,9 +6,9 @@ create or replace function queue.parse_moment(p_text text, p_zone text) returns 
 language plpgsql stable parallel safe as $$
 declare
     v_parts text[] := case when p_text like 'at(%'
-        then regexp_match(p_text, '^at\((\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)()()()()\)$')
-        else regexp_match(p_text, '^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?'
-            || '(?:([Zz])|([+-])(\d\d):(\d\d))?$') end;
+        then regexp_match(p_text, E'^at\\((\\d{4})-(\\d\\d)-(\\d\\d)T(\\d\\d):(\\d\\d):(\\d\\d)()()()()\\)$')
+        else regexp_match(p_text, E'^(\\d{4})-(\\d\\d)-(\\d\\d)[Tt ](\\d\\d):(\\d\\d)(?::(\\d\\d)(?:\\.\\d+)?)?'
+            || E'(?:([Zz])|([+-])(\\d\\d):(\\d\\d))?$') end;
     v_local timestamp;
     v_at timestamptz;
 begin

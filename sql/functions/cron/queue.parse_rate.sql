@@ -3,7 +3,7 @@
 create or replace function queue.parse_rate(p_expression text) returns bigint
 language plpgsql immutable parallel safe as $$
 declare
-    v_parts text[] := regexp_match(p_expression, '^rate\(0*([1-9][0-9]{0,8}) (minute|hour|day)s?\)$');
+    v_parts text[] := regexp_match(p_expression, E'^rate\\(0*([1-9][0-9]{0,8}) (minute|hour|day)s?\\)$');
     v_seconds bigint := v_parts[1]::bigint
         * case v_parts[2] when 'minute' then 60 when 'hour' then 3600 when 'day' then 86400 end;
 begin

@@ -10,7 +10,7 @@ with recursive part as (
         and (length(p_message::text) - length(translate(p_message::text, '[{', '')) <= 131072
             -- brackets within texts do not count
             or (select length(o.text) - length(translate(o.text, '[{', '')) <= 131072
-                from regexp_replace(p_message::text, '"([^"\\]|\\.)*"', '', 'g') o(text))) then p_message end) e
+                from regexp_replace(p_message::text, E'"([^"\\\\]|\\\\.)*"', '', 'g') o(text))) then p_message end) e
     union all
     select case when n.key is null then p.path else p.path || e'\x1f' || replace(n.key, '.', e'\x1f') end, n.value,
         p.level + (n.key is null)::int

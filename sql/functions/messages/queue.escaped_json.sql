@@ -3,15 +3,15 @@
 create or replace function queue.escaped_json(p_text text) returns jsonb
 language plpgsql immutable as $$
 begin
-    if p_text !~ '\\u(0000|[dD][89a-fA-F])' then
+    if p_text !~ E'\\\\u(0000|[dD][89a-fA-F])' then
         return null;
     end if;
     -- An escape begins with an odd number of backslashes. After the second replacement each first half has a second one.
     return regexp_replace(regexp_replace(regexp_replace(p_text,
-        '(?<!\\)((?:\\\\)*)\\u0000', '\1\\ufffd', 'g'),
-        '(?<!\\)((?:\\\\)*)\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})', '\1\\ufffd', 'g'),
-        '(?<!\\)((?:\\\\)*)(?<!(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}',
-        '\1\\ufffd', 'g')::jsonb;
+        E'(?<!\\\\)((?:\\\\\\\\)*)\\\\u0000', E'\\1\\\\ufffd', 'g'),
+        $re$(?<!\\)((?:\\\\)*)\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})$re$, E'\\1\\\\ufffd', 'g'),
+        $re$(?<!\\)((?:\\\\)*)(?<!(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}$re$,
+        E'\\1\\\\ufffd', 'g')::jsonb;
 exception when data_exception or program_limit_exceeded then
     return null;
 end $$;

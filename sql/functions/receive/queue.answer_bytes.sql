@@ -39,7 +39,7 @@ language sql immutable parallel safe as $$
 select regexp_replace(
     replace(replace(replace(replace(replace(p_text, '&', '&amp;'), '<', '&lt;'), '>', '&gt;'), '"', '&quot;'),
         E'\r', '&#xD;'),
-    '[\u0001-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]', '?', 'g')
+    E'[\\u0001-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff]', '?', 'g')
 $$;
 
 -- queue.ascii_bytes(json): returns the length of a JSON text after its characters beyond ASCII, and U+007F, are written
@@ -47,10 +47,10 @@ $$;
 create or replace function queue.ascii_bytes(p_json text) returns int
 language sql immutable parallel safe as $$
 select b.bytes - b.high + 6 * (char_length(p_json) - b.bytes + b.high)
-    + 6 * char_length(regexp_replace(p_json, '[^\U00010000-\U0010ffff]+', '', 'g'))
+    + 6 * char_length(regexp_replace(p_json, E'[^\\U00010000-\\U0010ffff]+', '', 'g'))
     + 5 * (b.bytes - octet_length(replace(p_json, E'\x7f', '')))
 from (      -- high: bytes of characters beyond ASCII, which `escape` writes with three bytes more; a backslash is doubled
     select octet_length(p_json) as bytes, (
         octet_length(encode(convert_to(p_json, 'UTF8'), 'escape')) - octet_length(p_json)
-        - (octet_length(p_json) - octet_length(replace(p_json, '\', '')))) / 3 as high) b
+        - (octet_length(p_json) - octet_length(replace(p_json, E'\\', '')))) / 3 as high) b
 $$;

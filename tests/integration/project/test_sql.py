@@ -381,3 +381,15 @@ def test_each_way_of_counting_is_found(line: str) -> None:
 )
 def test_a_statement_that_counts_no_columns_is_not_found(line: str) -> None:
     assert lines_that_count_columns(f"def f(self, arn):\n    {line}") == []
+
+
+def test_no_string_depends_on_standard_conforming_strings() -> None:
+    """A backslash stands in E'…' or $re$…$re$, since the session of an application decides what it means in '…'."""
+    token = re.compile(r"--[^\n]*|\$re\$.*?\$re\$|\b[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'", re.DOTALL)
+    found = [
+        (path.name, literal)
+        for path in find_sql_directory().rglob("*.sql")
+        for literal in token.findall(path.read_text())
+        if literal.startswith("'") and "\\" in literal and path.name != "schema.sql"
+    ]
+    assert found == []
