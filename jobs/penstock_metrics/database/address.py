@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Final
+from functools import cache
+from typing import Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -36,7 +37,7 @@ TRANSACTION_SETTINGS: Final = (
 )
 
 
-def open_connection(address: str) -> psycopg.Connection[Any]:
+def open_connection(address: str) -> LimitedConnection:
     """Returns a connection in autocommit mode, whose calls end after CALL_SECONDS.
 
     Raises WrongSettingsError, which names the setting, for a session behind a pooler with which the job does not work.
@@ -49,9 +50,19 @@ def open_connection(address: str) -> psycopg.Connection[Any]:
     return connection
 
 
+@cache
 def add_limits(address: str) -> str:
-    """Returns the same address with the limits of `penstock.postgres.network`, for other users of libpq."""
-    return make_conninfo(**build_connection_parameters(address))
+    """Returns the same address with the limits of `penstock.postgres.network`, for other users of libpq.
+
+    ADBC reads names of types when it connects, before a transaction could set anything: without a pooler the address
+    has the settings that change names.
+    """
+    parameters = build_connection_parameters(address)
+    with open_connection(address) as connection:
+        if connection.session.is_direct:
+            given = parameters.get("options") or ""
+            parameters["options"] = f"{given} -c quote_all_identifiers=off -c search_path=pg_catalog".strip()
+    return make_conninfo(**parameters)
 
 
 def build_jdbc_address(address: str) -> tuple[str, dict[str, str]]:

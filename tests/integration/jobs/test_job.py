@@ -22,6 +22,7 @@ from tests.support.database import Database, TestServer
 from tests.support.jobs import history_generator
 from tests.support.jobs.history_generator import Mixture, Span
 from tests.support.jobs.reference import CHANGING_CLOCKS, Connection, check_against_sql
+from tests.support.sql.hostile_settings import HOSTILE, Place, give
 from tests.support.sql.metric_rows import add_window
 
 pytestmark = [pytest.mark.metrics, pytest.mark.xdist_group("spark")]
@@ -235,3 +236,27 @@ def test_a_million_messages(compiled: SparkSession, database: Database) -> None:
         history_generator.write(connection, CHANGING_CLOCKS, Mixture(1_000_000))
         shot(compiled, database, CHANGING_CLOCKS)
         check_against_sql(connection, CHANGING_CLOCKS)
+
+
+@pytest.mark.parametrize("place", ["database", "role", "environment"])
+def test_hostile_settings_of_sessions_change_nothing(
+    spark: SparkSession, postgres: TestServer, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them hold at once, in the database, for the role, or by libpq's environment."""
+    with postgres.database() as database:
+        with psycopg.connect(database.dsn, autocommit=True) as connection:
+            history_generator.write(connection, CHANGING_CLOCKS, Mixture(1000, queues=3, groups=50))
+            fires_and_webhooks(connection)
+            check = psycopg.connect(database.dsn, autocommit=True)
+            options = ""
+            for setting in HOSTILE:
+                if setting[0] != "default_transaction_read_only":
+                    given = give(connection, place, setting, database.name, "postgres")
+                    options += f" {given.pop('PGOPTIONS', '')}"
+                    for name, value in given.items():
+                        monkeypatch.setenv(name, value)
+            if place == "environment":
+                monkeypatch.setenv("PGOPTIONS", options)
+        with check:
+            shot(spark, database, CHANGING_CLOCKS)
+            check_against_sql(check, CHANGING_CLOCKS)
