@@ -78,8 +78,11 @@ def ask(url: str) -> str:
         fifo = {"FifoQueue": "true"} if name.endswith("fifo") else {}
         queue = sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
         group = {"MessageGroupId": TEXT.encode().hex(), "MessageDeduplicationId": "1"} if fifo else {}
-        attributes = {"ü": {"DataType": "String", "StringValue": TEXT}}
-        attributes = {"a": attributes["ü"], "b": {"DataType": "Binary", "BinaryValue": bytes(range(256))}}
+        attributes: dict[str, dict[str, Any]]
+        attributes = {
+            "a": {"DataType": "String", "StringValue": TEXT},
+            "b": {"DataType": "Binary", "BinaryValue": bytes(range(256))},
+        }
         answers.append(
             sqs.send_message(QueueUrl=queue, MessageBody=TEXT, MessageAttributes=attributes, **group)
         )
