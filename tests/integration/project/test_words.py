@@ -66,7 +66,7 @@ PLAIN_TESTS = {
 EXCEPTIONS: dict[str, tuple[str, ...]] = {
     "nobody": ("benchmarks/postgres.py", "tests/system/local/test_up.py")
 }
-FIRST_CHECKED_COMMIT = "7103adb707a89c9a06d9a877e3a73b4e21ad5a2d"
+FIRST_CHECKED_COMMIT = "08e4656ffaecb59828273c61505b3101f82ed7e3"
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 

@@ -70,6 +70,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "/queues/{q}/archive", None),
     ("GET", f"/queues/{{q}}/metrics?{TIMES}&group={{g}}&format={{csv}}&window={{1m}}", None),
     ("GET", f"/queues/{{q}}/minutes?{TIMES}&format={{csv}}", None),
+    ("GET", "/metrics/attention", None),
     ("GET", "/metrics/lag?next={x}&target_lag_seconds={1}", None),
     ("POST", "/events/{bound}", MESSAGE),
     ("GET", "/events/{bound}/matches", None),
