@@ -41,10 +41,15 @@ def test_a_url_with_a_password_hides_it(sns: Sns) -> None:
     for password in ("geh%3Aheim", "other", "****"):
         assert sns.subscribe(topic, shown.replace("****", password), "https") == arn
     lists = [
-        sns.client.list_subscriptions()["Subscriptions"],
+        [
+            one
+            for page in sns.client.get_paginator("list_subscriptions").paginate()
+            for one in page["Subscriptions"]
+        ],
         sns.client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"],
     ]
-    assert [one["Endpoint"] for found in lists for one in found if one["TopicArn"] == topic] == [shown] * 2
+    endpoints = [found["Endpoint"] for page in lists for found in page if found["TopicArn"] == topic]
+    assert endpoints == [shown] * 2
     assert sns.subscription(arn)["Endpoint"] == shown
 
 

@@ -384,7 +384,7 @@ def test_a_statement_that_counts_no_columns_is_not_found(line: str) -> None:
 
 
 def test_no_string_depends_on_standard_conforming_strings() -> None:
-    """A backslash stands in E'…' or $re$…$re$, since the session of an application decides what it means in '…'."""
+    """Each backslash lies in E'…' or $re$…$re$, since the session of an application decides what it means in '…'."""
     token = re.compile(r"--[^\n]*|\$re\$.*?\$re\$|\b[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'", re.DOTALL)
     found = [
         (path.name, literal)

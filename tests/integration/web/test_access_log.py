@@ -61,6 +61,7 @@ def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, t
             # Too long for the fast path.
             http.post(url, data={"Action": "SendMessage", "MessageBody": "x" * 100_000}),
             http.post("/v1/queues/orders/messages", json={"message": SECRET}),
+            http.get("/v1/queues/unknown"),
             http.get(f"/v1/queues/unknown?secret={SECRET}"),
             http.get(f"/{SECRET}"),
             http.post("/v1/queues", json={"name": 1}),
@@ -75,6 +76,7 @@ def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, t
         ("POST", "sqs:SendMessage", 200),
         ("POST", "/v1/queues/{name}/messages", 201),
         ("GET", "/v1/queues/{name}", 404),
+        ("GET", "/v1/queues/{name}", 400),
         ("GET", "(unmatched)", 404),
         ("POST", "/v1/queues", 400),
     ]
@@ -88,7 +90,7 @@ def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, t
     assert [line["account"] for line in found[:3]] == ["000000000000", "000000000000", None]
     assert list(found[0])[:5] == ["timestamp", "level", "message", "service", "request_id"]
     assert SECRET not in path.read_text()
-    assert len(by_id) == len(lines(path)) == 9
+    assert len(by_id) == len(lines(path)) == 10
 
 
 def test_the_log_names_the_verified_caller(

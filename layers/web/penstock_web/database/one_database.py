@@ -92,7 +92,7 @@ class OneDatabase:
         if self.is_divided:
             return
         self.is_divided = True
-        _log.error(f"{DIVIDED}: requests get 503 until they lead to one")
+        _log.error("DATABASE_URL and DATABASE_DIRECT_URL lead to two databases: requests get 503")
         self._on_division()
         self._retries = asyncio.get_running_loop().create_task(self._retry())
 
