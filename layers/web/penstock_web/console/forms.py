@@ -25,7 +25,7 @@ class Query(QueryParams):
         return int(text) if is_number else default
 
     def read_choice(self, name: str, choices: tuple[str, ...]) -> str:
-        """Returns a parameter that is one of these choices; the first choice for anything else."""
+        """Returns the parameter if it is one of the choices, otherwise the first choice."""
         value = self.get(name, "")
         return value if value in choices else choices[0]
 

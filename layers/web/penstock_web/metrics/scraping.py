@@ -2,8 +2,8 @@
 
 off       everyone; with a token set, who sends it
 presence  who sends any credentials; with a token set, who sends it
-sigv4     who sends the token, or a bearer key of QUEUE_ACCOUNT_ID that may `penstock:GetMetrics`; such a key of another
-          account reads the lines of its queues
+sigv4     a caller with the token, or with a bearer key of QUEUE_ACCOUNT_ID that may `penstock:GetMetrics`;
+          such a key of another account reads only the lines of its queues
 """
 
 import hmac

@@ -70,7 +70,7 @@ class Act(msgspec.Struct, frozen=True):
 
 
 class Actor(Protocol):
-    """The user who acts: a part of `Context`."""
+    """The part of `Context` that names the caller."""
 
     @property
     def account_id(self) -> str: ...

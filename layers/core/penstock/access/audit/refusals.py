@@ -12,12 +12,11 @@ from time import monotonic
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from penstock import errors
-from penstock.access.users import User
 from penstock.effects import Call, Operation
 from penstock.errors import AwsError
 from penstock.postgres.statements.access import NOTE_REFUSALS
 
-from .acts import clean
+from .acts import Actor, clean
 
 T = TypeVar("T")
 
@@ -45,19 +44,9 @@ class Refusal(NamedTuple):
     error: str
 
 
-class RefusedRequest(Protocol):
-    """The request that was refused: a part of `Context`."""
+class RefusedRequest(Actor, Protocol):
+    """The part of `Context` that describes a refused request."""
 
-    @property
-    def account_id(self) -> str: ...
-    @property
-    def user(self) -> User | None: ...
-    @property
-    def key_id(self) -> str | None: ...
-    @property
-    def client_address(self) -> str: ...
-    @property
-    def interface_name(self) -> str: ...
     @property
     def environment(self) -> "Caches": ...
 
