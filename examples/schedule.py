@@ -1,6 +1,6 @@
 """EventBridge Scheduler's API: a schedule sends a message to a queue, here once, two seconds from now.
 
-`rate(5 minutes)` and `cron(0 9 ? * MON-FRI *)` are expressions too: docs/schedules.md has all of them.
+`rate(5 minutes)` and `cron(0 9 ? * MON-FRI *)` are expressions too: docs/reference/schedules.md has all of them.
 """
 
 from __future__ import annotations

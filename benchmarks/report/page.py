@@ -1,4 +1,4 @@
-"""Writes docs/performance.md and its pictures from the summaries of the scenarios.
+"""Writes docs/explain/performance.md and its pictures from the summaries of the scenarios.
 
     python -m benchmarks.report.page                 # from benchmarks/results.json
     python -m benchmarks.report.page --check         # only checks whether the page matches the summaries
@@ -23,7 +23,7 @@ from .rows import Row, cell, markdown
 from .runs import CONNECTIONS, GOALS
 from .summary import RESULTS, read_summaries
 
-PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explain" / "performance.md"
 HEAD = """# Performance
 
 Written by `python -m benchmarks.report.page` from the summary of each scenario in `benchmarks/results.json`.

@@ -1,4 +1,4 @@
-"""The peers' figures on the machine for which the goals were set. See docs/benchmarks.md.
+"""The peers' figures on the machine for which the goals were set. See docs/explain/benchmarks.md.
 
 Machines differ, and some programs slow down more than others on a slower one. So a goal is transferred as a multiple of
 a peer's figure in the same run: `Penstock : peer` on this machine may be what `goal : peer` was on that machine.

@@ -18,7 +18,7 @@ SHORT_CPU_SECONDS = 1.0  # /proc counts in 1/100 s a process: below this the CPU
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The figures that Penstock must reach with 16 connections and 100-byte bodies; see docs/benchmarks.md."""
+    """The figures that Penstock must reach with 16 connections and 100-byte bodies; see docs/explain/benchmarks.md."""
 
     messages_per_second: float = 0.0
     cpu_seconds_per_1000: float = 0.0

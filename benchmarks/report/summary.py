@@ -1,4 +1,4 @@
-"""Summarises a scenario's last run: writes the figures that docs/performance.md needs into a small file.
+"""Summarises a scenario's last run: writes the figures that docs/explain/performance.md needs into a small file.
 
     python -m benchmarks.report.summary benchmarks/raw/2026-11-22T140750Z-send_1.json  # `make bench` does it at its end
 

@@ -14,7 +14,7 @@ from .sam_template import name_resource, render_functions
 from .settings.files import render_setting_texts
 
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
-COMPATIBILITY = "docs/compatibility.md"
+COMPATIBILITY = "docs/reference/compatibility.md"
 
 # Functions for requests of clients that belong to no action. These functions have the same alarms as the functions of
 # actions.

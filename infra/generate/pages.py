@@ -1,4 +1,5 @@
-"""Generates the table of SQS's actions in docs/compatibility.md: the implemented ones, then AWS's other ones."""
+"""Generates the table of SQS's actions in docs/reference/compatibility.md: the implemented ones, then AWS's other
+ones."""
 
 from collections.abc import Iterable
 from typing import Any

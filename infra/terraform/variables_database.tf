@@ -1,5 +1,5 @@
 variable "database_class" {
-  description = "Instance class of the database; docs/operations.md helps to choose"
+  description = "Instance class of the database; docs/operate/operations.md helps to choose"
   type        = string
   default     = "db.m7g.large"
 }
@@ -56,13 +56,13 @@ variable "deletion_protection" {
 }
 
 variable "database_ca_file" {
-  description = "File in both images with the authorities that the database's certificate may be of (docs/deployment.md)"
+  description = "File in both images with the authorities that the database's certificate may be of (docs/operate/deployment.md)"
   type        = string
   default     = "/etc/penstock/rds.pem"
 }
 
 variable "password_version" {
-  description = "Raise it for a new password of the database (docs/operations.md)"
+  description = "Raise it for a new password of the database (docs/operate/operations.md)"
   type        = number
   default     = 1
 }

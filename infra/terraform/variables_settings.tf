@@ -1,5 +1,5 @@
 variable "settings" {
-  description = "Settings of docs/settings.md by name, such as { QUEUE_BASE_URL = \"https://queues.example.com\", QUOTA_QUEUES = 1000 }"
+  description = "Settings of docs/reference/settings.md by name, such as { QUEUE_BASE_URL = \"https://queues.example.com\", QUOTA_QUEUES = 1000 }"
   type        = map(string)
   nullable    = false
 

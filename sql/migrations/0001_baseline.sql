@@ -1,4 +1,4 @@
--- This file creates all tables of Penstock, by subject. docs/how_it_works.md explains their design.
+-- This file creates all tables of Penstock, by subject. docs/explain/how_it_works.md explains their design.
 --
 --   queues · standard queues · fair queues · FIFO queues · ids after a failover · limits · dead letters
 --   history and archive · long polls · topics · phones and mobile apps · mail · routed events · deliveries
@@ -820,7 +820,7 @@ create table queue.notice (
     tail text,
     headers jsonb,                  -- Headers of an event as the publisher gave them.
     attributes jsonb,               -- Message attributes in SQS's JSON format, for raw dead letters.
-    trace text                      -- docs/tracing.md explains it.
+    trace text                      -- docs/guides/tracing.md explains it.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index notice_message on queue.notice (message_id);
 comment on table queue.notice is 'The content of a publish. It is deleted together with the last of its deliveries.';
@@ -1265,9 +1265,9 @@ comment on table queue.minute is
     'What happened in a queue in a minute, and what the queue held at the end of it. Rows are kept for 25 hours. If a '
     'minute has no row, nothing happened and the contents did not change.';
 
--- Results of the metrics job (docs/metrics.md). Windows are [starts_at, ends_at), durations are microseconds. A day
--- belongs to a time zone, and the days of several zones are stored beside each other. Windows of a minute and of an hour
--- have no zone ('').
+-- Results of the metrics job (docs/reference/metrics.md). Windows are [starts_at, ends_at), durations are microseconds.
+-- A day belongs to a time zone, and the days of several zones are stored beside each other. Windows of a minute and of
+-- an hour have no zone ('').
 create table queue.metrics_window (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)), -- 86400: a calendar day, 23 to 25 hours
     queue_id int not null,
@@ -1335,7 +1335,7 @@ create table queue.metrics_forecast (
     forecast double precision[],
     forecast_low double precision[],
     forecast_high double precision[],
-    method text,                    -- One of the methods in docs/metrics.md.
+    method text,                    -- One of the methods in docs/reference/metrics.md.
     reason text check (reason in ('too_little_past', 'no_method_beats_unchanged',
         'intervals_do_not_hold')),  -- Why the forecast is missing.
     interval_level double precision,    -- Share of intervals that should contain the actual depth, such as 0.8.
@@ -1363,8 +1363,8 @@ create table queue.metrics_run (
     rows_written bigint not null default 0,
     error text,
     zone text,                      -- The zone whose days the run computed.
-    -- The run handled the rows that recorded_to sees and recorded_from does not see. Null: a user asked for a span of time,
-    -- or the run handled everything.
+    -- The run handled the rows that recorded_to sees and recorded_from does not see. Null: a user asked for a span of
+    -- time, or the run handled everything.
     recorded_from pg_snapshot,
     recorded_to pg_snapshot
 );

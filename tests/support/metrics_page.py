@@ -1,4 +1,4 @@
-"""Writes the table of /metrics in docs/metrics.md from the code.
+"""Writes the table of /metrics in docs/reference/metrics.md from the code.
 
 The module also finds promtool: the installed one, or the one of Debian's package `prometheus`, unpacked without root.
 """

@@ -10,7 +10,7 @@ from .compose import render_compose
 from .helm import render_defaults, render_schema
 from .terraform import render_terraform
 
-PAGE, COMPOSE = "docs/settings.md", "infra/container/compose.yaml"
+PAGE, COMPOSE = "docs/reference/settings.md", "infra/container/compose.yaml"
 HELM_SCHEMA, HELM_DEFAULTS = "infra/helm/values.schema.json", "infra/helm/templates/_setting_defaults.tpl"
 TERRAFORM = "infra/terraform/modules/settings/known_settings.tf"
 

@@ -8,7 +8,7 @@ from penstock.settings import Setting
 from penstock.settings.setting import BOOLEANS
 
 _HEAD = """\
-# Every setting of docs/settings.md, with its bounds. Written by `make generate`.
+# Every setting of docs/reference/settings.md, with its bounds. Written by `make generate`.
 locals {
 """
 

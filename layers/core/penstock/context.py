@@ -3,7 +3,7 @@
 A queue has three addresses: its name, its QueueUrl (for the client; `queue_url`) and its ARN (for SQL and for
 policies). This module converts them. The caller must be able to reach the QueueUrl that it gets, so Penstock builds it
 from the Host of the caller's request unless a base URL is configured. Penstock accepts any host on input
-(docs/compatibility.md).
+(docs/reference/compatibility.md).
 """
 
 import re

@@ -89,7 +89,8 @@ where o.rolcanlogin and not o.rolsuper and o.rolname <> 'penstock_owner'
     and exists (select from privileged p where queue.has_role(o.rolname, p.oid))
 $$;
 
--- queue.application_functions(): returns the functions that applications may call, those of api/ (docs/sql.md).
+-- queue.application_functions(): returns the functions that applications may call, those of api/
+-- (docs/reference/sql.md).
 create or replace function queue.application_functions() returns setof regprocedure
 language sql stable as $$
 select p.oid::regprocedure from pg_proc p

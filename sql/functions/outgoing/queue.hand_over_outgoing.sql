@@ -156,8 +156,8 @@ begin
 end $$;
 
 -- queue.hand_over_to_gateway(message): creates a delivery to the gateway for an outgoing message, whose row the caller
--- holds. docs/topics.md describes its text. The endpoint of the delivery is a name for each protocol, so that text
--- messages and pushes pause independently. The worker knows the address, which accounts do not see.
+-- holds. docs/reference/topics.md describes its text. The endpoint of the delivery is a name for each protocol, so that
+-- text messages and pushes pause independently. The worker knows the address, which accounts do not see.
 create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
 language sql as $$
 with notice as (
@@ -172,9 +172,9 @@ with notice as (
         'attributes', p_message.attributes))::text, p_message.envelope
     from (select) one left join queue.platform_endpoint e on e.arn = p_message.destination
     returning notice_id)
-insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id, dead_letter_arn)
-select n.notice_id, p_message.account_id, p_message.subscription_arn, 'https://gateway/' || p_message.protocol, true,
-    p_message.outgoing_id, p_message.dead_letter_arn
+insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id,
+dead_letter_arn) select n.notice_id, p_message.account_id, p_message.subscription_arn, 'https://gateway/' ||
+p_message.protocol, true,     p_message.outgoing_id, p_message.dead_letter_arn
 from notice n
 $$;
 

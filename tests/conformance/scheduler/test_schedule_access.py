@@ -1,5 +1,5 @@
 """Tests of QUEUE_ACCESS for EventBridge Scheduler in both deployments. Sources: "Common Errors", API reference;
-docs/access.md.
+docs/operate/access.md.
 """
 
 from __future__ import annotations

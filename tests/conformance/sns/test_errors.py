@@ -1,7 +1,7 @@
 """Tests every error that an SNS action can answer: code, type, status, fault and form on the wire.
 
-Sources: docs/errors.md; botocore's model; "Common Errors" (SNS API reference). The tests of the other modules check
-when an error occurs; this module checks its form.
+Sources: docs/reference/errors.md; botocore's model; "Common Errors" (SNS API reference). The tests of the other modules
+check when an error occurs; this module checks its form.
 """
 
 from __future__ import annotations

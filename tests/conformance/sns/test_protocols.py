@@ -1,7 +1,8 @@
 """Tests subscriptions of every protocol, also of protocols to which Penstock does not deliver.
 
 Sources: Subscribe (SNS API reference); recorded answers of AWS for the need to confirm, the order of checks and the
-principal; "Parsing message formats" (SNS Developer Guide). `/v1/outbox` exists only in Penstock (docs/topics.md).
+principal; "Parsing message formats" (SNS Developer Guide). `/v1/outbox` exists only in Penstock
+(docs/reference/topics.md).
 """
 
 from __future__ import annotations

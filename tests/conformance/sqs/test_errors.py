@@ -1,4 +1,4 @@
-"""Tests every SQS error of docs/errors.md that an action can answer: code, type, status and fault.
+"""Tests every SQS error of docs/reference/errors.md that an action can answer: code, type, status and fault.
 
 JSON has `__type` and the header `x-amzn-query-error`; Query has Code and Type. The tests of the other modules check
 when an error occurs; this module checks its form.
@@ -202,7 +202,7 @@ def wrongly_signed(raw: Raw, protocol: str, key_id: str) -> httpx.Response:
     return ask(guarded(raw), protocol, headers=headers)
 
 
-# Common Errors of the SQS API reference, with the statuses of docs/errors.md; 413 is our choice.
+# Common Errors of the SQS API reference, with the statuses of docs/reference/errors.md; 413 is our choice.
 REQUESTS: dict[str, tuple[int, tuple[str, ...], Ask]] = {
     "InvalidAction": (400, (JSON, QUERY, QUERY_JSON), lambda raw, protocol, _: ask(raw, protocol, "NoSuchAction")),
     "SerializationException": (400, (JSON,), lambda raw, protocol, _: ask(raw, protocol, body=b"x")),

@@ -1,6 +1,6 @@
 """Runs the bare INSERT that the CPU of a send is compared with, on a real server.
 
-Also runs the benchmark of the pytest fixtures on a few tests, as docs/testing.md names it.
+Also runs the benchmark of the pytest fixtures on a few tests, as docs/guides/testing.md names it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Runs a cluster of one master and one worker, to which spark-submit brings the job, as docs/metrics_job.md says."""
+"""Runs a cluster of one master and one worker, to which spark-submit brings the job, as docs/operate/metrics_job.md
+says."""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ def test_spark_submit(database: Database, tmp_path: Path) -> None:
 
 
 # --- restart ---------------------------------------------------------------------------------------------------------
-# Tests a PostgreSQL that crashes under the job and starts again. Source: docs/metrics_job.md, "When something breaks".
+# Tests a PostgreSQL that crashes under the job and starts again. Source: docs/operate/metrics_job.md, "When something
+# breaks".
 
 
 DAYS = [

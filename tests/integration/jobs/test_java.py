@@ -94,7 +94,7 @@ def test_it_holds_code_only(tmp_path: Path) -> None:
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
-# Tests queue.metrics_run: how incomplete runs end. Source: docs/metrics_job.md, "When something breaks".
+# Tests queue.metrics_run: how incomplete runs end. Source: docs/operate/metrics_job.md, "When something breaks".
 
 
 # A run that reports its start and then continues until its input ends.

@@ -31,7 +31,7 @@ ALERTS = {
     for group in yaml.safe_load((PROMETHEUS / "alerts.yaml").read_text())["groups"]
     for rule in group["rules"]
 }
-PAGE = (ROOT / "docs/operations.md").read_text()
+PAGE = (ROOT / "docs/operate/operations.md").read_text()
 
 STEADY = "0+0x200"
 FASTER = "0+60x200"  # one message a second arrives
@@ -245,8 +245,8 @@ def test_alerts_about_a_queue_name_it() -> None:
 
 # --- how soon --------------------------------------------------------------------------------------------------------
 # A dead consumer pages soon, and healthy queues never do. promtool reads what /metrics shows on generated days. A
-# scrape shows the oldest possible minutes and verdict. docs/operations.md has the bounds: a page within three minutes
-# of the end of a consumer, and no page for a healthy queue.
+# scrape shows the oldest possible minutes and verdict. docs/operate/operations.md has the bounds: a page within three
+# minutes of the end of a consumer, and no page for a healthy queue.
 RULES = ROOT / "infra/container/prometheus/alerts.yaml"
 DIES_AT = 90  # in minutes, to which a fraction of a minute is added
 WITHIN = 180

@@ -52,8 +52,8 @@ def page_texts() -> dict[str, str]:
 
 
 def is_known(page: str, named_in: str) -> bool:
-    """Returns whether a page exists: beside the file, from the root, in docs/, or by its name alone."""
-    places = [(ROOT / named_in).parent / page, ROOT / page, ROOT / "docs" / page]
+    """Returns whether a page exists: beside the file, from the root, or by its name alone."""
+    places = [(ROOT / named_in).parent / page, ROOT / page]
     return any(place.is_file() for place in places) or page in {Path(name).name for name in page_texts()}
 
 
@@ -148,10 +148,10 @@ def test_names_of_a_decision_exist(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("[a](docs/sql.md) [b](https://example.com) [c](docs/webhooks.md#given-up)", []),
+        ("[a](docs/reference/sql.md) [b](https://example.com) [c](docs/reference/webhooks.md#given-up)", []),
         (
-            "[a](docs/nowhere.md) [b](docs/webhooks.md#nothing)",
-            ["docs/nowhere.md", "docs/webhooks.md#nothing"],
+            "[a](docs/nowhere.md) [b](docs/reference/webhooks.md#nothing)",
+            ["docs/nowhere.md", "docs/reference/webhooks.md#nothing"],
         ),
     ],
 )
@@ -165,9 +165,9 @@ def test_a_missing_path_and_page_are_found() -> None:
     assert not is_known("docs/decisions/settings.md", "Makefile")
 
 
-# --- docs/operations.md ----------------------------------------------------------------------------------------------
-# Every query of docs/operations.md runs on the schema of this release, and its links work.
-OPERATIONS_PAGE = (ROOT / "docs/operations.md").read_text()
+# --- docs/operate/operations.md ---------------------------------------------------------------------------------------
+# Every query of docs/operate/operations.md runs on the schema of this release, and its links work.
+OPERATIONS_PAGE = (ROOT / "docs/operate/operations.md").read_text()
 QUERIES = re.findall(r"^```sql\n(?!begin;)(.*?)^```", OPERATIONS_PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -283,9 +283,9 @@ def test_bash_parses_the_commands() -> None:
     assert done.stderr == ""
 
 
-# --- docs/recipes.md -------------------------------------------------------------------------------------------------
-# Each line of settings in a section of docs/recipes.md is in the program that `make clients` runs.
-RECIPES = "docs/recipes.md"
+# --- docs/guides/recipes.md -------------------------------------------------------------------------------------------
+# Each line of settings in a section of docs/guides/recipes.md is in the program that `make clients` runs.
+RECIPES = "docs/guides/recipes.md"
 CLIENTS = ROOT / "tests/support/clients"
 ADDRESS = '"http://127.0.0.1:9324"'
 NOT_RUN = {"laravel", "masstransit", "shoryuken"}
@@ -379,7 +379,7 @@ def test_keda_gets_the_documented_settings() -> None:
     assert [name for name in parameters if f'"{name}"' not in program] == []
 
 
-# --- docs/reliability.md ---------------------------------------------------------------------------------------------
+# --- docs/explain/reliability.md --------------------------------------------------------------------------------------
 def test_the_tables_are_those_of_the_summary() -> None:
     assert reliability_page.PAGE.read_text() == reliability_page.page()
 

@@ -104,9 +104,9 @@ def test_findings_of_the_server(directory: Path, empty_database: Database, text:
     assert said in finding
 
 
-# --- docs/sql.md -----------------------------------------------------------------------------------------------------
-# docs/sql.md, sql/functions/api, sql/grants.sql and the catalogue name the same functions for applications.
-PAGE = (ROOT / "docs/sql.md").read_text()
+# --- docs/reference/sql.md --------------------------------------------------------------------------------------------
+# docs/reference/sql.md, sql/functions/api, sql/grants.sql and the catalogue name the same functions for applications.
+PAGE = (ROOT / "docs/reference/sql.md").read_text()
 GRANTS = (find_sql_directory() / "grants.sql").read_text()
 FILES = sorted(path.stem for path in (find_sql_directory() / "functions/api").glob("*.sql"))
 
@@ -172,7 +172,7 @@ def test_the_public_may_call_nothing(database: Database) -> None:
 
 def test_arguments_are_given_by_name(database: Database) -> None:
     """The test runs the examples of the page in one transaction."""
-    (examples,) = [block.text for block in blocks("docs/sql.md") if "delay => 5" in block.text]
+    (examples,) = [block.text for block in blocks("docs/reference/sql.md") if "delay => 5" in block.text]
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         connection.execute(examples.encode())
         assert rows(connection, "select queue.delete_schedule(name => 'report')") == [(True,)]

@@ -1,4 +1,4 @@
-"""Tests what schedules of the REST API do when they are due (docs/schedules.md)."""
+"""Tests what schedules of the REST API do when they are due (docs/reference/schedules.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tests the key that signs SNS messages: one for all processes, stored encrypted, replaced, and removed.
 
-The source is docs/topics.md, "Signatures".
+The source is docs/reference/topics.md, "Signatures".
 """
 
 from __future__ import annotations

@@ -276,7 +276,8 @@ def test_guessing_keys_costs_the_database_nothing(service: Service, keys: Comman
 
 
 # --- hosts -----------------------------------------------------------------------------------------------------------
-# Health checks are answered under any host name, since load balancers and Kubernetes use their own (docs/access.md).
+# Health checks are answered under any host name, since load balancers and Kubernetes use their own
+# (docs/operate/access.md).
 
 
 EVIL = {"host": "rebind.evil.example"}

@@ -1,7 +1,7 @@
 """The access log has one line for each request, with the answer's request id and without secrets.
 
-Our own form (docs/operations.md, "Access log"). Each answer names its request in x-amzn-RequestId ("Making requests",
-Amazon SQS Developer Guide).
+Our own form (docs/operate/operations.md, "Access log"). Each answer names its request in x-amzn-RequestId ("Making
+requests", Amazon SQS Developer Guide).
 """
 
 from __future__ import annotations

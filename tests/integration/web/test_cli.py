@@ -373,7 +373,7 @@ def test_before_a_command_runs_nothing_heavy_is_imported() -> None:
 
 
 def test_the_page_of_the_settings_is_what_the_command_prints() -> None:
-    page = Path(__file__).parents[3] / "docs/settings.md"
+    page = Path(__file__).parents[3] / "docs/reference/settings.md"
     assert piped("settings", "--markdown").stdout == page.read_text()
 
 

@@ -1,4 +1,4 @@
-"""`penstock queues`, `send`, `receive` and the others, against a running service (docs/command_line.md)."""
+"""`penstock queues`, `send`, `receive` and the others, against a running service (docs/reference/command_line.md)."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Scene:
 
     def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
         """Notes a crash of the database, because receives of standard queues do not wait for the disk
-        (docs/how_it_works.md).
+        (docs/explain/how_it_works.md).
 
         With `until`, calls that begin before that time do not count either. With `since`, the earliest moment of the
         crash, messages that came again before this call do not count either.

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/reliability.md from the summary of all runs, in `make generate`."""
+"""Writes the tables of docs/explain/reliability.md from the summary of all runs, in `make generate`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.support.chaos.summary import ROOT, runs
 
-PAGE: Final = ROOT / "docs/reliability.md"
+PAGE: Final = ROOT / "docs/explain/reliability.md"
 BEGIN: Final = "<!-- written by `make generate` from reliability/runs.jsonl -->\n"
 
 

@@ -1,7 +1,7 @@
 """Counts the different attacks of each kind that the tests try: `python -m tests.support.hostile.counts`.
 
 Different cases count once, in any number of deployments, protocols and ways. A test compares the numbers of
-docs/security/tests.md with these.
+docs/operate/security_tests.md with these.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Models Amazon SQS: the queues of an account, and the effect of each request.
 
-The model is written from the SQS API reference, its Developer Guide and docs/errors.md, not from the service's answers.
-A method of a request that can be refused returns the possible Query codes, or none if the request is accepted. The
-method returns several codes if several parts are wrong and AWS does not say which it checks first. Free choices, such
-as the order of a standard queue, are taken from the answer after a check that they are allowed.
+The model is written from the SQS API reference, its Developer Guide and docs/reference/errors.md, not from the
+service's answers. A method of a request that can be refused returns the possible Query codes, or none if the request is
+accepted. The method returns several codes if several parts are wrong and AWS does not say which it checks first. Free
+choices, such as the order of a standard queue, are taken from the answer after a check that they are allowed.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ class Model:
 
     def moved(self, name: str, target: str, message: Message, message_id: str) -> None:
         """Applies the arrival of a message as a new one, with a new id and time and the queue's delay
-        (docs/compatibility.md)."""
+        (docs/reference/compatibility.md)."""
         queue = self.queues[target]
         self.queues[name].messages.remove(message)
         new = message.moved(

@@ -30,7 +30,7 @@ from tests.support.programs.penstock_up import running
 # No block takes this long, even on an overloaded machine.
 SECONDS = 300
 # These pages begin before there is a database, with a new PostgreSQL. ADMIN_URL leads to it as superuser.
-OWN_CLUSTER = ("docs/your_database.md",)
+OWN_CLUSTER = ("docs/guides/your_database.md",)
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class Record:
         first = max(second - WINDOW, self.pushes if is_over else 0)
         end = min(second + WINDOW, self.backlog[-1][0] if is_over else self.pushes)
         arrivals, growth = self.arrivals(first, end), self.waiting(end) - self.waiting(first)
-        # Messages that take less than a minute are no backlog, as docs/verdicts.md says.
+        # Messages that take less than a minute are no backlog, as docs/reference/verdicts.md says.
         keeps_up = {Kind.OK} if self.waiting(second) * (end - first) < 60 * (arrivals - growth) else set()
         if abs(growth) <= STEADY * arrivals:
             return {Kind.OK, Kind.DRAINING}

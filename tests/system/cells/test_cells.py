@@ -1,5 +1,5 @@
 """Splits an installation of two regions into two cells behind HAProxy, and joins two queues by a bridge
-(docs/scaling.md).
+(docs/operate/scaling.md).
 
 The page has the configuration, the script and the program. boto3 knows only HAProxy's address.
 """
@@ -34,7 +34,7 @@ from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.ha
 
-PAGE = (Path(__file__).parents[3] / "docs/scaling.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/operate/scaling.md").read_text()
 WEST_1, WEST_2 = "eu-west-1", "eu-west-2"
 ACCOUNT = SystemAccount.choose()
 DEFAULT_TARGET = {"RoleArn": "arn:aws:iam::000000000000:role/scheduler"}

@@ -1,4 +1,4 @@
-"""Runs `make chaos` for a few seconds (docs/reliability.md), without root.
+"""Runs `make chaos` for a few seconds (docs/explain/reliability.md), without root.
 
 `make test` leaves it out, because CI ends with a minute of `make chaos`.
 """

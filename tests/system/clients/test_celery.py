@@ -1,6 +1,6 @@
 """Runs a Celery worker whose broker is `sqs://`.
 
-docs/recipes.md has the settings.
+docs/guides/recipes.md has the settings.
 """
 
 from __future__ import annotations

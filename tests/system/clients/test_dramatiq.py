@@ -1,6 +1,6 @@
 """Runs a Dramatiq worker with dramatiq-sqs as its broker.
 
-docs/recipes.md has the settings.
+docs/guides/recipes.md has the settings.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ In tests/support/clients/go, go.mod has today's versions, which speak JSON, and 
 speak Query. pubsub.mod has gocloud.dev, which needs Go 1.26.
 The first build downloads them to .tools/clients/go. go.sum, query.sum and pubsub.sum have their digests.
 
-docs/recipes.md has the settings.
+docs/guides/recipes.md has the settings.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ AWS and Camel.
 
 `make clients` fetches their libraries and compiles them to .tools/clients/java (tests/support/clients/java/install.sh).
 
-docs/recipes.md has the settings (spring, jms).
+docs/guides/recipes.md has the settings (spring, jms).
 """
 
 from __future__ import annotations

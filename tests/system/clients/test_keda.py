@@ -4,7 +4,7 @@ The source is KEDA's page "AWS SQS Queue". The length is ApproximateNumberOfMess
 flight by default, and delayed ones on demand. The scaler scales from zero when the length is above
 activationQueueLength.
 
-docs/recipes.md has the settings.
+docs/guides/recipes.md has the settings.
 """
 
 from __future__ import annotations

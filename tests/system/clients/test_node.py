@@ -1,6 +1,6 @@
 """Runs the SDKs for JavaScript, which check MD5 digests themselves, and their most used consumers.
 
-docs/recipes.md has the settings.
+docs/guides/recipes.md has the settings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs async-aws, Symfony Messenger with its transport for SQS, and the SDK for Ruby, from Debian's packages.
 
-docs/recipes.md has the settings.
+docs/guides/recipes.md has the settings.
 """
 
 from __future__ import annotations

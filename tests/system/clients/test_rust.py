@@ -1,6 +1,6 @@
 """Runs the SDK for Rust: aws-sdk-sqs and aws-sdk-sns (tests/support/clients/rust, built by `make clients`).
 
-docs/recipes.md has the settings.
+docs/guides/recipes.md has the settings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tests queues with Terraform. Terraform's provider reads every attribute six times, five seconds apart, before it
 accepts the value.
 
-docs/recipes.md has the settings.
+docs/guides/recipes.md has the settings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs every command of docs/deployment.md from a clone in an empty folder with an empty home.
+"""Runs every command of docs/operate/deployment.md from a clone in an empty folder with an empty home.
 
 HOW says for each command how far it runs here, and why not further. A command without an entry fails.
 
@@ -24,7 +24,7 @@ from tests.support.functions.server import ROOT
 
 pytestmark = pytest.mark.tools
 
-PAGE = (ROOT / "docs/deployment.md").read_text()
+PAGE = (ROOT / "docs/operate/deployment.md").read_text()
 PYTHON = f"python3.{sys.version_info.minor}"
 PROCESSOR = "x86_64" if platform.machine() == "x86_64" else "arm64"
 # The build for AWS has the template's defaults. This machine has another Python, and perhaps another processor.

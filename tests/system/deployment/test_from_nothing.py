@@ -1,4 +1,4 @@
-"""Runs the commands of README.md, and `make lambda` of docs/deployment.md, in a bare clone until Ctrl-C."""
+"""Runs the commands of README.md, and `make lambda` of docs/operate/deployment.md, in a bare clone until Ctrl-C."""
 
 from __future__ import annotations
 

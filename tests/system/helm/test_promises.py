@@ -1,4 +1,4 @@
-"""Checks the promises of docs/deployment.md, "Kubernetes", about infra/helm.
+"""Checks the promises of docs/operate/deployment.md, "Kubernetes", about infra/helm.
 
 Other sources are "Pod Lifecycle" (termination of pods) and "Network Policies" (kubernetes.io), "Chart Hooks" (helm.sh),
 "ReceiveMessage" (SQS API Reference: WaitTimeSeconds up to 20), and "AWS SQS Queue" and "ScaledObject specification"
@@ -367,7 +367,7 @@ def test_there_is_no_metrics_job_unless_somebody_wants_one() -> None:
 
 
 def test_the_metrics_job_passes_the_pooler_and_runs_alone() -> None:
-    """The connections of a run share a snapshot (docs/metrics_job.md). The password of the job is not a plain
+    """The connections of a run share a snapshot (docs/operate/metrics_job.md). The password of the job is not a plain
     variable.
     """
     objects = render("everything")

@@ -1,4 +1,4 @@
-"""Tests `penstock metrics run` as users have it (docs/metrics_job.md): the wheel with its extra, in a separate
+"""Tests `penstock metrics run` as users have it (docs/operate/metrics_job.md): the wheel with its extra, in a separate
 environment."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests the package from `make dist`, as README.md and docs/install.md install it: `make test-wheel`.
+"""Tests the package from `make dist`, as README.md and docs/start/install.md install it: `make test-wheel`.
 
 pip installs the package with each available interpreter, in a path with spaces; uvx and pipx install it as a user
 without rights; and one test has a machine without PostgreSQL. A user sends and receives a message with boto3, and

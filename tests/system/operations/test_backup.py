@@ -1,4 +1,5 @@
-"""Tests backup and restore with the commands of docs/operations.md, and then the service there with older clients.
+"""Tests backup and restore with the commands of docs/operate/operations.md, and then the service there with older
+clients.
 
 A dump is restored into a new cluster of another major version, whose transaction ids begin again, and a base backup is
 restored to a point in time.
@@ -28,7 +29,7 @@ from penstock_web.system_account import SystemAccount
 from tests.support.database import Database, TestServer, memory_directory, new_cluster
 from tests.support.programs.penstock_service import running_service
 
-PAGE = (Path(__file__).parents[3] / "docs/operations.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/operate/operations.md").read_text()
 BLOCKS = re.findall(r"^```(?:sh|ini)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 # The page writes it this way if variables are not known.
 DOCUMENTED_BACKUP = "/var/backups/penstock"

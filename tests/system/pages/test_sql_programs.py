@@ -1,4 +1,4 @@
-"""Runs the programs of docs/your_database.md that need additional packages: Django, and node-postgres."""
+"""Runs the programs of docs/guides/your_database.md that need additional packages: Django, and node-postgres."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.pages.blocks import blocks
 
 pytestmark = pytest.mark.clients
 
-PAGE = "docs/your_database.md"
+PAGE = "docs/guides/your_database.md"
 HERE = "tests/system/pages/test_sql_programs.py"
 NODE = ROOT / ".tools/clients/node"
 PROGRAMS = {

@@ -188,14 +188,15 @@ def log_calls() -> list[tuple[str, ast.Call]]:
 
 @pytest.mark.parametrize(("place", "call"), [pytest.param(*found, id=found[0]) for found in log_calls()])
 def test_a_message_has_no_variable_parts(place: str, call: ast.Call) -> None:
-    """docs/deployment.md, "Logs": a variable part is a separate key, so that records can be counted by message."""
+    """docs/operate/deployment.md, "Logs": a variable part is a separate key, so that records can be counted by
+    message."""
     (message,) = call.args
     assert isinstance(message, ast.Constant), place
     assert "%" not in str(message.value)
 
 
 def test_keys_of_records_are_documented() -> None:
-    page = (Path(__file__).parents[3] / "docs/deployment.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/operate/deployment.md").read_text()
     section = page.split("### Logs")[1].split("\n### ")[0]
     keys = {
         str(ast.literal_eval(key))

@@ -128,7 +128,10 @@ def test_the_source_is_the_one_of_the_script() -> None:
 def test_the_page_names_the_regions() -> None:
     """Other regions need another file."""
     page = (
-        (ROOT / "docs/deployment.md").read_text().partition("## TLS to the database")[2].partition("\n## ")[0]
+        (ROOT / "docs/operate/deployment.md")
+        .read_text()
+        .partition("## TLS to the database")[2]
+        .partition("\n## ")[0]
     )
     regions = set(re.findall("Amazon RDS ([a-z0-9-]+) Root", TEXT))
     assert set(re.findall(r"`([a-z]+-[a-z]+-\d)`", page)) == regions

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 
 
-# --- docs/errors.md --------------------------------------------------------------------------------------------------
+# --- docs/reference/errors.md -----------------------------------------------------------------------------------------
 def rows(page: str, section: str) -> list[list[str]]:
     """Returns the cells of a section's table, without its head."""
     text = (ROOT / page).read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
@@ -45,7 +45,7 @@ def test_the_page_of_errors_lists_every_error(section: str, table: dict[str, typ
         [kind.json_type, kind.query_code, str(kind.status), "sender" if kind.sender_fault else "service"]
         for kind in table.values()
     ]
-    assert rows("docs/errors.md", section) == sorted(expected)
+    assert rows("docs/reference/errors.md", section) == sorted(expected)
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -67,9 +67,9 @@ def test_no_message_sends_to_a_page_of_the_checkout() -> None:
     assert found == []
 
 
-# --- docs/metrics.md -------------------------------------------------------------------------------------------------
+# --- docs/reference/metrics.md ----------------------------------------------------------------------------------------
 # The page describes /metrics as the code implements it, and the code has every metric of the specification.
-METRICS_PAGE = (DOCS / "metrics.md").read_text()
+METRICS_PAGE = (DOCS / "reference" / "metrics.md").read_text()
 
 # The specification's table has the name, type and labels, and for a histogram the smallest and the largest bucket.
 SPECIFIED = [
@@ -114,9 +114,9 @@ def test_names_of_metrics_are_unique() -> None:
     assert len(names) == len(set(names))
 
 
-# --- docs/schedules.md -----------------------------------------------------------------------------------------------
+# --- docs/reference/schedules.md --------------------------------------------------------------------------------------
 # The page lists actions and errors of EventBridge Scheduler, and routes and members of the REST API.
-SCHEDULES_PAGE = (DOCS / "schedules.md").read_text()
+SCHEDULES_PAGE = (DOCS / "reference" / "schedules.md").read_text()
 REST, _, AWS = SCHEDULES_PAGE.partition("\n## REST API\n")[2].partition("\n## EventBridge Scheduler\n")
 
 
@@ -149,8 +149,8 @@ def test_the_members_of_schedules() -> None:
     assert {field.name for field in fields(ShownSchedule)} - {"rate"} <= named
 
 
-# --- docs/security.md ------------------------------------------------------------------------------------------------
-SECURITY_PAGE = (DOCS / "security.md").read_text()
+# --- docs/operate/security.md -----------------------------------------------------------------------------------------
+SECURITY_PAGE = (DOCS / "operate" / "security.md").read_text()
 PREFIXES = ("QUEUE_", "WEBHOOK_", "DATABASE_")
 
 
@@ -172,7 +172,7 @@ def test_encryption_comes_first() -> None:
     )
 
 
-# --- docs/security/tests.md ------------------------------------------------------------------------------------------
+# --- docs/operate/security_tests.md -----------------------------------------------------------------------------------
 SECURITY_TESTS_PAGE = (DOCS / "security/tests.md").read_text()
 NAMED = sorted(set(re.findall(r"`([\w./]+\.(?:py|hcl)(?:::\w+)?)`", SECURITY_TESTS_PAGE)))
 ROWS = [
@@ -210,8 +210,8 @@ def test_there_are_as_many_cases_as_it_says(kind: str, said: str) -> None:
     assert 0 < int(row[1].replace(",", "")) <= counts()[kind]
 
 
-# --- docs/topics.md --------------------------------------------------------------------------------------------------
-TOPICS_PAGE = DOCS / "topics.md"
+# --- docs/reference/topics.md -----------------------------------------------------------------------------------------
+TOPICS_PAGE = DOCS / "reference" / "topics.md"
 
 
 def test_the_actions_of_topics_are_those_of_the_table() -> None:
@@ -220,9 +220,9 @@ def test_the_actions_of_topics_are_those_of_the_table() -> None:
     assert listed == {action.name for action in ACTIONS if action.service == "sns"}
 
 
-# --- docs/compatibility.md -------------------------------------------------------------------------------------------
+# --- docs/reference/compatibility.md ----------------------------------------------------------------------------------
 # The page names the client versions of the files that `make clients` installs from.
-COMPATIBILITY_PAGE = DOCS / "compatibility.md"
+COMPATIBILITY_PAGE = DOCS / "reference" / "compatibility.md"
 CLIENTS = ROOT / "tests/support/clients"
 COMPATIBILITY_ROWS = dict(
     re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]* \| [^|]+ \|$", COMPATIBILITY_PAGE.read_text(), re.MULTILINE)

@@ -11,7 +11,7 @@ from penstock.settings import SETTINGS, Setting, SettingError, Settings, Value
 from penstock.settings.markdown import render_page
 from penstock.settings.unknown import describe_unknown_variables
 
-PAGE = Path(__file__).parents[3] / "docs/settings.md"
+PAGE = Path(__file__).parents[3] / "docs/reference/settings.md"
 
 KEY = b64encode(bytes(range(32))).decode()
 # Names and defaults of the settings in use, from the specification's table.

@@ -1,6 +1,6 @@
 """Compares message types and errors with botocore's model of SNS.
 
-Also compares every error in the table of docs/errors.md with botocore's model.
+Also compares every error in the table of docs/reference/errors.md with botocore's model.
 """
 
 import json

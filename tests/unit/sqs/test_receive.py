@@ -1,5 +1,5 @@
 """Tests a receive of messages that are each too long for the answer, without a database: our choice
-(docs/errors.md).
+(docs/reference/errors.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Tests each rule of docs/verdicts.md on minutes with known numbers. The page defines the expected verdicts."""
+"""Tests each rule of docs/reference/verdicts.md on minutes with known numbers. The page defines the expected
+verdicts."""
 
 from __future__ import annotations
 

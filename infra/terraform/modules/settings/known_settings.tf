@@ -1,4 +1,4 @@
-# Every setting of docs/settings.md, with its bounds. Written by `make generate`.
+# Every setting of docs/reference/settings.md, with its bounds. Written by `make generate`.
 locals {
   boolean_words = ["true", "1", "yes", "on", "false", "0", "no", "off"]
 

@@ -9,7 +9,7 @@ locals {
 
   refusals = concat(
     [
-      for name in concat(keys(var.settings), keys(var.secret_settings)) : "${name} is no setting of docs/settings.md"
+      for name in concat(keys(var.settings), keys(var.secret_settings)) : "${name} is no setting of docs/reference/settings.md"
       if !contains(keys(local.known_settings), name)
     ],
     [
@@ -41,7 +41,7 @@ locals {
       if !contains(try(local.known_settings[name].choices, [lower(value)]), lower(value))
     ],
     [
-      for name, value in local.present : "${name} does not have the form that docs/settings.md describes"
+      for name, value in local.present : "${name} does not have the form that docs/reference/settings.md describes"
       if !can(regex("^(?:${try(local.known_settings[name].pattern, ".*")})$", value))
     ],
   )

@@ -9,7 +9,7 @@
     LOGIN_REFUSED     no            never open   yes                 ServiceUnavailable
     STALE_STATEMENT   no            is closed    yes, on a new one   as ROLLED_BACK; only pipeline connections prepare
     NOT_INSTALLED     no            is kept      no, nor any other   InternalFailure
-    REFUSED           no            is kept      no                  only callers of SQL see it: docs/sql.md
+    REFUSED           no            is kept      no                  only callers of SQL see it: docs/reference/sql.md
     FAILED            no            is kept      no                  InternalFailure
 
 `database` (Lambda functions) and `penstock_web.database.pool` (the container) turn a meaning into an error, and
@@ -45,7 +45,7 @@ class Meaning(Enum):
     NOT_INSTALLED = auto()
     """A function, a schema or a privilege is missing: the call fails whatever its arguments are."""
     REFUSED = auto()
-    """A SQL function of Penstock refuses its arguments. The codes are in docs/sql.md."""
+    """A SQL function of Penstock refuses its arguments. The codes are in docs/reference/sql.md."""
     FAILED = auto()
     """The call itself is wrong, and would fail again."""
 

@@ -1,9 +1,9 @@
 """Declares every setting of Penstock: its name, default (and so its type), bounds, unit, text, and whether it is
 secret.
 
-From these declarations `make generate` writes docs/settings.md, the schema of the Helm chart, Terraform's `settings`
-and the variables of compose.yaml. The specification determines names and defaults. A name contains the setting's unit
-unless the name in the specification does not.
+From these declarations `make generate` writes docs/reference/settings.md, the schema of the Helm chart, Terraform's
+`settings` and the variables of compose.yaml. The specification determines names and defaults. A name contains the
+setting's unit unless the name in the specification does not.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ class Settings:
     queue_base_url = Setting("", unit="address", format=formats.BASE_URL, help="The start of the queue URLs that the "
         "service returns, `{QUEUE_BASE_URL}/{account}/{queue}`, and of links in SNS messages. A queue URL has the "
         "region before the account if the region is not `QUEUE_REGION`. If this variable is empty, the service uses "
-        "the address that the client used; [access.md](access.md#links) describes which links it then writes.")
+        "the address that the client used; [access.md](../operate/access.md#links) describes which links it then "
+        "writes.")
     queue_allowed_hosts = Setting("", unit="hosts", format=formats.HOSTS, help="The names under which clients reach "
         "the service, separated by commas: `queues.example.com`, `*.example.com` for all names below it, `*` for any "
         "name. IP addresses, names without a dot, names below `localhost`, `internal` and `svc`, and the host of "
-        "`QUEUE_BASE_URL` need no entry. See [access.md](access.md).")
+        "`QUEUE_BASE_URL` need no entry. See [access.md](../operate/access.md).")
     queue_trust_forwarded = Setting(False, help="Takes the scheme of queue URLs from `X-Forwarded-Proto`. Takes their "
         "host from `X-Forwarded-Host` if `QUEUE_ALLOWED_HOSTS` allows it. Set this only behind a proxy that sets both "
         "headers.")
@@ -56,25 +57,25 @@ class Settings:
         "region.")
     queue_regions = Setting("", unit="regions", format=formats.REGIONS, help="The regions that this installation "
         "serves, separated by commas. They must include `QUEUE_REGION`. The service refuses requests that are signed "
-        "for another region, and schedules whose target is in another region; see [scaling.md](scaling.md). If it is "
-        "empty, the service serves any region.")
+        "for another region, and schedules whose target is in another region; see [scaling.md](../operate/scaling.md). "
+        "If it is empty, the service serves any region.")
     queue_access = Setting("off", choices=("off", "presence", "sigv4"), help="Which clients may call. `off`: all, with "
         "any credentials. `presence`: all that send credentials, whatever they are. `sigv4`: those that sign with a "
-        "key of `penstock keys`. See [access.md](access.md).")
+        "key of `penstock keys`. See [access.md](../operate/access.md).")
     queue_encryption_key = Setting("", unit="32 bytes, base64", secret=True, format=formats.ENCRYPTION_KEY, help="The "
         "key that encrypts the secrets of access keys in the database. `QUEUE_ACCESS=sigv4` and `penstock keys create` "
         "need it.")
     queue_access_cache_seconds = Setting(30, unit="seconds", minimum=0, help="How long a process caches an access key. "
         "A revocation takes effect after this time. With 0 every request looks the key up.")
     queue_refuse_kms = Setting(False, help="Refuses queues, topics and schedules that name a KMS key. Penstock "
-        "encrypts nothing with such a key; see [security.md](security.md).")
+        "encrypts nothing with such a key; see [security.md](../operate/security.md).")
     queue_console = Setting("", choices=("off", "read", "full"), help="What the console at `/console` lets people do; "
-        "see [console.md](console.md). `off`: the service has no console. `read`: the console shows data but changes "
-        "nothing. `full`: people may do what their user may do. If it is empty, the console is `full` with "
+        "see [console.md](../guides/console.md). `off`: the service has no console. `read`: the console shows data but "
+        "changes nothing. `full`: people may do what their user may do. If it is empty, the console is `full` with "
         "`QUEUE_ACCESS=sigv4` and for `penstock up` on an address of this machine alone, and `off` otherwise. With "
         "`QUEUE_ACCESS=presence` it is always off.")
     queue_mcp = Setting(False, help="Serves the Model Context Protocol at `/mcp`, for programs that assist an "
-        "operator. The protocol only reads; see [mcp.md](mcp.md). It needs `pip install 'penstock[mcp]'`.")
+        "operator. The protocol only reads; see [mcp.md](../guides/mcp.md). It needs `pip install 'penstock[mcp]'`.")
     queue_peek_endpoint = Setting(False, help="Serves `GET /_aws/sqs/messages`, where test suites look at messages "
         "without receiving them, as LocalStack does.")
     queue_localstack_health = Setting(False, help="Serves `GET /_localstack/health` for scripts that wait for it. It "
@@ -133,7 +134,8 @@ class Settings:
         "refuses a publish that adds another one with `Throttled`. AWS has no such quota. 0 means no limit.")
     quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="How many requests a second a process "
         "takes from an account or, unless `QUEUE_ACCESS` is `sigv4`, from an address. Each 64 KiB count as one "
-        "request. Further requests get `RequestThrottled`; see [security.md](security.md#quotas). 0 means no limit.")
+        "request. Further requests get `RequestThrottled`; see [security.md](../operate/security.md#quotas). 0 means "
+        "no limit.")
     queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=43_200, help="The "
         "VisibilityTimeout of a queue that is created without one.")
     queue_max_connections = Setting(10, unit="connections", minimum=1, help="The maximum number of database "
@@ -144,7 +146,7 @@ class Settings:
     queue_database_auth = Setting("password", choices=("password", "iam"), help="How connections to RDS log in. With "
         "`password` they use the password of the address. With `iam` each new connection makes a token from the AWS "
         "credentials of the process; the addresses then need `sslmode=verify-full`. See "
-        "[deployment.md](deployment.md#iam-database-authentication).")
+        "[deployment.md](../operate/deployment.md#iam-database-authentication).")
     queue_pool_timeout_ms = Setting(2000, unit="ms", minimum=1, help="How long a request waits for a free database "
         "connection before it gets 503.")
     queue_database_call_timeout_ms = Setting(8000, unit="ms", minimum=100, help="The maximum duration of a database "
@@ -230,8 +232,8 @@ class Settings:
         "measure all queues for `/metrics`. All processes share the rounds. No round runs while nothing changes; a "
         "scrape of `/metrics` then measures the queues first.")
     queue_lambda_wait_seconds = Setting(2, unit="seconds", minimum=0, maximum=20, help="The longest wait for messages "
-        "in the functions `Gateway` and `Rest`; see [deployment.md](deployment.md#long-polls). The function of "
-        "ReceiveMessage has no such limit. With 0 no request waits.")
+        "in the functions `Gateway` and `Rest`; see [deployment.md](../operate/deployment.md#long-polls). The function "
+        "of ReceiveMessage has no such limit. With 0 no request waits.")
     queue_lambda_concurrency = Setting(0, unit="environments", minimum=0, help="How many environments the function, "
         "`Gateway` or `Rest`, may have at once. `template.yaml` sets it to the reserved concurrency. A quarter of the "
         "environments, rounded down, may wait for messages; with 0 all of them may.")
@@ -248,7 +250,7 @@ class Settings:
     queue_tracing = Setting(False, help="Makes Lambda functions write a segment of X-Ray for each invocation. It needs "
         "a layer with the package aws-xray-sdk.")
     otlp_enabled = Setting(False, help="Records traces in the container and sends them to a collector of "
-        "OpenTelemetry; see [tracing.md](tracing.md). It needs the packages of the extra `tracing`.")
+        "OpenTelemetry; see [tracing.md](../guides/tracing.md). It needs the packages of the extra `tracing`.")
     otlp_endpoint = Setting("http://localhost:4317", unit="address", format=formats.COLLECTOR, help="The address of "
         "the collector, which receives OTLP over gRPC. `https://` uses TLS.")
     otlp_service_name = Setting("penstock", help="The `service.name` of the traces.")
@@ -258,7 +260,7 @@ class Settings:
     log_level = Setting("info", choices=("debug", "info", "warning", "error", "critical"), help="The least severe log "
         "records that the service writes.")
     access_log = Setting("off", choices=("off", "stdout", "stderr"), help="Where the container writes a line of JSON "
-        "for each request; see [operations.md](operations.md#access-log). `off`: it writes no lines.")
+        "for each request; see [operations.md](../operate/operations.md#access-log). `off`: it writes no lines.")
     # fmt: on
 
     def __init__(self, values: Mapping[str, Value]) -> None:

@@ -1,4 +1,4 @@
-"""The page docs/settings.md."""
+"""The page docs/reference/settings.md."""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
 Penstock stores the strings that the client sent: Terraform and other tools wait until they read back the values that
 they set. Booleans are stored in lower case: AWS accepts `True`, the result of Python's `str`. Redrive policies are
 stored as AWS shows them: with a number as maxReceiveCount, and without sourceQueueArns that are null. Sources:
-CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of docs/compatibility.md.
-AWS does not have `archive`, `archive_seconds`, `history` and `paused`; only the REST API accepts them.
+CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of
+docs/reference/compatibility.md. AWS does not have `archive`, `archive_seconds`, `history` and `paused`; only the REST
+API accepts them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Fixtures of pytest for tests of applications: `penstock`, `sqs`, `sns` and `sqs_queue` (docs/testing.md).
+"""Fixtures of pytest for tests of applications: `penstock`, `sqs`, `sns` and `sqs_queue` (docs/guides/testing.md).
 
 pytest loads `fixtures` in every project whose environment has this package. No module here imports boto3 before a test
 asks for it.

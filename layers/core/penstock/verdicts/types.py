@@ -1,4 +1,4 @@
-"""Input and result of a verdict. docs/verdicts.md explains each of them."""
+"""Input and result of a verdict. docs/reference/verdicts.md explains each of them."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The rules in order. The first rule that applies gives the verdict. See docs/verdicts.md."""
+"""The rules in order. The first rule that applies gives the verdict. See docs/reference/verdicts.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Implements `penstock apply | export | import` for the file penstock.yaml (docs/penstock_file.md)."""
+"""Implements `penstock apply | export | import` for the file penstock.yaml (docs/guides/penstock_file.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Implements `penstock roles`: which account a database role of an application uses in the SQL interface
-(docs/sql.md)."""
+(docs/reference/sql.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Checks the settings of PostgreSQL that the service relies on, in a session of the service (docs/operations.md)."""
+"""Checks the settings of PostgreSQL that the service relies on, in a session of the service
+(docs/operate/operations.md)."""
 
 from __future__ import annotations
 

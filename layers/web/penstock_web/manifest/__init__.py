@@ -11,5 +11,5 @@ it.
     plan.py         the changes that lead from the current to the desired state
     users.py        users and their policies, in the database
 
-docs/penstock_file.md is for users. `penstock apply`, `export` and `import` are in penstock_web/cli/manifest.py.
+docs/guides/penstock_file.md is for users. `penstock apply`, `export` and `import` are in penstock_web/cli/manifest.py.
 """

@@ -16,8 +16,8 @@ class Advice(NamedTuple):
     page: str = ""
 
 
-_OPERATIONS: Final = "operations.md"
-_MAPPINGS: Final = "event_source_mappings.md"
+_OPERATIONS: Final = "operate/operations.md"
+_MAPPINGS: Final = "reference/event_source_mappings.md"
 _BEHIND: Final = f"{_OPERATIONS}#a-queue-that-falls-behind"
 
 BY_CAUSE: Final[dict[Cause, Advice]] = {
@@ -48,7 +48,7 @@ BY_CAUSE: Final[dict[Cause, Advice]] = {
         "Look for errors in the consumers' log: hardly any message succeeds", f"{_OPERATIONS}#poison-messages"
     ),
     Cause.DEAD_LETTERS_WAIT: Advice(
-        "Find out why they failed, then redrive or delete them", "dead_letters.md#what-failed-alike"
+        "Find out why they failed, then redrive or delete them", "guides/dead_letters.md#what-failed-alike"
     ),
     Cause.ONE_TENANT: Advice(
         "Slow down the sender of that group, or run more consumers", f"{_OPERATIONS}#a-noisy-tenant"

@@ -27,7 +27,7 @@ from penstock_web.routing.runner import HOST_CHECKED_KEY, RESPONSE_LIMIT_KEY, Ru
 
 T = TypeVar("T")
 
-# Mangum logs a line for each request. Successful requests are not logged (docs/deployment.md, "Logs").
+# Mangum logs a line for each request. Successful requests are not logged (docs/operate/deployment.md, "Logs").
 logging.getLogger("mangum").setLevel(logging.WARNING)
 
 

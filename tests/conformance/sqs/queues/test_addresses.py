@@ -1,5 +1,5 @@
-"""Tests of QueueUrls. Source: docs/compatibility.md. Any host is allowed. The last two path segments are account and
-queue name. Unless the region is the default, it is the segment before them.
+"""Tests of QueueUrls. Source: docs/reference/compatibility.md. Any host is allowed. The last two path segments are
+account and queue name. Unless the region is the default, it is the segment before them.
 
 The request determines account and region, and queues of different accounts or regions are separate.
 """

@@ -1,4 +1,4 @@
-"""Tests the log of attempts, and endpoints that an operator pauses (docs/webhooks.md).
+"""Tests the log of attempts, and endpoints that an operator pauses (docs/reference/webhooks.md).
 
 Also tests queue.outgoing_delivery_history, which has the outcome of each delivery once.
 """

@@ -1,7 +1,7 @@
 """Tests the gateway (SNS_GATEWAY_URL) that carries text messages and pushes, against a real receiver.
 
-The contract is ours (docs/topics.md, "Gateway"). The signature is that of Standard Webhooks 1.0. The same answers are
-tried again as in SNS ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS Developer Guide).
+The contract is ours (docs/reference/topics.md, "Gateway"). The signature is that of Standard Webhooks 1.0. The same
+answers are tried again as in SNS ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS Developer Guide).
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def test_an_account_sends_a_number_of_text_messages_a_day(db: Connection) -> Non
 
 def test_an_account_of_which_too_many_wait_publishes_no_more_of_the_protocol(db: Connection) -> None:
     """The account does not get a password of the SMS sandbox either. Mail and other accounts continue
-    (docs/security.md, "Quotas")."""
+    (docs/operate/security.md, "Quotas")."""
     subscribe(db, "news", PHONE)
     for number in range(2):
         send(db, f"m{number}")

@@ -4,8 +4,8 @@ functions.
 The sources are "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API
 reference). RFC 8058, 3.2, defines the click of a mail program.
 
-The service limits how often it asks an address to confirm (our choice: docs/topics.md, "E-mail"), so that no address
-can be
+The service limits how often it asks an address to confirm (our choice: docs/reference/topics.md, "E-mail"), so that no
+address can be
 flooded.
 
 For an account at most ten such mails are sent in an hour, and to an address one.

@@ -2,8 +2,8 @@
 
 The sources are "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email notifications" (SNS
 Developer Guide), a mail of AWS in pull request 102 of librato/librato-services, RFC 2369 and RFC 8058 for the headers,
-and RFC 5321 for replies. The limit of refusals for an address and repeated answers are our choice (docs/topics.md,
-"E-mail").
+and RFC 5321 for replies. The limit of refusals for an address and repeated answers are our choice
+(docs/reference/topics.md, "E-mail").
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def test_many_readers(db: Connection, deliver: Deliver, mail_server: MailServer)
 
 
 def test_a_topic_of_whose_account_too_many_mails_wait(db: Connection) -> None:
-    """The service counts mails apart from text messages and pushes (QUOTA_DELIVERIES, docs/security.md)."""
+    """The service counts mails apart from text messages and pushes (QUOTA_DELIVERIES, docs/operate/security.md)."""
     topic = make_topic(db)
     reader = subscribe(db, topic, "reader@example.com")
     for _ in range(2):

@@ -1,4 +1,5 @@
-"""Tests routed events in the SQL interface, inside the application's transaction (docs/topics.md, "Events")."""
+"""Tests routed events in the SQL interface, inside the application's transaction (docs/reference/topics.md,
+"Events")."""
 
 from __future__ import annotations
 

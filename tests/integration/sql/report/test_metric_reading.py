@@ -1,5 +1,5 @@
-"""Tests the functions that read what the metrics job stored. Rows are as in docs/metrics.md, and percentiles are
-nearest ranks."""
+"""Tests the functions that read what the metrics job stored. Rows are as in docs/reference/metrics.md, and percentiles
+are nearest ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests the storage of schedules (docs/schedules.md), and groups as in EventBridge Scheduler."""
+"""Tests the storage of schedules (docs/reference/schedules.md), and groups as in EventBridge Scheduler."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.xdist_group("console")
 
 ROUTES = {screen.handler.__name__: screen for screen in list_screens()}
 ROLES = ("nobody", "read", "operate", "admin")
-# Maps each route to the first role that may use it; all later roles may use it, too. `docs/console.md` says by which
-# actions.
+# Maps each route to the first role that may use it; all later roles may use it, too. `docs/guides/console.md` says by
+# which actions.
 FIRST_ROLE = {
     "root": "nobody",
     "asset": "nobody",

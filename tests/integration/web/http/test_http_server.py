@@ -1,4 +1,4 @@
-"""The HTTP server on real sockets, in the service's event loop. Source: RFC 9112, 9; docs/how_it_works.md."""
+"""The HTTP server on real sockets, in the service's event loop. Source: RFC 9112, 9; docs/explain/how_it_works.md."""
 
 import asyncio
 import socket

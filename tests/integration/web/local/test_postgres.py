@@ -248,7 +248,7 @@ def test_comes_back_after_the_whole_server_was_killed(state: Path) -> None:
 
 
 # --- chosen database -------------------------------------------------------------------------------------------------
-# One rule chooses the database of `penstock metrics run` and `report` (docs/metrics_job.md).
+# One rule chooses the database of `penstock metrics run` and `report` (docs/operate/metrics_job.md).
 #
 # The encryption key of an installation that runs its own database.
 #

@@ -1,4 +1,5 @@
-"""`penstock apply`, `export` and `import` work against a running service and against moto (docs/penstock_file.md)."""
+"""`penstock apply`, `export` and `import` work against a running service and against moto
+(docs/guides/penstock_file.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The right to read /metrics, which names the queues of all accounts (docs/metrics.md)."""
+"""The right to read /metrics, which names the queues of all accounts (docs/reference/metrics.md)."""
 
 from __future__ import annotations
 

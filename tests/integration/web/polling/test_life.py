@@ -1,4 +1,4 @@
-"""Mappings while processes come and go, and the right to have one. Sources: docs/event_source_mappings.md."""
+"""Mappings while processes come and go, and the right to have one. Sources: docs/reference/event_source_mappings.md."""
 
 from __future__ import annotations
 
@@ -319,7 +319,7 @@ def test_since_when_it_fails(harness: Harness) -> None:
 
 
 def test_a_function_that_cannot_be_reached_is_in_the_verdict(harness: Harness) -> None:
-    """The mapping counts as failing once no invocation has succeeded for five minutes (docs/verdicts.md)."""
+    """The mapping counts as failing once no invocation has succeeded for five minutes (docs/reference/verdicts.md)."""
     url, arn = harness.queue()
     mapping = harness.map(arn, "http://127.0.0.1:1/")
     harness.sqs.send_message(QueueUrl=url, MessageBody="m")

@@ -1,4 +1,4 @@
-"""/v1/deliveries over a real service while its worker delivers. Shapes: docs/webhooks.md."""
+"""/v1/deliveries over a real service while its worker delivers. Shapes: docs/reference/webhooks.md."""
 
 import json
 from functools import partial
@@ -158,7 +158,7 @@ def test_an_endpoint_is_paused_and_resumed(http: httpx.Client, db: Connection, r
 
 
 # --- outbox ----------------------------------------------------------------------------------------------------------
-# /v1/outbox over a real service, with a gateway and without. Shapes: docs/topics.md.
+# /v1/outbox over a real service, with a gateway and without. Shapes: docs/reference/topics.md.
 
 
 PHONE = "+15550100123"
@@ -202,7 +202,7 @@ def test_without_a_gateway_it_is_kept(database: Database) -> None:
 
 
 def test_the_quota_limits_opted_out_numbers(database: Database) -> None:
-    """A number that is stored can be stored again (QUOTA_OPTED_OUT_NUMBERS, docs/security.md)."""
+    """A number that is stored can be stored again (QUOTA_OPTED_OUT_NUMBERS, docs/operate/security.md)."""
     with running_service(database.api_dsn, QUOTA_OPTED_OUT_NUMBERS="2") as service, service.http() as http:
         answers = [http.put(f"/v1/outbox/opted-out/%2B1555010000{last}") for last in (1, 2, 3, 1)]
         assert [answer.status_code for answer in answers] == [200, 200, 429, 200]

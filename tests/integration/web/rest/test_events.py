@@ -1,4 +1,4 @@
-"""Routed events and transactions over a real service. Shapes: docs/topics.md, "Events"."""
+"""Routed events and transactions over a real service. Shapes: docs/reference/topics.md, "Events"."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """No account can read or change another's queues, bindings, deliveries and schedules over the REST API.
 
-Every name belongs to the caller's account (docs/access.md); the resources of other accounts are not found. Each request
-is tried with all spellings of the other account's queue, and once with the owner's own key.
+Every name belongs to the caller's account (docs/operate/access.md); the resources of other accounts are not found. Each
+request is tried with all spellings of the other account's queue, and once with the owner's own key.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Verdicts on queues by every interface: REST in each deployment, /metrics and the command line, with their minutes.
 
-The expected verdicts follow from docs/verdicts.md.
+The expected verdicts follow from docs/reference/verdicts.md.
 """
 
 from __future__ import annotations

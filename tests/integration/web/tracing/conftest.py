@@ -1,4 +1,4 @@
-"""Provides a collector, and a service that sends it only the traces that callers sample (docs/tracing.md)."""
+"""Provides a collector, and a service that sends it only the traces that callers sample (docs/guides/tracing.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests how long a request may take, in virtual time. Sources: docs/settings.md; docs/errors.md.
+"""Tests how long a request may take, in virtual time. Sources: docs/reference/settings.md; docs/reference/errors.md.
 
 Also tests the end of a connection whose client is still sending, in virtual time.
 

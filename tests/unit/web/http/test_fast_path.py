@@ -1,4 +1,4 @@
-"""Tests which requests take the fast path, and their answers. HTTP: RFC 9112; limits: docs/how_it_works.md."""
+"""Tests which requests take the fast path, and their answers. HTTP: RFC 9112; limits: docs/explain/how_it_works.md."""
 
 import asyncio
 import json

@@ -1,6 +1,6 @@
 """Long requests wait for memory, in virtual time.
 
-Sources: our choice (decision 14); docs/errors.md for 503 with Retry-After.
+Sources: our choice (decision 14); docs/reference/errors.md for 503 with Retry-After.
 """
 
 import asyncio

@@ -58,7 +58,7 @@ def test_no_response_is_left_to_a_default(routes: dict[str, Operation]) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 408, 413, 415, 421, 429, 500, 503])
 def test_every_route_documents_these_errors(routes: dict[str, Operation], status: int) -> None:
-    """docs/access.md lists 401, 403, 415 and 421; 429 is for unknown keys."""
+    """docs/operate/access.md lists 401, 403, 415 and 421; 429 is for unknown keys."""
     assert {name for name, route in routes.items() if str(status) not in route["responses"]} == set()
 
 
@@ -108,8 +108,8 @@ def test_a_key_is_wanted_where_access_is_controlled(routes: dict[str, Operation]
 
 
 def test_bodies_say_what_excludes_what(routes: dict[str, Operation]) -> None:
-    """docs/schedules.md: a body has exactly one of cron, every, when and fire_at. Members of references are not
-    lost.
+    """docs/reference/schedules.md: a body has exactly one of cron, every, when and fire_at. Members of references are
+    not lost.
     """
     new = routes["POST /v1/schedules"]["requestBody"]["content"]["application/json"]["schema"]
     assert [choice["required"] for choice in new["oneOf"]] == [
@@ -120,7 +120,7 @@ def test_bodies_say_what_excludes_what(routes: dict[str, Operation]) -> None:
 
 
 def test_a_binding_has_what_it_binds(routes: dict[str, Operation]) -> None:
-    """docs/topics.md, "Events": a queue has no endpoint, and a URL no queue. Null members are left out."""
+    """docs/reference/topics.md, "Events": a queue has no endpoint, and a URL no queue. Null members are left out."""
     binding = routes["POST /v1/events/{pattern}/subscriptions"]["responses"]["201"]["content"]
     required = binding["application/json"]["schema"]["required"]
     assert {"queue_name", "endpoint", "filter_policy"} & set(required) == set()
@@ -131,7 +131,7 @@ def test_an_error_of_an_unknown_kind_is_a_bad_request() -> None:
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
-# Tests which rights each route of the REST API, and each tool of MCP, requires (docs/access.md).
+# Tests which rights each route of the REST API, and each tool of MCP, requires (docs/operate/access.md).
 
 
 RIGHTS = """
@@ -268,6 +268,6 @@ def test_a_right_names_actions_that_exist() -> None:
 
 
 def test_the_page_lists_the_actions_of_penstock_alone() -> None:
-    page = (Path(__file__).parents[4] / "docs/access.md").read_text()
+    page = (Path(__file__).parents[4] / "docs/operate/access.md").read_text()
     listed = page.partition("all with the prefix `penstock:`:")[2].partition(". Every API asks")[0]
     assert {f"penstock:{name}" for name in re.findall(r"`(\w+)`", listed)} == OWN_ACTIONS

@@ -1,4 +1,5 @@
-"""Tests batches of a mapping, in virtual time. Rules: docs/event_source_mappings.md, "What happens to messages"."""
+"""Tests batches of a mapping, in virtual time. Rules: docs/reference/event_source_mappings.md, "What happens to
+messages"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Serves /v1/queues/{name}/metrics and /v1/metrics/lag: the results of the metrics job. See docs/metrics.md."""
+"""Serves /v1/queues/{name}/metrics and /v1/metrics/lag: the results of the metrics job. See
+docs/reference/metrics.md."""
 
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal

@@ -1,6 +1,6 @@
-"""Lists runs over a real service, and reads the same schedules through both APIs. Shapes: docs/schedules.md.
+"""Lists runs over a real service, and reads the same schedules through both APIs. Shapes: docs/reference/schedules.md.
 
-Documents that are not schedules. Shapes: docs/schedules.md.
+Documents that are not schedules. Shapes: docs/reference/schedules.md.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -202,7 +202,7 @@ def test_errors_of_expressions_help(
 
 
 def test_previews(http: httpx.Client) -> None:
-    """docs/schedules.md: a number of times, a time zone, the text for people."""
+    """docs/reference/schedules.md: a number of times, a time zone, the text for people."""
     answer = http.post(
         "/v1/previews", json={"cron": "0 9 * * 1-5", "timezone": "America/New_York", "count": 3}
     )

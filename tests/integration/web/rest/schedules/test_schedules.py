@@ -1,4 +1,4 @@
-"""Schedules over a real service. Shapes: docs/schedules.md."""
+"""Schedules over a real service. Shapes: docs/reference/schedules.md."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -72,7 +72,8 @@ def test_everything_that_is_said_is_shown(http: httpx.Client) -> None:
     ],
 )
 def test_every_form(http: httpx.Client, expression: dict[str, str], canonical: dict[str, str]) -> None:
-    """docs/schedules.md says so; `expression` is returned as the client wrote it. A preview returns the same error."""
+    """docs/reference/schedules.md says so; `expression` is returned as the client wrote it. A preview returns the same
+    error."""
     made = create(http, **{"cron": None, **expression})
     shown = {name: made[name] for name in ("cron", "fire_at") if name in made}
     assert (shown, made["expression"]) == (canonical, next(iter(expression.values())))
@@ -268,7 +269,7 @@ def test_a_sync_makes_replaces_and_prunes(http: httpx.Client, service: Service) 
 def test_a_pause_in_autumn_is_said_at_once(
     http: httpx.Client, expression: dict[str, str], zone: str, pauses: bool
 ) -> None:
-    """A local time that occurs twice fires once, so these schedules pause for an hour (docs/schedules.md)."""
+    """A local time that occurs twice fires once, so these schedules pause for an hour (docs/reference/schedules.md)."""
     http.post("/v1/queues", json={"name": "q"})
     given = {**expression, "timezone": zone, "target": {"queue": "q", "message": 1}}
     answers = [
