@@ -52,8 +52,13 @@ def page_texts() -> dict[str, str]:
 
 
 def is_known(page: str, named_in: str) -> bool:
-    """Returns whether a page exists: beside the file, from the root, or by its name alone."""
-    places = [(ROOT / named_in).parent / page, ROOT / page]
+    """Returns whether a page exists: beside the file, from the root, in docs/ or docs/reference/, or by its name alone."""
+    places = [
+        (ROOT / named_in).parent / page,
+        ROOT / page,
+        ROOT / "docs" / page,
+        ROOT / "docs" / "reference" / page,
+    ]
     return any(place.is_file() for place in places) or page in {Path(name).name for name in page_texts()}
 
 

@@ -173,7 +173,7 @@ def test_encryption_comes_first() -> None:
 
 
 # --- docs/operate/security_tests.md -----------------------------------------------------------------------------------
-SECURITY_TESTS_PAGE = (DOCS / "security/tests.md").read_text()
+SECURITY_TESTS_PAGE = (DOCS / "operate" / "security_tests.md").read_text()
 NAMED = sorted(set(re.findall(r"`([\w./]+\.(?:py|hcl)(?:::\w+)?)`", SECURITY_TESTS_PAGE)))
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]

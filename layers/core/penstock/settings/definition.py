@@ -42,12 +42,12 @@ class Settings:
     queue_base_url = Setting("", unit="address", format=formats.BASE_URL, help="The start of the queue URLs that the "
         "service returns, `{QUEUE_BASE_URL}/{account}/{queue}`, and of links in SNS messages. A queue URL has the "
         "region before the account if the region is not `QUEUE_REGION`. If this variable is empty, the service uses "
-        "the address that the client used; [access.md](../operate/access.md#links) describes which links it then "
+        "the address that the client used; [Access](../operate/access.md#links) describes which links it then "
         "writes.")
     queue_allowed_hosts = Setting("", unit="hosts", format=formats.HOSTS, help="The names under which clients reach "
         "the service, separated by commas: `queues.example.com`, `*.example.com` for all names below it, `*` for any "
         "name. IP addresses, names without a dot, names below `localhost`, `internal` and `svc`, and the host of "
-        "`QUEUE_BASE_URL` need no entry. See [access.md](../operate/access.md).")
+        "`QUEUE_BASE_URL` need no entry. See [Access](../operate/access.md).")
     queue_trust_forwarded = Setting(False, help="Takes the scheme of queue URLs from `X-Forwarded-Proto`. Takes their "
         "host from `X-Forwarded-Host` if `QUEUE_ALLOWED_HOSTS` allows it. Set this only behind a proxy that sets both "
         "headers.")
@@ -57,25 +57,25 @@ class Settings:
         "region.")
     queue_regions = Setting("", unit="regions", format=formats.REGIONS, help="The regions that this installation "
         "serves, separated by commas. They must include `QUEUE_REGION`. The service refuses requests that are signed "
-        "for another region, and schedules whose target is in another region; see [scaling.md](../operate/scaling.md). "
+        "for another region, and schedules whose target is in another region; see [Beyond one database server](../operate/scaling.md). "
         "If it is empty, the service serves any region.")
     queue_access = Setting("off", choices=("off", "presence", "sigv4"), help="Which clients may call. `off`: all, with "
         "any credentials. `presence`: all that send credentials, whatever they are. `sigv4`: those that sign with a "
-        "key of `penstock keys`. See [access.md](../operate/access.md).")
+        "key of `penstock keys`. See [Access](../operate/access.md).")
     queue_encryption_key = Setting("", unit="32 bytes, base64", secret=True, format=formats.ENCRYPTION_KEY, help="The "
         "key that encrypts the secrets of access keys in the database. `QUEUE_ACCESS=sigv4` and `penstock keys create` "
         "need it.")
     queue_access_cache_seconds = Setting(30, unit="seconds", minimum=0, help="How long a process caches an access key. "
         "A revocation takes effect after this time. With 0 every request looks the key up.")
     queue_refuse_kms = Setting(False, help="Refuses queues, topics and schedules that name a KMS key. Penstock "
-        "encrypts nothing with such a key; see [security.md](../operate/security.md).")
+        "encrypts nothing with such a key; see [Security](../operate/security.md).")
     queue_console = Setting("", choices=("off", "read", "full"), help="What the console at `/console` lets people do; "
-        "see [console.md](../guides/console.md). `off`: the service has no console. `read`: the console shows data but "
+        "see [Console](../guides/console.md). `off`: the service has no console. `read`: the console shows data but "
         "changes nothing. `full`: people may do what their user may do. If it is empty, the console is `full` with "
         "`QUEUE_ACCESS=sigv4` and for `penstock up` on an address of this machine alone, and `off` otherwise. With "
         "`QUEUE_ACCESS=presence` it is always off.")
     queue_mcp = Setting(False, help="Serves the Model Context Protocol at `/mcp`, for programs that assist an "
-        "operator. The protocol only reads; see [mcp.md](../guides/mcp.md). It needs `pip install 'penstock[mcp]'`.")
+        "operator. The protocol only reads; see [MCP, for assistants](../guides/mcp.md). It needs `pip install 'penstock[mcp]'`.")
     queue_peek_endpoint = Setting(False, help="Serves `GET /_aws/sqs/messages`, where test suites look at messages "
         "without receiving them, as LocalStack does.")
     queue_localstack_health = Setting(False, help="Serves `GET /_localstack/health` for scripts that wait for it. It "
@@ -90,10 +90,10 @@ class Settings:
         "subscriptions of an account, in a region, that have a filter policy, as on AWS. 0 means no limit.")
     sns_gateway_url = Setting("", unit="address", hidden=True, format=formats.GATEWAY_URL, help="The gateway that "
         "carries text messages and mobile push. The service POSTs each message there and signs it with "
-        "`WEBHOOK_SIGNING_SECRET`; see [topics.md](topics.md#gateway). The gateway may be in a private network. The "
+        "`WEBHOOK_SIGNING_SECRET`; see [Topics and events](topics.md#gateway). The gateway may be in a private network. The "
         "workers `deliver` and `maintain` need this variable. If it is empty, the service keeps the messages.")
     sns_smtp_url = Setting("", unit="address", secret=True, format=formats.MAIL_SERVER, help="The mail server that "
-        "takes e-mail for subscriptions: `smtp[s]://[user:password@]host[:port]`; see [topics.md](topics.md#e-mail). "
+        "takes e-mail for subscriptions: `smtp[s]://[user:password@]host[:port]`; see [Topics and events](topics.md#e-mail). "
         "`smtps` uses TLS from the start, on port 465. `smtp` uses STARTTLS, on port 587, and sends no password "
         "without it. The workers `deliver` and `maintain` need this variable. If it is empty, the service keeps the "
         "mails.")
@@ -105,7 +105,7 @@ class Settings:
     quota_text_messages = Setting(1_000, unit="messages", minimum=0, help="How many text messages of an account the "
         "gateway gets on a day (UTC). Further ones fail with `TextMessageQuotaExceeded`. 0 means no limit.")
     sns_outbox_days = Setting(7, unit="days", minimum=1, maximum=3650, help="How long the service keeps outgoing "
-        "messages that nothing carries; see [topics.md](topics.md#outbox).")
+        "messages that nothing carries; see [Topics and events](topics.md#outbox).")
     quota_outbox = Setting(100_000, unit="messages", minimum=0, help="About how many outgoing messages of an account "
         "the service keeps. It keeps the newest ones, and those that a gateway has not taken yet. 0 means no limit.")
     quota_platform_applications = Setting(10_000, unit="applications", minimum=0, help="The maximum number of platform "
@@ -134,7 +134,7 @@ class Settings:
         "refuses a publish that adds another one with `Throttled`. AWS has no such quota. 0 means no limit.")
     quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="How many requests a second a process "
         "takes from an account or, unless `QUEUE_ACCESS` is `sigv4`, from an address. Each 64 KiB count as one "
-        "request. Further requests get `RequestThrottled`; see [security.md](../operate/security.md#quotas). 0 means "
+        "request. Further requests get `RequestThrottled`; see [Security](../operate/security.md#quotas). 0 means "
         "no limit.")
     queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=43_200, help="The "
         "VisibilityTimeout of a queue that is created without one.")
@@ -146,7 +146,7 @@ class Settings:
     queue_database_auth = Setting("password", choices=("password", "iam"), help="How connections to RDS log in. With "
         "`password` they use the password of the address. With `iam` each new connection makes a token from the AWS "
         "credentials of the process; the addresses then need `sslmode=verify-full`. See "
-        "[deployment.md](../operate/deployment.md#iam-database-authentication).")
+        "[Deployment](../operate/deployment.md#iam-database-authentication).")
     queue_pool_timeout_ms = Setting(2000, unit="ms", minimum=1, help="How long a request waits for a free database "
         "connection before it gets 503.")
     queue_database_call_timeout_ms = Setting(8000, unit="ms", minimum=100, help="The maximum duration of a database "
@@ -178,7 +178,7 @@ class Settings:
         "asks the database whether notifications arrive, which work is due, and whether anything has changed. A "
         "process may take this long to notice a change through SQL or a change whose notification was lost.")
     queue_http_delivery_enabled = Setting(True, help="Delivers messages to subscribed HTTP(S) endpoints "
-        "([webhooks.md](webhooks.md)), functions, the gateway and the mail server.")
+        "([Webhooks](webhooks.md)), functions, the gateway and the mail server.")
     queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="The longest pause between two queries in "
         "which a process looks for due deliveries. A publish, where LISTEN works, or the time of the next retry ends "
         "the pause.")
@@ -222,17 +222,17 @@ class Settings:
         "windows of a minute. It keeps windows of an hour 12 times as long, and windows of a day for ever.")
     queue_metrics_timezone = Setting("UTC", unit="time zone", format=formats.TIME_ZONE, help="The time zone whose "
         "calendar days the daily metrics cover, such as `Europe/Berlin`. After a change, run the metrics job with "
-        "`--from` to compute the days again; see [metrics.md](metrics.md).")
+        "`--from` to compute the days again; see [Metrics](metrics.md).")
     queue_metrics_token = Setting("", secret=True, format=formats.TOKEN, help="The token that a scrape of `/metrics` "
         "sends as `Authorization: Bearer …`. If it is empty, `QUEUE_ACCESS` decides who may read `/metrics`; see "
-        "[metrics.md](metrics.md#metrics).")
+        "[Metrics](metrics.md#metrics).")
     queue_metrics_max_queues = Setting(1000, unit="queues", minimum=0, maximum=100_000, help='How many queues '
         '`/metrics` names. It adds up the others as `queue="_other"`. Each queue costs up to 70 lines in each scrape.')
     queue_metrics_interval_ms = Setting(10_000, unit="ms", minimum=100, help="The pause between two rounds that "
         "measure all queues for `/metrics`. All processes share the rounds. No round runs while nothing changes; a "
         "scrape of `/metrics` then measures the queues first.")
     queue_lambda_wait_seconds = Setting(2, unit="seconds", minimum=0, maximum=20, help="The longest wait for messages "
-        "in the functions `Gateway` and `Rest`; see [deployment.md](../operate/deployment.md#long-polls). The function "
+        "in the functions `Gateway` and `Rest`; see [Deployment](../operate/deployment.md#long-polls). The function "
         "of ReceiveMessage has no such limit. With 0 no request waits.")
     queue_lambda_concurrency = Setting(0, unit="environments", minimum=0, help="How many environments the function, "
         "`Gateway` or `Rest`, may have at once. `template.yaml` sets it to the reserved concurrency. A quarter of the "
@@ -244,13 +244,13 @@ class Settings:
     queue_lambda_mappings = Setting(False, help="Gives the functions of a serverless deployment the API of event "
         "source mappings, since the function `PollMappings` polls for the mappings. The container always has this API.")
     queue_usage_metrics = Setting(False, help="Makes Lambda functions write a line of metrics for each request that "
-        "sends, receives or deletes messages. The metrics have the names of SQS; see [metrics.md](metrics.md).")
+        "sends, receives or deletes messages. The metrics have the names of SQS; see [Metrics](metrics.md).")
     queue_drain_seconds = Setting(4, unit="seconds", minimum=0, help="How long the service waits for requests under "
         "way after SIGTERM or Ctrl-C.")
     queue_tracing = Setting(False, help="Makes Lambda functions write a segment of X-Ray for each invocation. It needs "
         "a layer with the package aws-xray-sdk.")
     otlp_enabled = Setting(False, help="Records traces in the container and sends them to a collector of "
-        "OpenTelemetry; see [tracing.md](../guides/tracing.md). It needs the packages of the extra `tracing`.")
+        "OpenTelemetry; see [Traces](../guides/tracing.md). It needs the packages of the extra `tracing`.")
     otlp_endpoint = Setting("http://localhost:4317", unit="address", format=formats.COLLECTOR, help="The address of "
         "the collector, which receives OTLP over gRPC. `https://` uses TLS.")
     otlp_service_name = Setting("penstock", help="The `service.name` of the traces.")
@@ -260,7 +260,7 @@ class Settings:
     log_level = Setting("info", choices=("debug", "info", "warning", "error", "critical"), help="The least severe log "
         "records that the service writes.")
     access_log = Setting("off", choices=("off", "stdout", "stderr"), help="Where the container writes a line of JSON "
-        "for each request; see [operations.md](../operate/operations.md#access-log). `off`: it writes no lines.")
+        "for each request; see [Operations](../operate/operations.md#access-log). `off`: it writes no lines.")
     # fmt: on
 
     def __init__(self, values: Mapping[str, Value]) -> None:
