@@ -27,7 +27,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "explain" / "performance.md"
 HEAD = """# Performance
 
 Written by `python -m benchmarks.report.page` from the summary of each scenario in `benchmarks/results.json`.
-How it is measured: [benchmarks.md](benchmarks.md). CPU is user and system time of the whole server side (service,
+How it is measured: [Benchmarks: measurements and goals](benchmarks.md).
+CPU is user and system time of the whole server side (service,
 PostgreSQL, PgBouncer; of libraries: the library too) for 1,000 messages; the load generator is apart. A row that says
 "busy host" was measured while other programs used the machine: its rates and latencies are worse than they would be.
 The goals were set on another machine: what carries over is in the second table. An interpreter that is "optimised" was
@@ -39,7 +40,8 @@ generator beside them, and some clients do not time their calls. "short" is a ru
 whose CPU figure is coarse.
 
 Each section has a separate day and commit, named below its heading, so sections do not repeat each other's figures.
-For planning, use the figures of [operations.md](operations.md#sizing): they come from a separate run of Penstock alone.
+For planning, use the figures of [Operations](../operate/operations.md#sizing): they come from a separate run of
+Penstock alone.
 """
 IN_SHORT = """## In short
 
@@ -194,7 +196,7 @@ def section(document: Results) -> str:
     tables = [markdown(rows) for kind in ("rows", "stages", "books") if (rows := rows_of(document, kind))]
     if not tables:
         return ""
-    pictures = " ".join(f"![{path.stem}](performance/{path.name})" for path in draw(document))
+    pictures = " ".join(f"![{path.stem}](../performance/{path.name})" for path in draw(document))
     title = f"## {STUDIES[document['scenario']].what}"
     return "\n\n".join(part for part in (title, circumstances(document), *tables, pictures) if part) + "\n"
 

@@ -52,14 +52,11 @@ def page_texts() -> dict[str, str]:
 
 
 def is_known(page: str, named_in: str) -> bool:
-    """Returns whether a page exists: beside the file, from the root, in docs/ or docs/reference/, or by its name alone."""
-    places = [
-        (ROOT / named_in).parent / page,
-        ROOT / page,
-        ROOT / "docs" / page,
-        ROOT / "docs" / "reference" / page,
-    ]
-    return any(place.is_file() for place in places) or page in {Path(name).name for name in page_texts()}
+    """Returns whether a page exists: beside the file, from the root, in docs/ or its reference, or by name alone."""
+    folders = [(ROOT / named_in).parent, ROOT, ROOT / "docs", ROOT / "docs" / "reference"]
+    return any((folder / page).is_file() for folder in folders) or page in {
+        Path(name).name for name in page_texts()
+    }
 
 
 def headings(text: str) -> set[str]:

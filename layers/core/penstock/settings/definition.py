@@ -57,8 +57,8 @@ class Settings:
         "region.")
     queue_regions = Setting("", unit="regions", format=formats.REGIONS, help="The regions that this installation "
         "serves, separated by commas. They must include `QUEUE_REGION`. The service refuses requests that are signed "
-        "for another region, and schedules whose target is in another region; see [Beyond one database server](../operate/scaling.md). "
-        "If it is empty, the service serves any region.")
+        "for another region, and schedules whose target is in another region; see [Beyond one database "
+        "server](../operate/scaling.md). If it is empty, the service serves any region.")
     queue_access = Setting("off", choices=("off", "presence", "sigv4"), help="Which clients may call. `off`: all, with "
         "any credentials. `presence`: all that send credentials, whatever they are. `sigv4`: those that sign with a "
         "key of `penstock keys`. See [Access](../operate/access.md).")
@@ -75,7 +75,8 @@ class Settings:
         "`QUEUE_ACCESS=sigv4` and for `penstock up` on an address of this machine alone, and `off` otherwise. With "
         "`QUEUE_ACCESS=presence` it is always off.")
     queue_mcp = Setting(False, help="Serves the Model Context Protocol at `/mcp`, for programs that assist an "
-        "operator. The protocol only reads; see [MCP, for assistants](../guides/mcp.md). It needs `pip install 'penstock[mcp]'`.")
+        "operator. The protocol only reads; see [MCP, for assistants](../guides/mcp.md). It needs `pip install "
+        "'penstock[mcp]'`.")
     queue_peek_endpoint = Setting(False, help="Serves `GET /_aws/sqs/messages`, where test suites look at messages "
         "without receiving them, as LocalStack does.")
     queue_localstack_health = Setting(False, help="Serves `GET /_localstack/health` for scripts that wait for it. It "
@@ -90,13 +91,14 @@ class Settings:
         "subscriptions of an account, in a region, that have a filter policy, as on AWS. 0 means no limit.")
     sns_gateway_url = Setting("", unit="address", hidden=True, format=formats.GATEWAY_URL, help="The gateway that "
         "carries text messages and mobile push. The service POSTs each message there and signs it with "
-        "`WEBHOOK_SIGNING_SECRET`; see [Topics and events](topics.md#gateway). The gateway may be in a private network. The "
-        "workers `deliver` and `maintain` need this variable. If it is empty, the service keeps the messages.")
+        "`WEBHOOK_SIGNING_SECRET`; see [Topics and events](topics.md#gateway). The gateway may be in a private "
+        "network. The workers `deliver` and `maintain` need this variable. If it is empty, the service keeps the "
+        "messages.")
     sns_smtp_url = Setting("", unit="address", secret=True, format=formats.MAIL_SERVER, help="The mail server that "
-        "takes e-mail for subscriptions: `smtp[s]://[user:password@]host[:port]`; see [Topics and events](topics.md#e-mail). "
-        "`smtps` uses TLS from the start, on port 465. `smtp` uses STARTTLS, on port 587, and sends no password "
-        "without it. The workers `deliver` and `maintain` need this variable. If it is empty, the service keeps the "
-        "mails.")
+        "takes e-mail for subscriptions: `smtp[s]://[user:password@]host[:port]`; see [Topics and "
+        "events](topics.md#e-mail). `smtps` uses TLS from the start, on port 465. `smtp` uses STARTTLS, on port 587, "
+        "and sends no password without it. The workers `deliver` and `maintain` need this variable. If it is empty, "
+        "the service keeps the mails.")
     sns_mail_from = Setting("", unit="address", format=formats.MAIL_SENDER, help="The sender of e-mail, such as "
         "`Notifications <no-reply@example.com>`. `SNS_SMTP_URL` needs it.")
     quota_confirmation_mails = Setting(10, unit="mails", minimum=0, help="How many mails an hour ask addresses to "
