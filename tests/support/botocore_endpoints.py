@@ -1,5 +1,5 @@
-"""Reads botocore's list of endpoints once in a process. Otherwise each session reads it again, which takes 60 ms of
-CPU.
+"""Reads botocore's list of endpoints once in a process. Otherwise each session reads the list again, which takes 60
+ms of CPU.
 
 Models of services are not shared, because moto changes the models that it has loaded.
 """

@@ -24,7 +24,7 @@ from penstock_web.system_account import LocalError, SystemAccount
 
 TEMPLATE = "penstock_template"
 
-# The data of a test need not survive a power cut. Everything else is as in `penstock up`.
+# A test's data need not survive a power cut. All other settings are the same as in `penstock up`.
 _TEST_SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -44,9 +44,10 @@ class Database:
 
 
 def end_sessions(administrator: psycopg.Connection[Any], database: str | None = None) -> int:
-    """Ends the sessions of all other clients of a database, the connection's if None, and waits until they have ended.
+    """Ends the sessions of all other clients of a database, and waits until these sessions have ended. None means the
+    connection's database.
 
-    Returns how many there were. Vacuum and other work of the server continue.
+    Returns the number of ended sessions. Vacuum and other work of the server continue.
     """
     ended = [
         pid
@@ -75,7 +76,7 @@ class TestServer:
 
     @contextmanager
     def database(self, template: str = TEMPLATE) -> Iterator[Database]:
-        """Yields a copy of `template`, which is dropped at the end even if clients are still connected."""
+        """Yields a copy of `template`, and drops the copy at the end, even if clients are still connected."""
         name = f"test_{next(self._numbers)}"
         # The server copies files, because copying through the log, the default, takes eight times as long (measured on
         # 15 and 18).
@@ -93,14 +94,17 @@ class TestServer:
 
 
 def memory_directory() -> Path | None:
-    """Returns a folder in memory if there is enough. A copy of the template takes 26 ms there, and 43 to 73 ms on a
-    disk."""
+    """Returns a folder in memory if the memory is large enough. A copy of the template takes 26 ms there, and 43 to
+    73 ms on a disk.
+    """
     memory = Path("/dev/shm")
     return memory if memory.is_dir() and shutil.disk_usage(memory).free > 2**31 else None
 
 
 def _compact(dsn: str) -> None:
-    """Compacts pg_proc. A migration leaves three quarters of it empty, and each test would copy that."""
+    """Compacts pg_proc. A migration leaves three quarters of the table empty, and each test would copy the empty
+    part.
+    """
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("vacuum full pg_proc")
 
@@ -112,7 +116,7 @@ def running_test_server() -> Iterator[TestServer]:
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
         server = stack.enter_context(running_postgres(state, SystemAccount.choose(), source, _TEST_SETTINGS))
-        # The limit is a minute, because no test is about a slow, overloaded machine.
+        # The limit is a minute, because no test is about an overloaded machine.
         pooler = stack.enter_context(running_pgbouncer(state, server, "*", query_wait_seconds=60))
         connection = psycopg.connect(server.superuser_dsn(), autocommit=True)
         administration = stack.enter_context(connection)
@@ -124,7 +128,7 @@ def running_test_server() -> Iterator[TestServer]:
 
 @contextmanager
 def new_cluster(source: Source, **settings: str) -> Iterator[Postgres]:
-    """Yields a cluster without our databases. If CI is not set, a missing version skips the test."""
+    """Yields a cluster without Penstock's databases. If CI is not set, a missing version skips the test."""
     try:
         find_binaries(source)
     except LocalError as error:

@@ -1,7 +1,8 @@
 """Makes receipt handles that no consumer was given: invented, cut, changed, extended, respelled, or valid for another
 queue.
 
-A seed makes the same handles each time. None of them is a handle of the tested queue and the key of `ReceiptHandles`.
+The same seed always makes the same handles. No forgery is a handle of the tested queue and the key of
+`ReceiptHandles`.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def doubled(rng: Random, mine: list[str], _foreign: list[str]) -> str:
 
 
 def re_encoded(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """Returns the same bytes in another spelling. The alphabets agree if neither - nor _ occurs."""
+    """Returns another spelling of the same bytes. The alphabets agree if neither - nor _ occurs."""
     handle = rng.choice(mine)
     data = base64.urlsafe_b64decode(handle)
     return rng.choice((
@@ -104,7 +105,7 @@ KINDS: tuple[Forge, ...] = (
 
 
 def systematic(handle: str) -> list[str]:
-    """Returns one handle with each bit changed, cut to each length, and in other spellings, each once."""
+    """Returns different forgeries of one handle: each bit changed, each shorter length, and other spellings."""
     data = base64.urlsafe_b64decode(handle)
     bits = [
         data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
@@ -135,13 +136,14 @@ def forgeries(seed: int, number: int, mine: list[str], foreign: list[str]) -> It
     rng, real, kinds = Random(seed), set(mine), cycle(KINDS)
     while number:
         forged = next(kinds)(rng, mine, foreign)
-        if forged not in real:  # The forgery may have swapped two equal letters, or spliced equal parts.
+        # A forgery may equal the real handle, because it swapped two equal letters or spliced equal parts.
+        if forged not in real:
             number -= 1
             yield forged
 
 
 def handles_of(receipts: ReceiptHandles, arn: str, number: int, seed: int = 0) -> list[str]:
-    """Returns real handles of a queue, such as receives give."""
+    """Returns a queue's real handles, as a receive gives them."""
     rng = Random(seed)
     return [
         receipts.seal(

@@ -23,11 +23,11 @@ class Source(NamedTuple):
 
 
 OURS = Source("our choice")
-"""AWS does not document the answer, and no user reports it."""
+"""AWS does not document the answer, and no user reports the answer."""
 
 
 class Change(Enum):
-    """Says how a case changes a member, besides giving it another value."""
+    """Changes of a member other than a new value."""
 
     ABSENT = "absent"
 
@@ -56,9 +56,9 @@ OK = Answer()
 class Case(NamedTuple):
     """`given` has changes of the usual request by the path of a member (`Target/Arn`, `Tags/0/Key`). None is null.
 
-    `only` is the protocol that has the case, json or query, and empty for both. `form` has additional parameters of a
-    Query request as they are written. `unsigned` leaves the signature out. `ours` is Penstock's answer if it differs
-    from AWS's, and `why` is the reason.
+    `only` is the protocol of the case, json or query. An empty `only` means both protocols. `form` has additional
+    parameters of a Query request as they are written. `unsigned` leaves the signature out. `ours` is Penstock's
+    answer if it differs from AWS's, and `why` is the reason.
     """
 
     service: str

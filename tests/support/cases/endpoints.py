@@ -25,7 +25,7 @@ Parameters = list[tuple[str, str]]
 
 
 class Received(NamedTuple):
-    """`code` is empty for an answer that is no error."""
+    """`code` is empty for a successful answer."""
 
     status: int
     code: str

@@ -15,8 +15,8 @@ MOST_DEPTH = 3
 class Member(NamedTuple):
     """`path` is a path of case.changed. `shown` is the path in AWS's texts: `Tags/0/Key` and `tags.1.member.key`.
 
-    `where` is uri or querystring of REST-JSON. `parent_required` says whether the structure around it is always
-    present.
+    `where` is uri or querystring of REST-JSON. `parent_required` says whether the structure around the member is
+    always present.
     """
 
     path: str
@@ -73,7 +73,7 @@ def violations(*problems: str) -> str:
 
 
 def problems_of(member: Member, value: Any) -> list[str]:
-    """Returns the violations of the model's traits by a value of the right type."""
+    """Returns the traits of the model that a value of the right type violates."""
     size = value if member.kind == "integer" else len(value)
     of = "value" if member.kind == "integer" else "length"
     shown, found = f"'{value}'", []

@@ -1,4 +1,4 @@
-"""Lists cases of access policies: what SQS and SNS do not store, and what they do."""
+"""Lists cases of access policies: policies that SQS and SNS refuse, and policies that they store."""
 
 from __future__ import annotations
 

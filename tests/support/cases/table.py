@@ -69,7 +69,7 @@ BY_ACTION = _by_action()
 
 
 class _EveryTwentieth:
-    """Marks cases that run at all endpoints."""
+    """Marks the cases that run at all endpoints."""
 
     def __init__(self) -> None:
         self._ids = {id(case) for case in ALL[::20]}
@@ -96,7 +96,7 @@ STATUSES = {
     **dict.fromkeys(("NotFound", "ResourceNotFound", "ResourceNotFoundException"), 404),
     "ConflictException": 409,
 }
-"""Holds HTTP statuses of botocore's models and "Common Errors". All other errors have the status 400."""
+"""Holds the HTTP statuses from botocore's models and "Common Errors". All other errors have the status 400."""
 
 
 @cache

@@ -1,8 +1,8 @@
 """Runs `make chaos SECONDS=60`: random faults on a running installation, and then the checker's negative controls.
 
-The program prints the results. The exit code is 1 for a finding, or for a control that was not found. As root it has a
-sandbox (sandbox.py) for further faults. A run of ten minutes or more is added to the summary (summary.py), whatever its
-result is.
+The program prints the results. The exit code is 1 for a finding, or for a control that was not found. Root gets a
+sandbox (sandbox.py), which allows further faults. A run of ten minutes or more is added to the summary (summary.py),
+whatever its result is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(
     with running_servers(sandbox) as servers:
         try:
             report = play(servers, endless(faults, numbers), numbers, seconds, say)
-        except Exception:  # of the harness itself: what the database did is half of the reason
+        except Exception:  # The harness failed: the database's log explains half of the failures.
             say(servers.database_log()[-4000:])
             raise
         if servers.unexpected_restarts:

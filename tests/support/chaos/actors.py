@@ -1,4 +1,4 @@
-"""Runs producers and consumers that continue under all faults, and note everything in ledgers.
+"""Runs producers and consumers, which continue under all faults and note everything in ledgers.
 
 standard   batches; some messages are left to come again, some are deleted with an older handle
 fifo       batches into a group of the producer's own, repeated with their deduplication ids until acknowledged
@@ -84,8 +84,9 @@ class Actor:
         self.older: dict[str, str] = {}
 
     def bodies(self, count: int) -> list[str]:
-        """Returns bodies that differ from all others, including those of other runs, whose deduplication ids are known
-        for five minutes."""
+        """Returns bodies that differ from all others. Bodies of other runs count too, because the database knows
+        their deduplication ids for five minutes.
+        """
         self.serial += count
         run = f"{self.traffic.seed:x}-{self.number}"
         return [f"{run}-{self.serial - n}" for n in range(count, 0, -1)]
@@ -98,7 +99,9 @@ class Actor:
         return True
 
     def unanswered(self, error: NoAnswerError) -> None:
-        """Counts it and pauses, as clients do. A service that cannot work answers 503 and says when to try again."""
+        """Counts the error and pauses, as clients do. A service that cannot work answers 503 and names the time of
+        the next attempt.
+        """
         self.traffic.count(f"no answer {error.status or 'connection lost'}")
         if error.status is not None and (error.status != 503 or not error.retry_after):
             self.traffic.errors.append(f"status {error.status}, Retry-After: {error.retry_after}")
@@ -111,10 +114,10 @@ class Actor:
 
     @contextmanager
     def may_receive(self, queue: str) -> Iterator[None]:
-        """Makes a call that may hand out messages of the queue. Without an answer, the messages are not known.
+        """Makes a call that may hand out the queue's messages. Without an answer, the messages are not known.
 
-        This is not only a receive: a send receives for waiting long polls in its own transaction (`direct_handoff`). If
-        that answer is lost, the sender learns it, and the long poll continues and is answered normally.
+        A send is such a call too: its transaction receives messages for waiting long polls (`direct_handoff`). If
+        that answer is lost, the sender gets an error, and the long poll continues normally.
         """
         begun = time.time()
         try:
@@ -135,7 +138,9 @@ class Actor:
         return messages
 
     def delete(self, queue: str, messages: list[dict[str, Any]]) -> None:
-        """Deletes in one call, repeated until it is answered. FIFO queues refuse handles whose timeout is over."""
+        """Deletes messages in one call, and repeats the call until the service answers. A FIFO queue refuses a handle
+        after its visibility timeout.
+        """
         if not messages:
             return
         ledger, bodies = self.traffic.ledgers[queue], [message["Body"] for message in messages]
@@ -164,7 +169,7 @@ class Actor:
 
 
 def produce(actor: Actor) -> None:
-    """Sends a batch of up to ten messages once. Without an answer its outcome stays unknown."""
+    """Sends a batch of up to ten messages once. Without an answer, the outcome of the batch stays unknown."""
     if not actor.wait_for_room("standard"):
         return
     bodies = actor.bodies(actor.random.randint(1, 10))
@@ -221,7 +226,7 @@ def produce_fifo(actor: Actor) -> None:
 
 
 def consume(actor: Actor) -> None:
-    """Deletes most of the messages that it receives, some with the handle of an earlier receive."""
+    """Receives messages and deletes most of them, some with the handle of an earlier receive."""
     messages = actor.receive("standard", VISIBILITY_SECONDS)
     chosen = []
     for message in messages:

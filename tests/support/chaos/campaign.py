@@ -19,11 +19,11 @@ from tests.support.chaos.traffic import Traffic, scheduled_for
 from tests.support.chaos.webhooks import Endpoint, Target, running
 from tests.support.ledger import Ledger
 
-# The limit of a recovery, and of the time until everything is received at the end. Webhooks of a killed worker are
-# tried again after their lease, 30 s.
+# Limits a recovery, and the time at the end until consumers have received everything. A worker repeats the webhooks
+# of a killed worker after their lease of 30 s.
 RECOVERY_SECONDS: Final = 90
 DRAIN_SECONDS: Final = 180
-# Each ledger has these counts, and a run's line in the summary too.
+# Each ledger and each line of the summary has these counts.
 _MOST_DETAILS: Final = 40
 Say = Callable[[str], object]
 _KINDS: Final = ("send", "receive", "delete", "publish")
@@ -31,8 +31,9 @@ _KINDS: Final = ("send", "receive", "delete", "publish")
 
 @dataclass
 class Report:
-    """The results of a run. `violations` are by ledger and name. `recovery` has seconds by fault. `background`
-    has the seconds until a schedule fired that was due after the fault. `seconds` is how long there were faults."""
+    """The results of a run. `violations` are by ledger and name. `recovery` has seconds by fault. `background` has
+    the seconds until a schedule fired after the fault. `seconds` is the duration of the faults.
+    """
 
     seconds: int = 0
     acknowledged: int = 0
@@ -66,10 +67,10 @@ def play(
     say: Say = print,
     patient: bool = True,
 ) -> Report:
-    """Runs traffic on running servers, and these faults one after the other, until the time is over or no faults are
+    """Runs traffic on running servers, and the faults one after the other, until the time is over or no fault is
     left.
 
-    Without `patient`, leases of webhooks whose worker lost them end at once, as if their 30 s had passed.
+    Without `patient`, a killed worker's leases of webhooks end at once, as if the 30 s had passed.
     """
     report, webhooks, mapped, started = Report(), Ledger(), Ledger(), time.time()
     with (
@@ -109,7 +110,8 @@ def _play_faults(scene: Scene, faults: Iterable[Fault], end: float, report: Repo
         begun = time.time()
         try:
             recovers_from = fault.run(scene)
-        except psycopg.Error as error:  # The run ends, and the report keeps what its ledgers say.
+        # The run ends, and the report keeps the findings of its ledgers.
+        except psycopg.Error as error:
             report.errors.append(f"{fault.name} could not be done: {error!r}")
             break
         report.faults[fault.group] = report.faults.get(fault.group, 0) + 1
@@ -130,9 +132,9 @@ def _recover(
     since: float,
     back_at: list[float],
 ) -> None:
-    """Waits until each kind of call that began since then works, schedules fire, and each service is ready.
+    """Waits until calls of each kind succeed, schedules fire, and each service is ready.
 
-    `back_at` has the time when the database itself was back, and is emptied.
+    The function empties `back_at`, which holds the time when the database itself was back.
     """
     deadline = time.time() + RECOVERY_SECONDS
     ends: dict[str, float | None] = {}
@@ -158,7 +160,7 @@ def _recover(
 
 
 def _note(report: Report, name: str, since: float, ends: dict[str, float | None]) -> None:
-    # A negative number means that a clock that was ahead has fired already.
+    # The number is negative if a schedule fired early because a clock was ahead.
     *works, fires = (max(0, round(end - since, 2)) for end in ends.values() if end is not None)
     report.recovery.setdefault(name, []).append(max(works))
     report.background.setdefault(name, []).append(fires)
@@ -212,7 +214,7 @@ def _conclude(servers: ChaosInstallation, traffic: Traffic, endpoint: Endpoint, 
 
 
 def _halves(traffic: Traffic) -> dict[str, int]:
-    """Returns publications that reached only some of their targets."""
+    """Returns the publications that reached only some of their targets."""
     a, b, webhooks = (traffic.ledgers[name].seen() for name in ("events-a", "events-b", "webhooks"))
     halves = (a | b | webhooks) - (a & b & webhooks) - traffic.ledgers["webhooks"].uncertain()
     return {"publications in halves": len(halves)}

@@ -1,7 +1,8 @@
 """Implements the smallest client of both interfaces. The client keeps one connection, does not retry, and distinguishes
 a refusal from a missing answer.
 
-The client calls the services in turn. If one does not answer, it uses the other one, as a load balancer does.
+The client calls the services in turn. If one service does not answer, the client uses the other service, as a load
+balancer does.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import time
 from itertools import cycle
 from typing import Any
 
-# Much longer than any request of the service may take, even on a busy machine: QUEUE_REQUEST_TIMEOUT_SECONDS in
-# servers.py, the wait of a long poll, and a process that is stopped during it.
+# No request of the service may take this long, even on a busy machine: QUEUE_REQUEST_TIMEOUT_SECONDS in servers.py,
+# the wait of a long poll, and a process that is stopped during it.
 TIMEOUT_SECONDS = 60
 SQS = {
     "Content-Type": "application/x-amz-json-1.0",
@@ -23,7 +24,7 @@ NATIVE = {"Content-Type": "application/json"}
 
 
 class NoAnswerError(Exception):
-    """The connection broke or the service answered 5xx. The call may have had its effect or not."""
+    """The connection broke or the service answered 5xx. The call may or may not have had an effect."""
 
     def __init__(self, status: int | None, retry_after: str | None = None) -> None:
         super().__init__(status, retry_after)

@@ -1,4 +1,6 @@
-"""Defines negative controls, which the checker has to find. Each imitates a defect without telling the ledgers."""
+"""Defines negative controls: defects that the checker has to find. Each control imitates a defect without telling the
+ledgers.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ def invent_messages(scene: Scene) -> float:
 
 
 def store_twice(scene: Scene) -> float:
-    """Stores a send once more: the same body with another message id."""
+    """Stores a sent message twice: the same body with another message id."""
     return _sql(
         scene,
         "insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body)"
@@ -40,7 +42,7 @@ def undo_deletes(scene: Scene) -> float:
 
 
 def end_leases_early(scene: Scene) -> float:
-    """Makes messages visible while a consumer has them, if consumers leave them to come again."""
+    """Makes messages visible while a consumer still has these messages."""
     return _sql(
         scene,
         "select queue.change_visibility('standard', p.public_id, 0) from queue.peek_messages("
@@ -49,7 +51,7 @@ def end_leases_early(scene: Scene) -> float:
 
 
 def change_order(scene: Scene) -> float:
-    """Hands out waiting messages of a group in another order by moving their bodies on by one."""
+    """Changes the order of a group by moving the bodies of its waiting messages on by one."""
     scene.traffic.lies.add("pause")
     time.sleep(1)
     changed = _sql(
@@ -73,7 +75,7 @@ def move_early(scene: Scene) -> float:
 
 
 def fire_twice(scene: Scene) -> float:
-    """Fires an occurrence once more, and loses another one."""
+    """Fires one occurrence twice, and loses another one."""
     return _sql(
         scene,
         "update queue.schedule set next_fire_at = next_fire_at - interval '3 seconds',"
@@ -92,17 +94,17 @@ def skip_occurrences(scene: Scene) -> float:
 
 
 def lose_webhooks(scene: Scene) -> float:
-    """Lets the endpoint answer and forget what it was sent."""
+    """Lets the endpoint answer and forget the message."""
     return _lose(scene, "lose webhooks", scene.traffic.endpoint)
 
 
 def lose_mapped(scene: Scene) -> float:
-    """Lets the target of a mapping answer that it has handled all messages, and forget some."""
+    """Lets the target of a mapping forget some messages, and answer that it has handled all messages."""
     return _lose(scene, "lose mapped", scene.traffic.target)
 
 
 def _lose(scene: Scene, lie: str, endpoint: Endpoint) -> float:
-    """Runs until it has lost a message, for ten seconds at most."""
+    """Runs for ten seconds at most, and ends after it has lost a message."""
     scene.traffic.lies.add(lie)
     until = time.time() + 10
     while not endpoint.lost and time.time() < until:
@@ -112,7 +114,9 @@ def _lose(scene: Scene, lie: str, endpoint: Endpoint) -> float:
 
 
 def _sql(scene: Scene, query: str, times: int = 1, then: str = "") -> float:
-    """Runs the statement until it affected this many rows, for ten seconds at most, and then runs the other one."""
+    """Repeats the first statement for ten seconds at most, until it affects this many rows, and then runs the second
+    statement.
+    """
     with scene.servers.database() as connection:
         until, rows = time.time() + 10, 0
         while rows < times and time.time() < until:

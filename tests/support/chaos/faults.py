@@ -1,4 +1,4 @@
-"""Defines the faults. Each fault ends what it begins, and returns the time from which recovery counts.
+"""Defines the faults. Each fault undoes its change, and returns the time from which the recovery counts.
 
 That time is the moment of the fault if another server can take over at once, and otherwise the end of the fault. The
 summary counts by `group`.
@@ -32,7 +32,7 @@ Group = Literal["kill", "network", "stop", "lock", "failover", "restore", "upgra
 
 @dataclass(frozen=True)
 class Scene:
-    """Holds what a fault may touch, and its random numbers."""
+    """Holds the servers that a fault may touch, and its random numbers."""
 
     servers: ChaosInstallation
     traffic: Traffic
@@ -41,7 +41,7 @@ class Scene:
 
     @property
     def rig(self) -> Servers:
-        """Returns the servers of `make chaos`, for which these faults are made."""
+        """Returns the servers of `make chaos`, which these faults are for."""
         assert isinstance(self.servers, Servers)
         return self.servers
 
@@ -54,7 +54,7 @@ class Scene:
 
     @property
     def sandbox(self) -> Sandbox:
-        """Returns what faults of root touch."""
+        """Returns the sandbox, which root's faults need."""
         assert self.rig.sandbox is not None
         return self.rig.sandbox
 
@@ -67,8 +67,8 @@ class Scene:
         """Notes a crash of the database, because receives of standard queues do not wait for the disk
         (docs/explain/how_it_works.md).
 
-        With `until`, calls that begin before that time do not count either. With `since`, the earliest moment of the
-        crash, messages that came again before this call do not count either.
+        Calls that begin before `until` do not count either. `since` is the earliest moment of the crash: messages
+        that came again between `since` and this call do not count either.
         """
         for ledger in self.traffic.ledgers.values():
             ledger.forgotten(until, since)
@@ -76,7 +76,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Fault:
-    """`weight` says how often it is chosen, relative to the others."""
+    """`weight` is the relative frequency of the fault."""
 
     name: str
     group: Group
@@ -101,7 +101,7 @@ def kill_pooler(scene: Scene) -> float:
 
 
 def kill_database(scene: Scene) -> float:
-    """Kills every process of the database and starts it again at once."""
+    """Kills every process of the database, and starts the database again at once."""
     scene.rig.kill_database()
     scene.forgotten()
     killed = time.time()
@@ -152,7 +152,7 @@ def stop_database(scene: Scene) -> float:
 
 
 def stop_backend(scene: Scene) -> float:
-    """Stops one session, which keeps its locks. Only the deadline of its client ends that."""
+    """Stops one session, which keeps its locks. Only the client's deadline ends the wait."""
     _, *processes = scene.rig.database_processes()
     return _stop(scene, [scene.random.choice(processes)], 1, 12)
 
@@ -192,7 +192,7 @@ def swallow_connections(scene: Scene) -> float:
 
 
 def black_hole(scene: Scene) -> float:
-    """Also swallows new connections for a time. Earlier connections stay silent for ever."""
+    """Also swallows new connections for a time. Earlier connections stay silent forever."""
     proxy = scene.proxy()
     proxy.swallow(new_too=True)
     scene.pause(1, 8)
@@ -230,7 +230,7 @@ def open_transaction(scene: Scene) -> float:
     return time.time()
 
 
-# An operator's command may end with this error while others work, because it has to give way.
+# An operator's command gives way to other work, so it may end with this error.
 _LOST_LOCKS: Final = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
 
 
@@ -253,7 +253,7 @@ def reindex(scene: Scene) -> float:
 
 
 def exhaust_connections(scene: Scene) -> float:
-    """Takes every free connection, and ends those of the service so that others get them too."""
+    """Ends the service's connections, and takes every free connection."""
     with ExitStack() as stack:
         for _ in range(3):
             with suppress(psycopg.OperationalError):
@@ -268,8 +268,9 @@ def exhaust_connections(scene: Scene) -> float:
 
 
 def overload(scene: Scene) -> float:
-    """Runs eight endless loops for each pair of cores. Calls are answered or refused in time, and all is well
-    afterwards."""
+    """Runs eight endless loops for each pair of cores. The service answers or refuses calls in time, and works
+    normally afterwards.
+    """
     hogs = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4 * (os.cpu_count() or 2))
     ]
@@ -282,8 +283,9 @@ def overload(scene: Scene) -> float:
 
 # --- what operators do -----------------------------------------------------------------------------------------------
 def restore(scene: Scene) -> float:
-    """Makes a dump, and some seconds later a new cluster from it. Clients still hold messages from the time in
-    between."""
+    """Makes a dump, and restores the dump into a new cluster some seconds later. Clients still hold messages from the
+    time in between.
+    """
     rig = scene.rig
     moment, dump = time.time(), rig.state / "queue.dump"
     command: list[str | Path] = [rig.primary.binaries.path("pg_dump"), "--format=custom", "--schema=queue"]

@@ -1,7 +1,7 @@
 """Runs `make ha`: the campaign on three PostgreSQL servers under Patroni, which fail over and switch over under load.
 
-The first run has asynchronous standbys. The second has synchronous ones, and then nothing may be missing. The program
-prints the results and leaves a summary in the folder for temporary files. With --record it adds the runs to
+The first run has asynchronous standbys. The second run has synchronous standbys, so no message may be missing. The
+program prints the results and leaves a summary in the folder for temporary files. With --record it adds the runs to
 docs/reliability instead.
 """
 
@@ -52,8 +52,9 @@ class HighlyAvailable(ChaosInstallation):
 def connect_writable(
     dsn: str, seconds: float = _WRITABLE_SECONDS, pause: Callable[[float], object] = time.sleep
 ) -> psycopg.Connection[tuple[object, ...]]:
-    """Returns a connection to the server that accepts writes, as soon as there is one. Raises psycopg.OperationalError
-    after this many seconds. `dsn` has target_session_attrs=read-write."""
+    """Waits for a server that accepts writes, and returns a connection to it. Raises psycopg.OperationalError after
+    this many seconds. `dsn` has target_session_attrs=read-write.
+    """
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -84,7 +85,7 @@ def running_installation(synchronous: bool) -> Iterator[HighlyAvailable]:
 
 # --- faults ----------------------------------------------------------------------------------------------------------
 def switch_over(scene: Scene) -> float:
-    """Changes the roles in an orderly way. Nothing is lost, even with asynchronous standbys."""
+    """Switches the primary's role over in an orderly way. Nothing is lost, even with asynchronous standbys."""
     cluster = _cluster(scene)
     former = cluster.switch_over()
     promoted = _wait_for_another(cluster, former)
@@ -93,7 +94,7 @@ def switch_over(scene: Scene) -> float:
 
 
 def kill_database(scene: Scene) -> float:
-    """Sends SIGKILL to the primary's PostgreSQL. The Patroni of that primary lives and gives the role away at once."""
+    """Sends SIGKILL to the primary's PostgreSQL. The primary's Patroni continues and gives the role away at once."""
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
     for pid in former.pids()[1:]:
@@ -117,8 +118,8 @@ def hang_machine(scene: Scene) -> float:
     """Stops all processes of the primary while its kernel acknowledges, and kills them when another member has its
     role.
 
-    Without the kill, an asynchronous primary would acknowledge writes that no replica gets, until its Patroni notices.
-    A watchdog prevents that (Patroni's documentation, "Watchdog support").
+    Without the kill, an asynchronous primary would acknowledge writes that no replica gets until Patroni notices the
+    new primary. A watchdog prevents that (Patroni's documentation, "Watchdog support").
     """
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
@@ -148,9 +149,9 @@ def _wait_for_another(cluster: Cluster, former: Member) -> float:
 
 
 def _rewind(scene: Scene, cut: float) -> None:
-    """Tells the ledgers the time from which messages may be missing: the last change that the new primary replayed.
+    """Tells the ledgers the time of the last change that the new primary replayed. Later messages may be missing.
 
-    With a synchronous standby nothing may be missing, except receives of standard queues, which do not wait for a
+    With a synchronous standby, only receives of standard queues may be missing, because they do not wait for a
     standby.
     """
     scene.forgotten()
@@ -184,7 +185,7 @@ def main(
     record: Annotated[bool, typer.Option("--record", help="add the runs to docs/reliability")] = False,
 ) -> None:
     """Runs failovers and switch-overs, asynchronous and synchronous, and reports the findings of the ledgers."""
-    # SIGTERM exits through the context managers, so that etcd, Patroni and PostgreSQL are ended.
+    # SIGTERM exits through the context managers, which end etcd, Patroni and PostgreSQL.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     summary = RUNS if record else Path(tempfile.mkdtemp(prefix="penstock-ha-")) / RUNS.name
     seed = seed or random.SystemRandom().randrange(1, 2**31)

@@ -20,8 +20,9 @@ def drop_packets(scene: Scene) -> float:
 
 
 def vanish(scene: Scene) -> float:
-    """Removes a host whose name then leads to another one. Present connections are silent for ever, and new ones
-    work."""
+    """Removes a host, and lets its name lead to another host. Present connections stay silent forever, and new ones
+    work.
+    """
     proxy = scene.proxy()
     vanished = time.time()
     if ports := proxy.vanish():
@@ -33,9 +34,9 @@ def vanish(scene: Scene) -> float:
 
 
 def turn_clock(scene: Scene) -> float:
-    """Moves the clock of the database forwards or back, and some seconds later to the right time again."""
+    """Moves the database's clock forwards or back, and corrects the clock some seconds later."""
     jump = scene.random.choice((-1, 1)) * scene.random.uniform(1, 20)
-    # Leases may end early while the clock is wrong, and when it is right again.
+    # Leases may end early while the clock is wrong, and after its correction.
     scene.forgotten(time.time() + 60)
     scene.sandbox.turn_clock(jump)
     scene.pause(2, 6)
@@ -45,7 +46,7 @@ def turn_clock(scene: Scene) -> float:
 
 
 def fill_disk(scene: Scene) -> float:
-    """Fills the disk. PostgreSQL may end itself. An operator then makes room and starts it."""
+    """Fills the disk. PostgreSQL may end itself. An operator then makes room and starts the database."""
     begun, ballast = time.time(), scene.sandbox.disk / "ballast"
     with ballast.open("wb") as file, suppress(OSError):
         while True:

@@ -26,11 +26,11 @@ _MARK: Final = "CHAOS_SANDBOX"
 _TOOLS: Final = ("unshare", "ip", "mount")
 _DISK_SIZE: Final = "3g"
 # Each process reads the file only at intervals, because reading allocates memory. PostgreSQL also reads the clock in
-# its signal handlers, and there it may interrupt malloc (we saw a crash). libfaketime compares whole seconds: with a
+# its signal handlers, which may interrupt malloc (we saw a crash). libfaketime compares whole seconds: with a
 # duration of 1 a process may use a value that is up to two seconds old.
 _CACHE_DURATION: Final = 1
 _CLOCK_SECONDS: Final = _CACHE_DURATION + 1
-# Waits use the monotonic clock, which stays the kernel's.
+# Waits use the kernel's monotonic clock.
 _FAKETIME: Final = {
     "FAKETIME_CACHE_DURATION": str(_CACHE_DURATION),
     "DONT_FAKE_MONOTONIC": "1",
@@ -59,7 +59,7 @@ class _ClockedAccount(SystemAccount):
 
 @dataclass(frozen=True)
 class Sandbox:
-    """`disk` is a folder on a small file system that only the sandbox uses."""
+    """`disk` is a folder on a small file system. Only the sandbox uses this file system."""
 
     disk: Path
     nft: Path
@@ -77,14 +77,14 @@ class Sandbox:
         return self.disk / "clock"
 
     def turn_clock(self, seconds: float) -> None:
-        """Adds this offset to the servers' time. Returns when all of them have seen it."""
+        """Adds this offset to the servers' time. Returns when all servers have read the offset."""
         new = self._clock.with_suffix(".new")
         new.write_text(f"{seconds:+.3f}\n")
         new.rename(self._clock)
         time.sleep(_CLOCK_SECONDS + 0.2)
 
     def drop(self, *packets: str) -> None:
-        """Drops from now on only the packets that one of these nft expressions describes."""
+        """Drops the packets that one of these nft expressions describes, and no other packets."""
         lines = [f"add table {_TABLE}", f"delete table {_TABLE}", f"add table {_TABLE}"]
         lines.append(f"add chain {_TABLE} input {{ type filter hook input priority 0; }}")
         lines += [f"add rule {_TABLE} input {which} drop" for which in packets]
@@ -94,8 +94,8 @@ class Sandbox:
 
 
 def enter_sandbox() -> Sandbox | None:
-    """Continues in a sandbox. Returns None if this user or machine has none. The function prints the reason if root
-    could fix it.
+    """Continues in a sandbox. Returns None if this user or machine cannot have a sandbox. The function prints the
+    reason if root could fix it.
     """
     if os.geteuid() != 0 or not all(map(shutil.which, _TOOLS)):
         return None

@@ -47,7 +47,7 @@ SERVER_SETTINGS = {
 }
 
 
-# A service that ends at once is started this many times.
+# A service that ends at once is started up to this many times.
 STARTS = 10
 
 
@@ -62,9 +62,10 @@ class ServiceProcess:
         self.process = self.start()
 
     def start(self, code: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """Returns when it is ready. `code` has environment variables that lead to the code of another release.
+        """Returns when the service is ready. `code` has environment variables for the code of another release.
 
-        If it ends because it cannot reach the database, it is started again, as a supervisor would do.
+        If the service ends because it cannot reach the database, the function starts it again, as a supervisor would
+        do.
         """
         for _ in range(STARTS):
             ready, ready_fd = os.pipe()
@@ -79,7 +80,7 @@ class ServiceProcess:
                     env={**os.environ, **self._settings, **(code or {})},
                 )
             os.close(ready_fd)
-            said = os.read(ready, 1)  # The line is b"" if the process has ended.
+            said = os.read(ready, 1)  # A process that has ended gives the line b"".
             os.close(ready)
             if said:
                 return self.process
@@ -125,7 +126,7 @@ class ChaosInstallation:
         raise NotImplementedError
 
     def crashes(self) -> list[str]:
-        """Returns the lines of PostgreSQL's log about processes that ended by a signal that no fault sends."""
+        """Returns the log's lines about PostgreSQL's processes that a signal ended, except for signals of faults."""
         return []
 
     def end_services(self) -> None:
@@ -193,8 +194,9 @@ class Servers(ChaosInstallation):
         return seen_through(self.primary, self.database_proxy)
 
     def replace_database(self, dump: Path) -> float:
-        """Restores the dump into a new cluster and ends the old one. Returns the time since which the services were
-        down."""
+        """Restores the dump into a new cluster and ends the old one. Returns the time at which the services went
+        down.
+        """
         for service in self.services:
             service.stop()
         stopped = time.time()
@@ -224,7 +226,7 @@ class Servers(ChaosInstallation):
 
 
 def seen_through(server: Postgres, proxy: LyingProxy) -> Postgres:
-    """Returns the same server for a client that reaches it through the proxy."""
+    """Returns the same server with the proxy's address."""
     return replace(server, socket_directory=Path("127.0.0.1"), port=proxy.port)
 
 
@@ -234,7 +236,7 @@ def _pooler(state: Path, server: Postgres, port: int = 0) -> AbstractContextMana
 
 @contextmanager
 def running_servers(sandbox: Sandbox | None = None, **settings: str) -> Iterator[Servers]:
-    """Runs everything with a migrated schema, and ends everything afterwards in any state.
+    """Runs all servers with a migrated schema, and ends them afterwards in any state.
 
     `settings` has environment variables of the services.
     """
@@ -260,7 +262,7 @@ def running_servers(sandbox: Sandbox | None = None, **settings: str) -> Iterator
 
 
 def _is_recovering(error: psycopg.OperationalError) -> bool:
-    """Returns whether the server runs but does not take connections yet."""
+    """Says whether the server runs but does not take connections yet."""
     words = ("not yet accepting connections", "starting up", "in recovery mode", "shutting down")
     return any(each in str(error) for each in words)
 

@@ -17,7 +17,7 @@ from tests.support.chaos.campaign import Report
 
 ROOT: Final = Path(__file__).parents[3]
 RUNS: Final = ROOT / "docs/reliability/runs.jsonl"
-# Shorter runs are not added: runs of CI, and runs with one fault.
+# The summary leaves out shorter runs: runs of CI, and runs with one fault.
 RECORDED_SECONDS: Final = 600
 
 
@@ -68,7 +68,7 @@ def _git(*arguments: str) -> str:
 
 
 def say(text: str) -> None:
-    """Prints at once, so that the output of a run that was cut off shows the last event."""
+    """Prints without a buffer. The output of an interrupted run therefore shows the last event."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

@@ -39,7 +39,9 @@ _COUNTS: Final = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVi
 
 @dataclass
 class Traffic:
-    """Holds what the actors share. `calls` has for each kind the times when the last answered calls began and ended."""
+    """Holds what the actors share. `calls` maps each kind of call to the times when its last answered call began and
+    ended.
+    """
 
     ports: list[int]
     endpoint: Endpoint
@@ -52,9 +54,9 @@ class Traffic:
     ticks: dict[str, set[str]] = field(default_factory=dict)
     """Maps message ids to the schedule's time of the occurrence."""
     rewound_ticks: list[tuple[float, float]] = field(default_factory=list)
-    """Lists times whose occurrences may fire again, because the database was rewound."""
+    """Lists the due times of occurrences that may fire again, because the database was rewound."""
     lies: set[str] = field(default_factory=set)
-    """Lists what a negative control lets the actors do without telling the ledgers."""
+    """Lists the defects that actors imitate for a negative control without telling the ledgers."""
     stopped_sending: threading.Event = field(default_factory=threading.Event)
     stopped: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -91,8 +93,9 @@ class Traffic:
         connection.close()
 
     def rewound(self, moment: float, cut: float) -> None:
-        """Notes that the database is in its state of `moment` since `cut`. Messages from the time between may be gone,
-        or come again."""
+        """Notes that the database went back to its state of `moment` at the time `cut`. Messages from the time
+        between may be gone, or come again.
+        """
         for ledger in self.ledgers.values():
             ledger.rewound(moment, cut)
         self.rewound_ticks.append((moment - 1, time.time() + 1))
@@ -106,7 +109,7 @@ class Traffic:
             self.calls.setdefault(kind, deque(maxlen=20_000)).append((begun, time.time()))
 
     def works_since(self, kind: str, since: float) -> float | None:
-        """Returns when the first call of this kind ended that began since then."""
+        """Takes the first call of this kind that began since then, and returns the time when it ended."""
         with self._lock:
             return min((ended for begun, ended in self.calls.get(kind, ()) if begun >= since), default=None)
 
@@ -114,10 +117,10 @@ class Traffic:
         return self.tally[f"{queue} sent"] - self.tally[f"{queue} deleted"]
 
     def is_drained(self) -> bool:
-        """Returns whether no queue holds a message and no webhook is under way. Returns False while that is not known.
+        """Returns whether no queue holds a message and no webhook is under way. Returns False while the answer is
+        unknown.
 
-        The function asks a queue before its dead-letter queue, so that it finds a message that moves in between in
-        one of them.
+        The function reads a queue before its dead-letter queue. It therefore finds a message that moves in between.
         """
         connection = Connection(self.ports)
         try:

@@ -1,4 +1,4 @@
-"""Runs endpoints that note in a ledger the messages that they get. Each message has to come at least once.
+"""Runs endpoints that note in a ledger the messages that they get. Each message has to arrive at least once.
 
 An event of a webhook is one message. An event of a mapping has several messages, and its target does not handle some of
 them.
@@ -19,16 +19,16 @@ from typing import Final, TypeVar
 from tests.support.ledger import Ledger
 
 NEVER: Final = "never-"
-"""Begins messages that the target of a mapping does not handle."""
+"""The target of a mapping does not handle messages that begin with this text."""
 FAILING_SHARE: Final = 0.02
-"""Sets the share of invocations that fail as a whole, and of messages that fail at times."""
+"""Set the share of invocations that fail as a whole, and the share of messages that fail at times."""
 
 
 class Endpoint:
     """`came` counts how often each message came. `loses` says whether it answers and forgets, as a negative control.
     `lost` counts the forgotten messages.
 
-    The endpoint calls `first` for each message when the message comes for the first time.
+    The endpoint calls `first` when a message arrives for the first time.
     """
 
     def __init__(self, ledger: Ledger, port: int) -> None:
@@ -60,7 +60,7 @@ class Endpoint:
         self.url = f"http://127.0.0.1:{port}/"
 
     def answer(self, text: str) -> tuple[int, bytes]:
-        """Returns status and body after it has noted the messages."""
+        """Notes the messages, and then returns status and body."""
         self.note(json.dumps(json.loads(text)))
         return 204, b""
 
@@ -81,7 +81,7 @@ class Target(Endpoint):
     """Receives the batches of a mapping."""
 
     def answer(self, text: str) -> tuple[int, bytes]:
-        """Fails some invocations, some messages at times, and messages that begin with NEVER always."""
+        """Fails some invocations, some messages at times, and always the messages that begin with NEVER."""
         if random.random() < FAILING_SHARE:
             return 500, b"fails\n"
         failed = []

@@ -13,7 +13,7 @@ from airflow.providers.amazon.aws.sensors.sqs import SqsSensor
 
 
 class Task:
-    """Takes what a sensor hands to other tasks."""
+    """Takes the values that a sensor passes to other tasks."""
 
     def __init__(self) -> None:
         self.found: dict[str, Any] = {}

@@ -1,4 +1,5 @@
-"""Serves the tracking webhook of django-anymail for Amazon SES. It wants a user and a password, and confirms by boto3.
+"""Serves the tracking webhook of django-anymail for Amazon SES. The webhook wants a user and a password, and confirms
+the subscription by boto3.
 
 Argument: Penstock's address. Prints its port, then a line of JSON for each event of a mail.
 """

@@ -1,7 +1,7 @@
 """Runs the scenarios with the AWS command line: `python -m tests.support.clients.awscli_client URL` prints the facts.
 
-All commands run in this one process through the entry point of `aws`. A process for each command would cost a second
-each.
+All commands run in this one process through the entry point of `aws`. A separate process would cost a second for each
+command.
 """
 
 from __future__ import annotations

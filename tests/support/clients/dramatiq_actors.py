@@ -25,7 +25,7 @@ broker = SQSBroker(
 broker.add_middleware(CurrentMessage())
 dramatiq.set_broker(broker)
 
-# A second is the smallest delay of a message.
+# The smallest delay of a message is a second.
 _RETRY_MS = 1000
 
 
@@ -55,7 +55,7 @@ def never_succeed(text: str) -> None:
 
 @dramatiq.actor  # type: ignore[untyped-decorator]
 def end_in_the_second_worker() -> None:
-    """Never ends in the first worker, however often its message comes back to that worker."""
+    """Never ends in the first worker, even if that worker receives the message again."""
     note("start", os.getpid())
     wait_until(lambda: len({process for _, process in notes(Path(os.environ["RESULTS"]))}) == 2)
     note("end", os.getpid())

@@ -62,7 +62,7 @@ def relay(host: str, port: int) -> Iterator[int]:
 
 @contextmanager
 def running_sam(dsn: str) -> Iterator[str]:
-    """Yields its address. `dsn` leads to the database through PgBouncer. The images that are present are used."""
+    """Yields its address. `dsn` leads to the database through PgBouncer. SAM uses the images that are present."""
     host, parts = bridge(), urlsplit(dsn)
     port = free_port()
     with relay(host, parts.port or 5432) as reached, tempfile.TemporaryDirectory() as folder:
@@ -86,7 +86,8 @@ def running_sam(dsn: str) -> Iterator[str]:
             assert process.stderr is not None
             try:
                 assert any("Running on" in line for line in process.stderr), "sam local did not start"
-                reader = Thread(target=deque, args=(process.stderr, 0))  # A full pipe would stop it.
+                # A full pipe would stop SAM.
+                reader = Thread(target=deque, args=(process.stderr, 0))
                 reader.start()
                 try:
                     yield f"http://127.0.0.1:{port}"

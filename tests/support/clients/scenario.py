@@ -1,8 +1,8 @@
-"""Defines the steps of every SQS client, and the results that it must see.
+"""Defines the steps of every SQS client, and the results that the client must see.
 
-A scenario is a generator. The generator yields calls in the names of boto3 and is given their answers, so that clients
-of every kind (blocking, asyncio, command line) run the same scenario. The expected facts are those of the SQS developer
-guide. This module also runs in the environments of old clients, so it imports only the standard library.
+A scenario is a generator. The generator yields calls with boto3's names and gets their answers. Clients of every kind
+(blocking, asyncio, command line) can therefore run the same scenario. The expected facts are those of the SQS
+developer guide. This module also runs in the environments of old clients, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _values(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _counts(url: str) -> Generator[Call, dict[str, Any], tuple[int, int]]:
-    """Returns the number of messages that can be received, and of messages in flight."""
+    """Returns the numbers of visible messages and of messages in flight."""
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     answer = yield "get_queue_attributes", {"QueueUrl": url, "AttributeNames": names}
     waiting, in_flight = (int(answer["Attributes"][name]) for name in names)
@@ -151,7 +151,9 @@ def _counts(url: str) -> Generator[Call, dict[str, Any], tuple[int, int]]:
 
 
 def _receive(url: str, count: int) -> Generator[Call, dict[str, Any], list[dict[str, Any]]]:
-    """Receives `count` messages. A receive may return fewer than there are, so it is repeated as often as necessary."""
+    """Receives `count` messages. A receive may return only some of the messages, so the function repeats the receive
+    as often as necessary.
+    """
     messages: list[dict[str, Any]] = []
     for _ in range(count):
         if len(messages) < count:

@@ -1,8 +1,8 @@
 """Defines the calls of the SDKs for Java, Rust, PHP and Ruby, each in a separate program, and the resources left on the
 server.
 
-A program gets an address and a name. If keys are verified, PENSTOCK_KEY and PENSTOCK_SECRET have its key. The program
-prints its results as JSON:
+A program gets an address and a name. If the service verifies keys, PENSTOCK_KEY and PENSTOCK_SECRET hold the
+program's key. The program prints its results as JSON:
 
 NAME         a long poll that begins before its message is sent; a message with attributes, and a batch of which one
              entry is refused; a change of visibility to 0; deletes, one by one and in a batch; one message stays
@@ -67,7 +67,7 @@ def printed(command: Sequence[str], **variables: str) -> Any:
 
 
 def check_what_is_left(up: Deployment, name: str) -> None:
-    """Checks with another client what the service has after a program has run the scenario under a name."""
+    """Checks the service's state with another client, after a program has run the scenario under a name."""
     assert counts(up, name) == ["1", "0", "0"]
     assert counts(up, f"{name}.fifo") == ["0", "1", "0"]
     assert counts(up, f"{name}-topic") == ["0", "0", "0"]

@@ -46,7 +46,7 @@ def sqs_client(up: Deployment, account: str = "x") -> AbstractContextManager[Any
 
 
 def counts(up: Deployment, queue: str) -> list[str]:
-    """Returns the numbers of messages that can be received, are in flight, and are delayed."""
+    """Returns the numbers of messages that are visible, in flight, and delayed."""
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
@@ -57,8 +57,8 @@ def counts(up: Deployment, queue: str) -> list[str]:
 def worker(
     command: Sequence[str], environment: dict[str, str], log: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs a worker of a framework. The worker is ended as by an operator and must succeed, unless the test killed
-    it.
+    """Runs a worker of a framework. The function ends the worker as an operator does. The worker must succeed, unless
+    the test killed it.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -1,8 +1,8 @@
 """Runs Terraform's command line with the AWS provider.
 
-Terraform and the provider are in no package index, so `make clients` cannot install them. `terraform` has to be on the
-PATH. The provider has to be in a folder that `terraform providers mirror` made, which TERRAFORM_PLUGINS names or where
-Terraform itself looks.
+Terraform and the provider are in no package index, so `make clients` cannot install them. `terraform` has to be on
+the PATH. The provider has to be in a folder that `terraform providers mirror` made. TERRAFORM_PLUGINS names the
+folder, or Terraform itself finds it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def mirror() -> Path:
 
 
 class Terraform:
-    """Runs Terraform in a new folder with these files, without any settings of the user."""
+    """Runs Terraform in a new folder with these files and without the user's settings."""
 
     def __init__(self, up: Deployment, folder: Path, *files: str) -> None:
         assert shutil.which("terraform"), "`make clients` needs terraform on the PATH"
@@ -72,7 +72,7 @@ class Terraform:
     def run(
         self, *arguments: str, codes: tuple[int, ...] = (0,), changed: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Returns its output and its exit code, which must be one of `codes`."""
+        """Returns Terraform's output and exit code. The code must be one of `codes`."""
         done = subprocess.run(
             ["terraform", *arguments, "-no-color"],
             cwd=self._folder,
@@ -93,7 +93,7 @@ class Terraform:
         return self.run("plan", "-detailed-exitcode", codes=(NO_CHANGES, CHANGES), changed=changed).returncode
 
     def import_again(self, urls: Mapping[str, str], *, changed: bool) -> str:
-        """Forgets resources and reads them from the service."""
+        """Forgets resources and reads these resources from the service."""
         self.run("state", "rm", *urls)
         blocks = (f'import {{\n  to = {address}\n  id = "{url}"\n}}\n' for address, url in urls.items())
         (self._folder / "imported.tf").write_text("".join(blocks))

@@ -1,4 +1,4 @@
-"""Programs of the SDKs for Go, Java and Node.js, as `make clients` installs them."""
+"""Finds the programs of the SDKs for Go, Java and Node.js that `make clients` installs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ JAVA_PROGRAMS = ROOT / ".tools/clients/java"
 
 
 def java_command(program: str, main: str, *arguments: str) -> list[str]:
-    """Returns the command of a program. The JVM does not optimise the code fully, because the program ends soon."""
+    """Returns the command of a program. The JVM skips the last optimisations, because the program ends soon."""
     folder = JAVA_PROGRAMS / program
     assert folder.is_dir(), f"{folder} is missing: run `make clients`"
     return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}/lib/*:{folder}/classes", main, *arguments]

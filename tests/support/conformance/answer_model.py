@@ -1,7 +1,7 @@
-"""Checks answers against botocore's model: it must know every member and its type, and no member may be empty.
+"""Checks answers against botocore's model: the model must know every member and its type, and no member may be empty.
 
-The three notations of an answer are read into the form of AWS JSON. Members that the model does not know fail there.
-XML is read by the names of the last Query model.
+The three notations of an answer are read into the form of AWS JSON. A member that the model does not know is an
+error. XML is read by the names of the last Query model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NAMESPACES = {
     "sns": "{http://sns.amazonaws.com/doc/2010-03-31/}",
 }
 TYPES = {"string": str, "integer": int, "long": int, "boolean": bool, "blob": str, "timestamp": float}
-# AWS's JSON of the Query protocol has these names in AWS's published samples.
+# AWS's published samples have these names in the Query protocol's JSON.
 QUERY_JSON_NAMES = {"messages": "Messages", "queueUrls": "QueueUrls"}
 
 
@@ -53,13 +53,13 @@ def checked(shape: Any, value: Any, path: str) -> set[str]:
     """Returns the members of a value in the form of AWS JSON. Fails for members that the model does not know, and for
     empty ones.
 
-    The answer itself may be empty. The caller's table says whether it should be.
+    The answer itself may be empty. The caller's table says whether the answer should be empty.
     """
     assert value not in ("", [], {}, None) or (path == "" and value == {}), f"{path} is empty"
     if shape.type_name == "structure":
         assert isinstance(value, dict)
         assert value.keys() <= shape.members.keys(), f"{path}: {value.keys() - shape.members.keys()}"
-        # An empty list is left out.
+        # The answer leaves out an empty list.
         assert value.keys() >= set(shape.required_members) - {"Successful", "Failed"}
         prefix = f"{path}." if path else ""
         found = (checked(shape.members[name], element, prefix + name) for name, element in value.items())

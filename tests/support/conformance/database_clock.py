@@ -1,8 +1,8 @@
 """Lets time pass at once: moves every time in the database into the past by a number of seconds.
 
 Tests of timeouts need no sleep: after `clock.advance(31)` a visibility timeout of 30 seconds is over. Background
-workers must rest during that call (`deployments.py`), because a worker that had read a time would write it back
-unchanged.
+workers must rest during that call (`deployments.py`), because a worker would write back a time that it had read
+before the call.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "topic_deduplication": ("expires_at",),
 }
 
-# Only one time is stored as text: the first receive of a dead letter (queue.dead_letter_system).
+# The database stores only one time as text: the first receive of a dead letter (queue.dead_letter_system).
 _FIRST_RECEIVED = """
     update queue.side set system = jsonb_set(system, '{ApproximateFirstReceiveTimestamp}', to_jsonb(
         ((system ->> 'ApproximateFirstReceiveTimestamp')::bigint - %(by)s * 1000)::bigint::text))
@@ -43,7 +43,7 @@ _FIRST_RECEIVED = """
 
 
 class Clock:
-    """Moves the clock of one database. `dsn` is the superuser's."""
+    """The clock of one database. `dsn` is the superuser's."""
 
     def __init__(self, dsn: str) -> None:
         self.connection: psycopg.Connection[Any] = psycopg.connect(dsn, autocommit=True)
@@ -75,7 +75,9 @@ class Clock:
         )
 
     def move(self, arn: str) -> int:
-        """Does the work of message move tasks for one source until it can move no more. Returns the moved messages."""
+        """Does the work of message move tasks for one source until it can move no more messages. Returns the moved
+        messages.
+        """
         moved = 0
         while step := self._value(
             "select (select s.moved from queue.run_move_task(t.task_id, 100) s) from queue.move_task t"
@@ -90,7 +92,7 @@ class Clock:
         return self._value("select clock_timestamp()")
 
     def stored_since(self, moment: Any) -> int:
-        """Returns messages and queues that were stored, and attributes that were changed, after the moment."""
+        """Returns the messages, queues and attributes that were stored after the moment."""
         return int(
             self._value(
                 "select (select count(*) from queue.log where sent_at > %(t)s)"
@@ -127,8 +129,7 @@ class Clock:
         return list(texts)
 
     def notice_ids(self, endpoint: str) -> list[str]:
-        """Returns the ids, as stored beside their texts, of all messages that wait for their delivery to an
-        endpoint."""
+        """Returns the stored ids of all messages that wait for their delivery to an endpoint."""
         ids = self._value(
             "select array(select n.message_id::text from queue.outgoing_delivery w"
             " join queue.notice n using (notice_id) where w.endpoint = %(endpoint)s order by w.delivery_id)",

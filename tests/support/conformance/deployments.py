@@ -1,4 +1,4 @@
-"""Runs Penstock in two ways, each as a server that clients can call: the container and the Lambda functions."""
+"""Runs Penstock as the container and as the Lambda functions. Clients can call each as a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tests.support.programs.penstock_service import running_up
 from tests.support.wait import wait_until
 from tests.support.web.prometheus_text import scrape
 
-# The tests' clock moves times while workers run, so each worker runs once and rests. Tests call it when they need it.
+# Each worker runs once and rests, because the tests' clock moves times meanwhile. Tests call a worker when they need
+# the worker.
 IDLE_WORKERS = {
     "QUEUE_MAINTAIN_INTERVAL_MS": "3600000",
     "QUEUE_MOVE_INTERVAL_MS": "3600000",
@@ -20,7 +21,7 @@ IDLE_WORKERS = {
 }
 SCRAPE_TOKEN = "scrape"
 
-# One value is as on AWS (purge and re-creation once in 60 s). The other removes these limits.
+# The first value is AWS's limit (one purge and one re-creation in 60 s). The other value removes the limits.
 DEFAULT: Mapping[str, str] = {}
 NO_WAITING_PERIODS = {"QUEUE_PURGE_INTERVAL_SECONDS": "0", "QUEUE_RECREATE_INTERVAL_SECONDS": "0"}
 
@@ -36,7 +37,7 @@ def container(database: Database, variables: Mapping[str, str]) -> Iterator[str]
 
 
 def _workers_rest(endpoint_url: str) -> bool:
-    """Returns whether the workers of a container have had their first run, which is late on a busy machine."""
+    """Returns whether the workers of a container have had their first run. The first run is late on a busy machine."""
     runs = scrape(endpoint_url, authorization=f"Bearer {SCRAPE_TOKEN}")
     return all(
         runs.has("penstock_worker_runs_total", worker=worker, outcome="success")
@@ -57,7 +58,9 @@ DEPLOYMENTS = tuple(STARTERS)
 
 @dataclass(eq=False)
 class Deployments:
-    """The deployments of one database, opened when first requested, by kind and settings, and kept open."""
+    """The deployments of one database by kind and settings. The first request starts a deployment, which then
+    continues.
+    """
 
     database: Database
     stack: ExitStack = field(default_factory=ExitStack)

@@ -1,4 +1,4 @@
-"""Calls that moto answers too, and how both answer."""
+"""Holds calls that both moto and Penstock answer, with the answers of both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def attribute(name: str, kind: str, value: str) -> dict[str, dict[str, str]]:
 
 
 class Case(NamedTuple):
-    """A call, and where moto answers otherwise, its answer and why."""
+    """A call. If moto's answer differs, the call has moto's answer and the reason."""
 
     name: str
     action: Callable[[Any, str], None]
@@ -24,7 +24,7 @@ class Case(NamedTuple):
 
 
 def call_outcome(client: Any, case: Case, name: str) -> str:
-    """The code of the error, or ok; moto has not got every action, and breaks at some requests."""
+    """Returns the code of the error, or ok. Moto does not have every action, and it breaks at some requests."""
     try:
         case.action(client, name)
     except ClientError as error:
@@ -36,7 +36,7 @@ def call_outcome(client: Any, case: Case, name: str) -> str:
 
 @cache
 def moto_client(service: str) -> Any:
-    """Only sessions that are made after the import of moto can be mocked."""
+    """Moto mocks only sessions that are made after its import."""
     import moto  # noqa: F401
 
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}

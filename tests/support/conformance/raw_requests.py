@@ -1,4 +1,4 @@
-"""Sends requests that no SDK makes, as bytes over HTTP, and reads their answers.
+"""Sends requests that SDKs do not make, as bytes over HTTP, and reads the answers.
 
 The module computes the MD5 of message attributes as the SDKs do, from the Developer Guide and not from our code.
 
@@ -61,7 +61,7 @@ def error(response: httpx.Response) -> tuple[int, str, str]:
 
 
 def is_lambdas_refusal(raw: Raw, answer: httpx.Response) -> bool:
-    """Returns whether Lambda itself refused a request, whose event would have more than 6 MB ("Lambda quotas")."""
+    """Says whether Lambda itself refused a request because its event would exceed 6 MB ("Lambda quotas")."""
     return raw.sqs.deployment == "lambda" and answer.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
 
 

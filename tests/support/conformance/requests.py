@@ -88,7 +88,7 @@ ENDPOINTS = ("container", "its own function", "the gateway function")
 
 
 def _with_bytes(value: Any) -> Any:
-    """Returns binary values for the serializer, which makes base64 of bytes."""
+    """Returns binary values for the serializer, which encodes bytes as base64."""
     if isinstance(value, dict):
         return {k: b"\1\2" if k == "BinaryValue" else _with_bytes(v) for k, v in value.items()}
     return [_with_bytes(element) for element in value] if isinstance(value, list) else value

@@ -62,7 +62,9 @@ class Scheduler:
         return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
 
     def given(self, **changes: Any) -> dict[str, Any]:
-        """Returns members of a schedule a year ahead, for a queue that need not exist. A member of None is left out."""
+        """Returns the members of a schedule that fires in a year. Its queue need not exist. The function leaves out
+        members whose value is None.
+        """
         target = {"Arn": self.queue_arn(), "RoleArn": ROLE}
         members = {
             "Name": self.name(),
@@ -99,7 +101,9 @@ class Scheduler:
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> Refusal:
-        """Returns the error of a call, which must fail and change nothing. The client does not validate it."""
+        """Makes a call that must fail and change nothing, and returns its error. The client does not validate the
+        call.
+        """
         client, answer = self._made(validates=False)
         before = self.sqs.clock.schedules()
         try:

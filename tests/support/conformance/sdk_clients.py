@@ -1,7 +1,7 @@
-"""Provides real SDK clients. For SQS the current botocore speaks AWS JSON, and with the model of botocore 1.31.80
-Query. For SNS it speaks Query, and with a changed model JSON. For EventBridge Scheduler it speaks REST-JSON.
+"""Provides real SDK clients. The current botocore speaks AWS JSON with SQS, or Query with the model of 1.31.80. The
+clients of SNS speak Query, or JSON with a changed model. The clients of EventBridge Scheduler speak REST-JSON.
 
-Every client notes the last answer from the wire, because botocore does not pass on all of it (`__type`).
+Every client notes the last answer from the wire, because botocore leaves out parts of the answer (`__type`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from botocore.loaders import Loader
 QUERY_MODELS = Path(__file__).parents[3] / ".tools/query-client/botocore/data"
 ACCOUNT, REGION = "000000000000", "us-east-1"
 
-# Retries would hide our errors and slow tests down.
+# Retries would hide errors and slow tests down.
 _CONFIG = Config(retries={"total_max_attempts": 1}, read_timeout=40)
 
 
@@ -71,7 +71,8 @@ def make_client(
     *,
     validates: bool = True,
 ) -> tuple[Any, Answer]:
-    """Returns a client, and where it notes the last answer. `account` is an access key id. 12 digits are an account id.
+    """Returns a client, and the list in which the client notes its last answer. `account` is an access key id, which
+    may be the 12 digits of an account.
 
     `validates` says whether the client refuses what its model forbids, such as an absent parameter.
     """

@@ -41,7 +41,7 @@ class Sns:
         return _client(at.protocol, at.endpoint_url, at.account, at.region, at.secret, "sns")
 
     def of_a_new_account(self) -> Sns:
-        """Returns the same for an account that no other test has."""
+        """Returns the same scenario for an account that no other test uses."""
         return Sns(self.sqs.caller(str(next(_accounts))))
 
     # --- topics, and queues that are subscribed ----------------------------------------------------------------------
@@ -57,7 +57,7 @@ class Sns:
         return dict(self.client.get_topic_attributes(TopicArn=topic)["Attributes"])
 
     def queue(self, topic: str, suffix: str = "", **attributes: str) -> tuple[str, str]:
-        """Returns the URL of a new subscribed queue, and the ARN of the subscription with these `attributes`."""
+        """Subscribes a new queue with these `attributes`, and returns its URL and the subscription's ARN."""
         url = self.sqs.create_fifo() if suffix else self.sqs.create()
         return url, self.subscribe(topic, self.sqs.arn(url), **attributes)
 
@@ -79,12 +79,12 @@ class Sns:
         return dict(self.client.publish(TopicArn=topic, Message=message, **more))
 
     def notification(self, url: str) -> dict[str, Any]:
-        """Returns the envelope of the one message in a queue."""
+        """Returns the envelope of the only message in a queue."""
         return dict(json.loads(self.sqs.receive_one(url)["Body"]))
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> tuple[str, int, str]:
-        """Returns code, status and text of an error. The code is the Query protocol's in both protocols."""
+        """Returns code, status and text of an error. Both protocols give the Query protocol's code."""
         with pytest.raises(ClientError) as caught:
             getattr(self.client, method)(**parameters)
         answer = self._made[1]
@@ -109,5 +109,7 @@ def read_certificate(url: str) -> str:
 
 
 def verify_signature(message: dict[str, str]) -> None:
-    """As a receiver does, with the certificate from where the message says that it is. Raises InvalidSignature."""
+    """Verifies the message as a receiver does, with the certificate at the address in the message. Raises
+    InvalidSignature.
+    """
     sns_signatures.verify(message, read_certificate(message["SigningCertURL"]))

@@ -25,8 +25,7 @@ _client = cache(make_client)
 Message = Mapping[str, Any]
 
 POLL_FUNCTIONS = "queue.(poll|ready)_queues"
-"""Lists the functions that a long poll calls at intervals after it found nothing, in the container and in a
-function."""
+"""Lists the functions that an empty long poll calls at intervals, in the container and in a function."""
 
 
 class Refusal(NamedTuple):
@@ -132,12 +131,12 @@ class Sqs:
             self.send(url, body, **more)
 
     def poll(self, url: str, most: int = 10, **more: Any) -> list[dict[str, Any]]:
-        """Makes one ReceiveMessage, which may miss messages, as AWS says of short polls."""
+        """Makes one ReceiveMessage. AWS says that a short poll may miss messages."""
         answer = self.client.receive_message(QueueUrl=url, MaxNumberOfMessages=most, **more)
         return list(answer.get("Messages", []))
 
     def receive(self, url: str, number: int = 1, **more: Any) -> list[dict[str, Any]]:
-        """Receives exactly this many messages with as many requests as necessary."""
+        """Receives exactly this many messages in one or more requests."""
         found: list[dict[str, Any]] = []
 
         def enough() -> bool:
@@ -161,7 +160,7 @@ class Sqs:
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> Refusal:
-        """Returns the error of a call, which must fail and store nothing."""
+        """Makes a call that must fail and store nothing, and returns its error."""
         before = self.clock.now()
         try:
             answer = getattr(self.client, method)(**parameters)
@@ -184,7 +183,8 @@ class Sqs:
     def while_waiting(
         self, url: str, action: Any, *, sign: str = POLL_FUNCTIONS, **more: Any
     ) -> list[dict[str, Any]]:
-        """Returns the messages of a long poll. The function does `action` when the poll has found nothing and waits.
+        """Makes a long poll and returns its messages. The function calls `action` when the poll has found nothing and
+        waits.
 
         Without WaitTimeSeconds in `more`, the queue's time applies. `sign` is the SQL function that the poll then
         calls.
@@ -198,7 +198,9 @@ class Sqs:
 
 
 def read_refusal(protocol: str, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
-    """Reads an error from the wire, in any protocol. REST-JSON has no code except the type, and no fault."""
+    """Reads an error from the wire, in any protocol. REST-JSON has only the type, without another code and without a
+    fault.
+    """
     if protocol == "rest-json":
         kind = headers["x-amzn-errortype"]
         fault = "Sender" if status < 500 else "Receiver"

@@ -29,14 +29,14 @@ class CrashInstallation:
         return self._stack.enter_context(running("--data-dir", str(self.state), port=self.port))
 
     def kill_service(self) -> None:
-        """Sends kill -9. PostgreSQL continues, and the next `penstock up` adopts it."""
+        """Sends kill -9. PostgreSQL continues, and the next `penstock up` adopts the running server."""
         assert self.up.end(signal.SIGKILL) == -signal.SIGKILL
 
     def restart_service(self) -> None:
         self.up = self._start()
 
     def kill_database(self) -> None:
-        """Sends kill -9 to the postmaster and all its children. Returns when they have ended."""
+        """Sends kill -9 to the postmaster and all its children. Returns when all of these processes have ended."""
         postmaster = int((self.state / "postgres/data/postmaster.pid").read_text().split("\n")[0])
         everybody = [postmaster, *_children(postmaster)]
         for pid in everybody:
@@ -44,7 +44,7 @@ class CrashInstallation:
         wait_until(lambda: not any(map(_runs, everybody)))
 
     def wait_for_database(self) -> None:
-        """Waits until `penstock up` has restarted it."""
+        """Waits until `penstock up` has restarted PostgreSQL."""
         wait_until(self._has_database)
 
     def _has_database(self) -> bool:

@@ -1,4 +1,5 @@
-"""Lists URLs that subscribers give to reach other systems, and the addresses to which a worker may connect for each.
+"""Lists URLs with which a subscriber tries to reach other systems, and the addresses to which a worker may connect
+for each URL.
 
 Sources: the IANA registries of special-purpose addresses (RFC 6890), IPv6 address space and multicast addresses; RFC
 4291 (mapped and compatible addresses), 6052 and 8215 (NAT64), 3056 (6to4), 4380 (Teredo), 5214 (ISATAP); inet_aton(3)
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
-# The first and the last address of each registered block that is not globally reachable, and of multicast.
+# Lists the first and the last address of each registered block that is multicast or not globally reachable.
 BLOCKS_4 = (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
     "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
@@ -20,14 +21,14 @@ BLOCKS_6 = (
     "::1/128", "::/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "2002::/16",
     "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8", "4000::/3", "8000::/3", "c000::/3",
 )  # fmt: skip
-# Services of clouds, most of which give the credentials of the machine to callers inside it.
+# Lists services of clouds. Most of them give the machine's credentials to any program on the machine.
 CLOUDS = (
     "169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.169.123", "169.254.169.253", "100.100.100.200",
     "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::253", "fd20:ce::254",
 )  # fmt: skip
 METADATA, LOOPBACK, PRIVATE = "169.254.169.254", "127.0.0.1", "10.0.0.1"
 TARGETS = (METADATA, LOOPBACK, PRIVATE, "192.168.1.1")
-# This replaces a public address in a test. Nothing really connects.
+# Tests use this address in place of a public one. Nothing really connects.
 PUBLIC = "8.8.8.8"
 
 
@@ -68,7 +69,8 @@ NAMES = (
     "two.example", "xn--e1afmkfd.example", "127.0.0.1.nip.example", "169.254.169.254.sslip.example",
     "a" * 60 + ".example",
 )  # fmt: skip
-# Texts that are no http(s) URLs with an ASCII host and without user information, or whose host is a public address.
+# Lists texts that are not http(s) URLs with an ASCII host and without user information, or that have a public address
+# as host.
 ODD = (
     "http://user@127.0.0.1/", "http://user:password@127.0.0.1/", "http://8.8.8.8@127.0.0.1/",
     "http://127.0.0.1@8.8.8.8/", "http://8.8.8.8#@127.0.0.1/", "http://8.8.8.8?@127.0.0.1/",
@@ -104,7 +106,7 @@ ODD = (
 
 
 def forbidden() -> list[str]:
-    """Returns all of them, each once."""
+    """Returns each URL once."""
     return list(dict.fromkeys((
         *(f"http://{address}/" for address in ends(BLOCKS_4)),
         *(f"https://[{address}]:8443/x" for address in ends(BLOCKS_6)),
@@ -116,7 +118,7 @@ def forbidden() -> list[str]:
     )))  # fmt: skip
 
 
-# The neighbours of the blocks, and addresses that the registries call globally reachable.
+# Lists the neighbours of the blocks, and addresses that the registries call globally reachable.
 ALLOWED_4 = (
     "1.0.0.0", "1.1.1.1", PUBLIC, "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255",
     "128.0.0.0", "169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "191.255.255.255", "192.0.1.0",

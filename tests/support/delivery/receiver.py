@@ -1,6 +1,6 @@
-"""Runs a real endpoint on a free port of 127.0.0.1. The path of a request says how it is answered.
+"""Runs a real endpoint on a free port of 127.0.0.1. A request's path decides its answer.
 
-A separate process receives and does as little as possible. The process prints its port.
+A separate process receives the requests, and does as little as possible. The process prints its port.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
-# 64 KiB of zeros, gzipped a million times over. A decoder would make gigabytes of it. Penstock does not decode it.
+# A million gzip members of 64 KiB of zeros. A decoder would make gigabytes of this body. Penstock does not decode
+# bodies.
 CHUNK = b"10000\r\n" + b"\x1f\x8b" + b"\0" * 65_534 + b"\r\n"
 FIXED = {
     "/200": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -66,7 +67,7 @@ class Receiver:
                 writer.close()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Serves one request. Returns whether the connection continues."""
+        """Serves one request, and returns whether the connection continues."""
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")[:-2]
         headers = dict(line.split(": ", 1) for line in lines)
         body = await reader.readexactly(int(headers["Content-Length"]))
@@ -116,7 +117,7 @@ class Receiver:
         )
 
     async def silent(self, writer: asyncio.StreamWriter) -> None:
-        """Never answers, and ends when the client does."""
+        """Never answers, and ends when the client closes the connection."""
         await self.sent_until_closed(writer, b"", "silent")
 
     async def slow(self, writer: asyncio.StreamWriter) -> None:
@@ -135,7 +136,7 @@ class Receiver:
         await self.sent_until_closed(writer, b"x", "drip_head")
 
     async def long_head(self, writer: asyncio.StreamWriter) -> None:
-        """Sends as fast as possible."""
+        """Sends data as fast as possible."""
         writer.write(b"HTTP/1.1 200 OK\r\n")
         while not writer.is_closing():
             writer.write(b"X-Header: " + b"x" * 8000 + b"\r\n")

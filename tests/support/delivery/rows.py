@@ -64,7 +64,7 @@ def deliveries(db: Connection) -> list[Row]:
 
 
 def pass_time(db: Connection, seconds: float) -> None:
-    """Moves the clock on: all deliveries become, and were, due this much earlier."""
+    """Moves the clock on by moving the due times of all deliveries back."""
     by = (f"{seconds} seconds",)
     db.execute("update queue.outgoing_delivery set due_at = due_at - %s::interval", by)
     db.execute(

@@ -1,6 +1,6 @@
-"""Reads the commands of a page: its blocks of `sh`, line by line, without comments and with their here-documents.
+"""Reads the commands in a page's `sh` blocks, line by line, without comments and with here-documents.
 
-The module also makes a clone of this repository with the changes that are not committed yet.
+The module also clones this repository with the uncommitted changes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def blocks(page: str) -> Iterator[list[str]]:
 
 
 def commands(block: list[str]) -> Iterator[str]:
-    """Yields the commands of a block, one in each line, extended by backslashes, open quotes and here-documents."""
+    """Yields the commands of a block. Each line is a command, and a backslash, an open quote or a here-document
+    continues it.
+    """
     lines = iter(block)
     for line in lines:
         command = _comment.sub("", line)
@@ -37,7 +39,7 @@ def commands(block: list[str]) -> Iterator[str]:
 
 
 def clone_to(folder: Path) -> None:
-    """Clones this checkout, and copies the differences from its last commit."""
+    """Clones this checkout, and copies its uncommitted changes."""
     subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
     difference = subprocess.run(
         ["git", "diff", "--binary", "HEAD"], cwd=ROOT, capture_output=True, check=True

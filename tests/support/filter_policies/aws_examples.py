@@ -2,7 +2,7 @@
 page.
 
 The pages are "String value matching", "Numeric value matching", "Key matching", "AND/OR logic" and "Example filter
-policies". A bare list of values on a page is read as an attribute of type String.Array and as a body.
+policies". The module reads a page's bare list of values both as an attribute of type String.Array and as a body.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-Attributes = dict[str, tuple[str, str]]  # From name to type and value.
+Attributes = dict[str, tuple[str, str]]  # Maps names to type and value.
 Body = dict[str, Any]
 STRING, NUMBER, STRINGS, NUMBERS = "String", "Number", "String.Array", "Number.Array"
 
@@ -260,7 +260,7 @@ EXAMPLES = (
     ),
 )
 
-# Policies of "AND/OR logic" and "Filter policy constraints" with the combinations that the page counts.
+# Lists policies of "AND/OR logic" and "Filter policy constraints" with the number of combinations on the page.
 OR_POLICY = {
     "source": ["aws.cloudwatch"],
     "$or": [

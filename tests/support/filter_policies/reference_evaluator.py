@@ -1,9 +1,9 @@
 """Evaluates a filter policy on a message directly from the SNS Developer Guide.
 
-The module reads the policy's text and the message each time, tries every way to fulfil the policy, and does not use
-penstock's compiled form. The evaluator is for valid policies and small messages. The pages are those in
-aws_examples.py. "Passing objects in arrays" and the rule that no two keys match in different elements of one array come
-from the README of github.com/aws/event-ruler, "JSON Array Matching".
+Each time, the module reads the policy's text and the message, and tries every way to fulfil the policy. The module
+does not use Penstock's compiled form. The evaluator is for valid policies and small messages. The pages are those in
+aws_examples.py. "Passing objects in arrays" and the rule that no two keys match in different elements of one array
+come from the README of github.com/aws/event-ruler, "JSON Array Matching".
 """
 
 from __future__ import annotations
@@ -33,15 +33,14 @@ RESERVED |= {"cidr", "=", "<", "<=", ">", ">="}
 
 @dataclass(frozen=True)
 class Leaf:
-    """A value in a message with its property names, and the index of its element for each array that
-    contains it."""
+    """A value in a message, with its property names and its index in each array that contains the value."""
 
     names: tuple[str, ...]
     value: Any
     elements: Mapping[str, int]
 
     def stands_with(self, other: Leaf) -> bool:
-        """Returns whether the two are not in different elements of one array."""
+        """Returns False if the two values are in different elements of one array."""
         return all(other.elements.get(array, index) == index for array, index in self.elements.items())
 
 
@@ -111,8 +110,7 @@ def alternatives(rule: dict[str, Any], above: tuple[str, ...]) -> Iterator[list[
 
 
 def parted(name: str) -> list[str]:
-    """Splits a name with dots into a path, in policies and in messages, because the rule engine joins the names of a
-    path by dots."""
+    """Splits a dotted name of a policy or message into a path, because the rule engine joins a path's names by dots."""
     return name.split(".")
 
 
@@ -126,7 +124,7 @@ def means_or(value: Any) -> bool:
 
 
 def fulfils(wanted: dict[tuple[str, ...], list[Any]], leaves: list[Leaf]) -> bool:
-    """Returns whether a leaf can be chosen for each key that matches it, so that all leaves belong together."""
+    """Returns whether each key has a matching leaf, if all chosen leaves must belong together."""
     choices: list[list[Leaf]] = []
     for names, values in wanted.items():
         there = [leaf for leaf in leaves if leaf.names == names]
@@ -152,7 +150,7 @@ def holds(wanted: Any, value: Any) -> bool:
 
 
 def excluded(argument: Any) -> list[Any]:
-    """Returns the values that anything-but excludes, in the form of a list's values."""
+    """Returns the values that anything-but excludes as a list."""
     if isinstance(argument, dict):
         [(operator, values)] = argument.items()
         return [{operator: value} for value in (values if isinstance(values, list) else [values])]
@@ -206,7 +204,8 @@ def in_network(network: str, value: str) -> bool:
 
 
 def expression(pattern: str) -> str:
-    """Returns the pattern as a regular expression. A star is any text, and a backslash takes the next character
-    literally."""
+    """Returns the pattern as a regular expression. A star means any text, and a backslash makes the next character
+    literal.
+    """
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     return "".join(".*" if part == "*" else re.escape(part[-1]) for part in parts)

@@ -1,6 +1,7 @@
 """Generates filter policies and messages for comparisons: every operator with every value, and random structures.
 
-The structures have few values, so that their positions matter. All policies are valid except for AWS's limits.
+The structures have only a few values, because the values' positions matter. All policies are valid except for AWS's
+limits.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def _ranges() -> list[list[Any]]:
 
 
 def operators() -> list[Any]:
-    """Returns values of a policy's list, of each kind."""
+    """Returns values of each kind for a policy's list."""
     strings = [
         {name: word} for name in ("prefix", "suffix", "equals-ignore-case", "exactly") for word in WORDS
     ]

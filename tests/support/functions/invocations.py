@@ -89,8 +89,9 @@ async def running(*functions: Function, most: int = 4, recycle_after: int = 0) -
 async def running_stack(
     folder: Path, parameters: Mapping[str, str], variables: Mapping[str, str], *names: str
 ) -> AsyncIterator[Fleet]:
-    """Makes these functions of template.yaml invokable with these parameters. `folder` is an empty one for the
-    build."""
+    """Builds these functions of template.yaml with these parameters, and lets a test invoke them. `folder` is an
+    empty folder for the build.
+    """
     stack = read_stack(from_sources(folder), {"Access": "off", **parameters}, variables)
     async with running(*(stack.functions[name] for name in names)) as fleet:
         yield fleet

@@ -7,8 +7,8 @@
     go, stop   make requests without end; stop, and answer
     end        answer with everything that was seen, and exit
 
-Each environment is the handler of functions/gateway.py with separate settings, connection, receipts and thread. A
-failed request is followed by another one after PAUSE_SECONDS, as in an SDK.
+Each environment is the handler of functions/gateway.py with separate settings, connection, receipts and thread. After
+a failed request, the environment waits for PAUSE_SECONDS and makes the next request, as an SDK does.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from tests.support.local_lambda.events import event_of
 from tests.support.sql.server_crash import HIDDEN_SECONDS, drain
 
 PAUSE_SECONDS = 0.1
-# Each failure is a warning on standard output, as Lambda requires. The answers go to the original standard output.
+# Functions write each failure as a warning to standard output, as Lambda requires. This program writes its answers to
+# the original standard output.
 QUIET = {"LOG_LEVEL": "error"}
 
 
 class FailedError(Exception):
-    """The function answered 503. Whether the call took effect is unknown."""
+    """The function answered 503. The client does not know whether the call took effect."""
 
 
 @dataclass
 class Seen:
-    """The outcomes of the requests. Times are those of `time.time`."""
+    """The outcomes of the requests. Times come from `time.time`."""
 
     ledger: Ledger = field(default_factory=Ledger)
     successes: list[float] = field(default_factory=list)
@@ -52,7 +53,7 @@ class Seen:
 
 
 class Turns:
-    """Counts how many more requests may be made. None means any number."""
+    """Counts the requests that may still be made. None means any number."""
 
     def __init__(self) -> None:
         self._left: int | None = 0
@@ -71,7 +72,7 @@ class Turns:
 
 
 class Environment:
-    """One environment. `run` lasts until its turns are over."""
+    """One environment. `run` ends when no turn is left."""
 
     def __init__(self, url: str, arn: str, number: int, seen: Seen, turns: Turns) -> None:
         self._handler = Handler(None, None, ExecutionEnvironment({"DATABASE_URL": url, **QUIET}))
@@ -162,7 +163,7 @@ def report(what: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    # Functions write their metrics to the standard output for CloudWatch, so it cannot carry the answers.
+    # The standard output cannot carry the answers, because functions write their metrics for CloudWatch to it.
     _answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -1,4 +1,4 @@
-"""Runs the function of infra/migrate in a process of awslambdaric, and Lambda's Invoke for it."""
+"""Runs the function of infra/migrate in a process of awslambdaric, and imitates Lambda's Invoke of that function."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ NAME = "Migrate"
 
 
 def migrate_function(folder: Path, **variables: str) -> Function:
-    """Returns the function of infra/migrate/template.yaml, as `sam build` would make it. `folder` is an empty one."""
+    """Returns the function of infra/migrate/template.yaml, as `sam build` would make it. `folder` is an empty
+    folder.
+    """
     from_sources(folder)
     (folder / "template.yaml").unlink()
     text = (ROOT / "infra/migrate/template.yaml").read_text()
@@ -39,10 +41,10 @@ def migrate_function(folder: Path, **variables: str) -> Function:
 
 @asynccontextmanager
 async def invokable(function: Function) -> AsyncIterator[tuple[Fleet, str]]:
-    """Yields the function, and the endpoint of an API with Lambda's Invoke, which calls it by any name.
+    """Yields the function, and an endpoint whose Invoke calls the function by any name.
 
-    The source is the Lambda API Reference, "Invoke": the status is 200 also for an error of the function, which
-    X-Amz-Function-Error names.
+    The source is the Lambda API Reference, "Invoke": the status is 200 even if the function fails, and
+    X-Amz-Function-Error names the error.
     """
     async with running(function) as fleet:
 

@@ -32,8 +32,9 @@ REGION: Final = "us-east-1"
 
 
 class SecretsManager:
-    """The secret `name`, a text, or None if there is no secret. `refusals` are answered first, in their order:
-    the status, and the name of an error. `calls` counts the requests."""
+    """The secret `name`, a text, or None if there is no secret. The service gives the answers in `refusals` first, in
+    their order. Each is a status and the name of an error. `calls` counts the requests.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -60,7 +61,7 @@ class SecretsManager:
 
 
 def sign_by_botocore(url: str, headers: dict[str, str], body: bytes) -> str:
-    """Returns the Authorization of botocore for a request of Secrets Manager with these headers."""
+    """Returns botocore's Authorization header for a request to Secrets Manager with these headers."""
     kept = ("content-type", "x-amz-target")
     request = AWSRequest("POST", url, data=body, headers={name: headers[name] for name in kept})
     at = datetime.strptime(headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
@@ -71,10 +72,10 @@ def sign_by_botocore(url: str, headers: dict[str, str], body: bytes) -> str:
 
 @contextmanager
 def secrets_manager(name: str = "penstock", parent: Path | None = None) -> Iterator[SecretsManager]:
-    """Runs the service with TLS. `variables` are those of a function that finds it.
+    """Runs the service with TLS. `variables` are the environment variables that lead a function to the service.
 
-    The file of authorities also has those of this machine, which take time to read, as on AWS. The service's folder
-    is in `parent`, or in /tmp, which processes of functions do not see.
+    The file of authorities also has this machine's authorities, because functions on AWS need time for them too. The
+    service's folder is in `parent`, or else in /tmp. Processes of functions do not see /tmp.
     """
     manager = SecretsManager(name)
 

@@ -3,11 +3,12 @@
     with FunctionServer(database.pooled_dsn) as deployment:
         client = boto3.client("sqs", endpoint_url=deployment.endpoint_url, …)
 
-Each request becomes an event of API Gateway, or of a load balancer, by `event_form`. The request's `X-Amz-Target` leads
-to the action's function, as in the rules of a load balancer. Other requests go to the gateway. The functions are those
-of `functions/`, called in this process. As on Lambda, one execution environment answers one request at a time. More are
-made while all are busy, up to a limit, and idle ones are used again. Lambda or the load balancer refuses events and
-results that are larger than AWS allows. `penstock.limits.response_limit` names the sources.
+Each request becomes an event of API Gateway or of a load balancer, as `event_form` says. The request's `X-Amz-Target`
+leads to the action's function, as in the rules of a load balancer. Other requests go to the gateway. The functions
+are those of `functions/`, called in this process. An execution environment answers one request at a time, as on
+Lambda. The server reuses idle environments, and makes new ones up to a limit while all are busy. Lambda or the load
+balancer refuses events and results that are larger than AWS allows. `penstock.limits.response_limit` names the
+sources.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from tests.support.local_lambda.events import Event, EventForm, Request, Respons
 ROOT = Path(__file__).resolve().parents[3]
 FUNCTIONS = ROOT / "functions"
 
-# AWS writes MB. The limits here are the smaller readings, so a size accepted here is accepted there.
+# AWS writes MB. AWS's pages can be read in two ways. The smaller limits apply here, so AWS accepts every size that
+# this server accepts.
 LAMBDA_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000
 
@@ -54,13 +56,15 @@ def function_for(request: Request) -> str:
         return "rest"
     kind, label = find_rest_resource(request.path) or ("", None)
     route = BY_ROUTE.get((request.method, kind, label is not None))
-    route = None if route in MAPPING_ACTIONS else route  # Only the container has this.
+    route = None if route in MAPPING_ACTIONS else route  # Only the container serves this path.
     action = route or BY_TARGET.get(request.header("x-amz-target").encode())
     return f"{action.service}/{file_name(action.name)}" if action else "gateway"
 
 
 def load_handler(name: str, variables: Mapping[str, str]) -> Any:
-    """Returns the handler of functions/<name>.py in a new execution environment. The file is executed again."""
+    """Returns the handler of functions/<name>.py in a new execution environment. The function executes the file
+    again.
+    """
     spec = spec_from_file_location(f"function_{next(_numbers)}", FUNCTIONS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -78,7 +82,7 @@ def writes_utf_8() -> bool:
 
 
 class TooLargeError(Exception):
-    """An event or a result is larger than AWS passes on. `status` is the status of the client's answer."""
+    """An event or a result exceeds AWS's limit. `status` is the status of the client's answer."""
 
     def __init__(self, status: int) -> None:
         super().__init__(str(status))
@@ -89,7 +93,7 @@ class Functions:
     """The deployed functions: execution environments, made when needed, busy with one invocation or idle."""
 
     def __init__(self, dsn: str, variables: Mapping[str, str] | None = None, limit: int = 10) -> None:
-        # An invocation of a scheduled function ends when nothing is due.
+        # An invocation of a scheduled function ends when no work is due.
         self._variables = {"DATABASE_URL": dsn, "QUEUE_LAMBDA_WORKER_SECONDS": "0", **(variables or {})}
         self._free = BoundedSemaphore(limit)
         self._lock = Lock()
@@ -182,7 +186,7 @@ class FunctionServer:
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # `False` lets server_close join the threads.
+    daemon_threads = False  # server_close joins threads that are not daemons.
 
     def __init__(self, deployment: FunctionServer) -> None:
         super().__init__(("127.0.0.1", 0), _Connection)
@@ -201,7 +205,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def hang_up(self) -> None:
-        """Lets no further request come from clients that keep their connections open."""
+        """Stops the requests of clients that keep their connections open."""
         with self._lock:
             for connection in self._connections:
                 with suppress(OSError):  # The client was faster.

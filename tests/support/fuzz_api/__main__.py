@@ -30,7 +30,7 @@ from tests.support.programs.penstock_up import COMMAND, Up, running
 
 SCHEMATHESIS = Path(".tools/python/bin/schemathesis")
 CONFIG = Path(__file__).with_name("schemathesis.toml")
-# Webhooks would go to invented addresses. Deleted queues can be created again at once.
+# The service sends no webhooks, because their addresses are invented. Deleted queues can be created again at once.
 SETTINGS = {
     "QUEUE_HTTP_DELIVERY_ENABLED": "false",
     "QUEUE_RECREATE_INTERVAL_SECONDS": "0",
@@ -79,7 +79,7 @@ def fuzz(access: str, seconds: int, seed: int) -> bool:
 
 
 def is_wrong(status: int) -> bool:
-    """Returns whether no answer may have this status."""
+    """Returns whether this status is always a fault."""
     return status >= 500 and status != 503
 
 
@@ -131,7 +131,9 @@ def client(up: Up, headers: dict[str, str]) -> httpx.Client:
 
 
 def fill(http: httpx.Client, queue: str, count: int) -> list[int]:
-    """Creates the queue if it is missing, and sends messages to it. Returns their ids, or none if it is gone again."""
+    """Creates the queue if it is missing, and sends messages to it. Returns the messages' ids, or no id if a request
+    has deleted the queue again.
+    """
     http.post("/queues", json={"name": queue, "attributes": {"archive": "true"}})
     group = {"group_id": "a"} if queue.endswith(".fifo") else {}
     messages = [
@@ -143,7 +145,7 @@ def fill(http: httpx.Client, queue: str, count: int) -> list[int]:
 
 @contextmanager
 def filled_again(up: Up, headers: dict[str, str]) -> Iterator[None]:
-    """Keeps filling the queues, which random requests purge and delete."""
+    """Fills the queues again and again, because random requests purge and delete them."""
     ended = Event()
 
     def keep() -> None:

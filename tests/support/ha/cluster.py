@@ -54,7 +54,7 @@ class Member:
         return found
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends the signal to all of them."""
+        """Sends the signal to all of these processes."""
         for pid in self.pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
@@ -85,7 +85,7 @@ class Cluster:
         )
 
     def start(self, member: Member) -> None:
-        """Starts its Patroni, which starts PostgreSQL. The server joins as a standby if there is a primary."""
+        """Starts the member's Patroni, which starts PostgreSQL. The server joins as a standby if there is a primary."""
         text = Template(_TEMPLATE.read_text()).substitute(
             name=member.name,
             rest_port=member.rest_port,
@@ -102,11 +102,11 @@ class Cluster:
             member.process = self.account.start([_PATRONI, configuration], output=output)
 
     def primary(self) -> Member | None:
-        """Returns the member that reports that it is the primary, if there is one."""
+        """Returns the member that reports itself as the primary, or None."""
         return next((member for member in self.members if _status(member, "primary") == 200), None)
 
     def wait_for(self, standbys: int) -> Member:
-        """Returns the primary when there is one, and this many standbys that follow it."""
+        """Waits for a primary with this many standbys, and returns the primary."""
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             primary = self.primary()
@@ -119,7 +119,7 @@ class Cluster:
         raise LocalError(f"the cluster has no primary with {standbys} standbys; see {self.folder}/*/log")
 
     def switch_over(self) -> Member:
-        """Asks Patroni for another primary in an orderly way. Returns the former primary."""
+        """Asks Patroni for a switch-over. Returns the former primary."""
         primary = self.wait_for(1)
         answer = httpx.post(
             f"http://127.0.0.1:{primary.rest_port}/switchover",

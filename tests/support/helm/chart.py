@@ -82,7 +82,7 @@ def environment(pod: Object) -> dict[str, Any]:
 def render(
     values: str = "minimal", more: Mapping[str, Any] | None = None, release: str = "penstock"
 ) -> Rendered:
-    """Renders a file of infra/helm/ci. `more` has values that override it. Raises ChartError."""
+    """Renders a file of infra/helm/ci. `more` has values that override the file's values. Raises ChartError."""
     return _render(values, json.dumps(more or {}), release)
 
 
@@ -95,7 +95,8 @@ def _render(values: str, more: str, release: str) -> Rendered:
     done = subprocess.run(command, input=more, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ChartError(done.stderr)
-    # BaseLoader's texts would hide that `port: "80"` is not a number. SafeLoader reads as Kubernetes does.
+    # BaseLoader reads every value as text, which would hide that `port: "80"` is not a number. SafeLoader reads as
+    # Kubernetes does.
     return Rendered(tuple(each for each in yaml.safe_load_all(done.stdout) if each))
 
 

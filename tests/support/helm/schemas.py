@@ -18,7 +18,7 @@ from tests.support.helm.chart import ROOT, Object
 SCHEMAS = ROOT / ".tools/helm/kubernetes.json"
 CHECKER = ROOT / ".tools/python/bin/check-jsonschema"
 CUSTOM = {"ServiceMonitor", "ScaledObject", "TriggerAuthentication"}
-# JSON writes these types in two ways, and the document names one.
+# JSON writes these types in two ways, but the document names only one way.
 EITHER = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ["integer", "string"],
     "io.k8s.apimachinery.pkg.api.resource.Quantity": ["number", "string"],
@@ -26,7 +26,7 @@ EITHER = {
 
 
 def _strict(definition: dict[str, Any]) -> dict[str, Any]:
-    """Returns the definition without fields that it does not name, which an API server drops silently."""
+    """Returns a definition that refuses unnamed fields, because an API server drops such fields silently."""
     open_ended = definition.get("x-kubernetes-preserve-unknown-fields") or "properties" not in definition
     return definition if open_ended else {**definition, "additionalProperties": False}
 
@@ -49,7 +49,7 @@ def _schema() -> tuple[str, frozenset[str]]:
 
 
 def complaints(objects: Iterable[Object], folder: Path) -> str:
-    """Returns the faults of the objects that are not custom resources, empty without faults. `folder` is for files."""
+    """Returns the faults of the objects that are not custom resources. `folder` is for files."""
     text, kinds = _schema()
     (folder / "schema.json").write_text(text)
     files = []

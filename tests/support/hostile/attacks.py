@@ -83,13 +83,14 @@ def wrong_type(rng: Random, target: Target) -> Attack:
     rest = json.dumps({key: value for key, value in members.items() if key != name})[1:-1].encode()
     bad = rng.choice((json.dumps(rng.choice(WRONG[kind])).encode(), rng.choice(RAW[kind])))
     if name == "QueueNamePrefix" and bad in values.SURROGATES:
-        bad = b"x"  # they are texts of JSON; no queue has such a name, so the list is empty
+        # These values are texts of JSON. No queue has such a name, so the list is empty.
+        bad = b"x"
     body = b"{" + first + rest + (b"," if rest else b"") + b'"' + name.encode() + b'":' + bad + b"}"
     return Attack(f"type {action}.{name}", by_json(action, body))
 
 
 def not_json(rng: Random, target: Target) -> Attack:
-    """Returns a good body that was cut or has a byte too many, or no object at all."""
+    """Returns a good body that was cut or has an extra byte, or a body that is not an object."""
     action = rng.choice(ON_A_QUEUE)
     body = json.dumps(good(action, target)).encode()
     where = rng.randrange(1, len(body))
@@ -107,7 +108,7 @@ def not_json(rng: Random, target: Target) -> Attack:
 
 # --- Query -----------------------------------------------------------------------------------------------------------
 def not_a_form(rng: Random, target: Target) -> Attack:
-    """Returns a form that is no request, with or without a good beginning."""
+    """Returns a form that is not a request, with or without a good beginning."""
     start = b"Action=SendMessage&QueueUrl=" + quote(target.url, safe="").encode() + b"&MessageBody=x"
     number = b"%d" % rng.randint(1, 999)
     bad = start + rng.choice((
@@ -136,7 +137,7 @@ LARGE_EVERY = 400
 
 
 def attacks(seed: int, number: int, target: Target) -> Iterator[Attack]:
-    """Yields `number` hostile requests; every four-hundredth has megabytes."""
+    """Yields `number` hostile requests. Every four-hundredth request has megabytes."""
     rng = Random(seed)
     makers = [make for weight, make in KINDS for _ in range(weight)]
     for count in range(number):

@@ -11,15 +11,16 @@ from urllib.parse import urlsplit
 
 from tests.support.hostile.attack import Attack
 
-# Longer than any answer takes. A hang fails the test.
+# Every answer takes less than this time. A hang fails the test.
 PATIENCE_SECONDS = 20
 _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 
 
 class Outcome(NamedTuple):
-    """A `status` of 0 means that the service closed without an answer. `milliseconds` count from the last byte sent to
-    the first received."""
+    """A `status` of 0 means that the service closed without an answer. `milliseconds` is the time from the last sent
+    byte to the first received byte.
+    """
 
     status: int
     body: bytes
@@ -27,7 +28,7 @@ class Outcome(NamedTuple):
 
 
 class Connection:
-    """Opens again when the service has closed it."""
+    """Opens the connection again after the service has closed it."""
 
     def __init__(self, endpoint_url: str) -> None:
         address = urlsplit(endpoint_url)
@@ -35,7 +36,7 @@ class Connection:
         self._socket: socket.socket | None = None
 
     def send(self, attack: Attack) -> Outcome:
-        """Returns the service's answer. Raises TimeoutError after 20 s without one."""
+        """Returns the service's answer. Raises TimeoutError after 20 s without an answer."""
         if self._socket is None:
             self._socket = socket.create_connection(self._address, PATIENCE_SECONDS)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -61,11 +62,12 @@ class Connection:
         try:
             connection.sendall(attack.data)
         except (ConnectionError, BrokenPipeError):
-            if attack.silent:  # The service refused it before it was read, so the answer may be there.
+            # The service may have refused the request before reading all of it, so an answer may be there.
+            if attack.silent:
                 return
             raise
         if attack.silent:
-            with suppress(OSError):  # The service has already closed.
+            with suppress(OSError):  # The service has already closed the connection.
                 connection.shutdown(socket.SHUT_WR)
 
     def _read(self, connection: socket.socket, began: float) -> Outcome:

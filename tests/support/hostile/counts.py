@@ -29,7 +29,7 @@ URL, ARN = f"http://localhost/{ACCOUNT}/q", f"arn:aws:sqs:us-east-1:{ACCOUNT}:q"
 TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:t"
 KEYS = ("PSTKAAAAAAAAAAAAAAAA", "s" * 40), ("PSTKBBBBBBBBBBBBBBBB", "t" * 40)
 BEARER = f"PSTB{'A' * 16}.{'s' * 40}"
-# Seeds and numbers of tests/system/hostile/test_hostile.py, without the slow test and with it.
+# Seeds and numbers of tests/system/hostile/test_hostile.py, without and with the slow test.
 FUZZED, FUZZED_SLOWLY = ((1, 1_500), (2, 800)), (3, 50_000)
 
 
@@ -64,7 +64,7 @@ def counts() -> dict[str, int]:
 
 
 def fuzzed(*runs: tuple[int, int]) -> int:
-    """Returns different requests of these runs, each a seed and a number."""
+    """Returns the different requests of these runs. Each run is a seed and a number."""
     target = Target(
         URL,
         f"{URL}.fifo",
@@ -78,7 +78,7 @@ def fuzzed(*runs: tuple[int, int]) -> int:
 
 
 def forged_handles(number: int) -> int:
-    """Returns different forgeries among this many, with the seed of the slow test."""
+    """Returns the different ones of this many forgeries, made with the slow test's seed."""
     receipts = ReceiptHandles(bytes(range(32)))
     mine, others = handles_of(receipts, ARN, 200), handles_of(receipts, ARN + "2", 200)
     return distinct(forged.encode("utf-8", "surrogatepass") for forged in forgeries(2, number, mine, others))

@@ -49,7 +49,7 @@ def _queue_headers(rng: Random) -> Any:
 
 
 def _headers(rng: Random) -> Any:
-    """Returns headers of an event. The JSON of a header may have an escaped NUL, but filters compare its values."""
+    """Returns headers of an event. A header's JSON may have an escaped NUL, but filters compare the header's values."""
     return {"a": {"b": "\x00"}} if rng.random() < 0.1 else _queue_headers(rng)
 
 

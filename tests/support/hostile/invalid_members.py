@@ -18,8 +18,9 @@ Members = dict[str, Any]
 
 
 class Target(NamedTuple):
-    """The resources to attack: URLs of a standard and a FIFO queue, the ARN of the first and a receipt handle of
-    it; ARNs of a standard and a FIFO topic, and of the first one's subscription of that queue."""
+    """The resources to attack: the URLs of a standard and a FIFO queue, and the standard queue's ARN and a receipt
+    handle; the ARNs of a standard and a FIFO topic, and of the queue's subscription to the standard topic.
+    """
 
     url: str
     fifo_url: str
@@ -31,8 +32,9 @@ class Target(NamedTuple):
 
 
 class Poison(NamedTuple):
-    """An action, its other members, and the invalid member with its values. Without a member, several are
-    invalid at once."""
+    """An action, its other members, and the invalid member with its values. Without a member, several members are
+    invalid at once.
+    """
 
     action: str
     good: Callable[[Target], Members]
@@ -109,7 +111,7 @@ def _forged(rng: Random) -> str:
 
 
 def _task_handle(rng: Random) -> str:
-    """Returns Base64 of JSON that is no task, some of it deeply nested."""
+    """Returns Base64 of JSON that is not a task. Some of the JSON is deeply nested."""
     task = (
         '{"taskId":"00000000-0000-4000-8000-000000000000","sourceArn":"arn:aws:sqs:us-east-1:000000000000:q"}'
     )

@@ -21,22 +21,23 @@ QUEUE = "arn:aws:sqs:us-east-1:000000000000:q"
 
 
 def no_arn(rng: Random) -> str:
-    """Returns a text that is no topic's ARN."""
+    """Returns a text that is not a topic's ARN."""
     found = text(rng, ANYTHING)
     return rng.choice((found, ARN, f"{ARN}{found} ", f"{ARN}a.b", f"arn:aws:sqs:us-east-1:000000000000:{found}",
                        f"arn:aws:sns:us-east-1:0:{found}", f"arn:aws:sns:\x00:000000000000:{found}"))  # fmt: skip
 
 
 def no_queue_arn(rng: Random) -> str:
-    """Returns a text that is no queue's ARN. A queue that does not exist may be subscribed, so its name has to be
-    invalid."""
+    """Returns a text that is not a queue's ARN. A queue that does not exist may be subscribed, so its name has to be
+    invalid.
+    """
     found = text(rng, NOT_A_NAME)
     return rng.choice((found, ARN, f"{ARN}{found}", f"arn:aws:sqs:us-east-1:000000000000:{found}",
                        f"arn:aws:sqs:us-east-1:0:{found}", f"arn:aws:sqs:\x00:000000000000:{found}"))  # fmt: skip
 
 
 def unknown_topic(rng: Random) -> str:
-    """Returns no ARN, or the ARN of a topic that does not exist or is in another region."""
+    """Returns a text that is not an ARN, or the ARN of a topic that does not exist or is in another region."""
     others = (
         f"{ARN}never-made",
         f"{ARN}never.fifo",
@@ -113,7 +114,7 @@ def topic_attribute(rng: Random) -> tuple[str, str]:
 
 
 def subscription_attribute(rng: Random) -> tuple[str, str]:
-    """Returns the same for a queue's subscription."""
+    """Returns an attribute that no subscription of a queue has, or an invalid value."""
     return rng.choice((
         ("FilterPolicy", filter_policy(rng)), ("FilterPolicy", filter_policy(rng)),
         ("RedrivePolicy", redrive_policy(rng)), ("FilterPolicyScope", text(rng, lambda value: value != "")),
@@ -123,7 +124,7 @@ def subscription_attribute(rng: Random) -> tuple[str, str]:
 
 
 def url(rng: Random) -> str:
-    """Returns a text that no https subscription can have as its endpoint."""
+    """Returns a text that cannot be the endpoint of an https subscription."""
     word = text(rng, ANYTHING)
     return rng.choice((
         word, "http://example.com/", "https://", "https:///a", "https://example.com:0/", "https://example.com:99999/",
@@ -196,7 +197,7 @@ def _rest(action: str, _target: Target) -> Members:
 
 
 def _named(attribute: Callable[[Random], tuple[str, str]], action: str, resource: str) -> Poison:
-    """Returns one attribute. Name and value are invalid together, so the value's member has both."""
+    """Returns one attribute. Name and value are invalid only together, so the value's member has both."""
     return Poison(action, lambda target: {resource: getattr(target, resource_of[resource])}, "", lambda rng: dict(
         zip(("AttributeName", "AttributeValue"), attribute(rng), strict=True)), "sns")  # fmt: skip
 

@@ -6,8 +6,8 @@ behind it or within.
     whole     answered once; the prize is a part of the body, and the next request is read from where it begins
     twins     answered, and so is the prize: without these the others would show nothing
 
-RFC 9112 defines the right behaviour, with the section, and RFC 9110 where it is named. If these let a server repair or
-refuse a request, ours refuses it ("may refuse").
+RFC 9112 defines the right behaviour, with the section, and RFC 9110 where it is named. If these RFCs let a server
+repair or refuse a request, Penstock's server refuses it ("may refuse").
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 FORM_HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 REST_HEAD = b"POST /v1/queues/none/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-# AWS's protocols, whose whole requests take the fast path, and the REST API, whose requests take ASGI.
+# Whole requests of AWS's protocols take the fast path, and the REST API's requests take ASGI.
 HEADS = {"aws": FORM_HEAD, "rest": REST_HEAD}
 PRIZE_QUEUE = "prize"
 PRIZE = b"GET /?Action=CreateQueue&QueueName=%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % PRIZE_QUEUE.encode()
@@ -45,7 +45,7 @@ def refused() -> Iterator[Case]:
 
 # --- Content-Length --------------------------------------------------------------------------------------------------
 def lengths() -> Iterator[Case]:
-    """RFC 9110, 8.6: Content-Length is digits; RFC 9112, 6.3: another value is an unrecoverable error."""
+    """RFC 9110, 8.6: Content-Length consists of digits. Another value is an unrecoverable error (RFC 9112, 6.3)."""
     for value in (
         b"+3", b"-3", b"0x3", b"3.0", b"3 3", b"3;3", b"3a", b"a3", b"3_0", b"_3", b"1e1", b"0b11", b"0o3", b"3-3",
         b"(3)", b'"3"', b"\xd9\xa3", b"\xc2\xb3", b"3\x0b", b"3\x0c", b"3\x00", b"\x003", b"18446744073709551619",
@@ -275,7 +275,7 @@ def whole() -> Iterator[Case]:
 
 
 def twins() -> Iterator[Case]:
-    """Nothing is wrong here, and the prize comes after it."""
+    """This request has no fault, and the prize follows it."""
     body, chunked = b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n"
     yield Case("a body", "9.3.2", body)
     yield Case("no body", "9.3.2", b"Content-Length: 0\r\n\r\n")

@@ -64,7 +64,7 @@ NOT_A_LIST: tuple[Any, ...] = ({}, "x", 1, True, [1], [[]], [{"a": []}], [None],
 NOT_A_MAP: tuple[Any, ...] = ([], "x", 1, True, {"a": 1}, {"a": [1]}, [["a", "b"]])
 HUGE = (2**31, 2**63, 2**64, -(2**63), 10**30, -(10**30))
 
-# Written into the JSON unchanged.
+# These texts are written into the JSON unchanged.
 RAW_NUMBERS = (
     b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999", b"01", b"+1", b".5", b"1.", b"0x10", b"1_000", b"--1",
     b"1" * 400, b"1." + b"1" * 400, b"1e" + b"9" * 40, "٣".encode(), b"- 1", b"1e", b"tru", b"nul", b"undefined",
@@ -188,14 +188,14 @@ def tags(rng: Random) -> dict[str, str]:
 
 
 def entry_ids(rng: Random) -> list[str]:
-    """Returns ids for which a batch is refused as a whole."""
+    """Returns ids that make the service refuse a whole batch."""
     return rng.choice((
         [], ["a", "a"], [str(n) for n in range(11)], [text(rng, NOT_A_NAME)], ["a", text(rng, NOT_A_NAME)], ["x" * 81],
     ))  # fmt: skip
 
 
 # --- the REST API ----------------------------------------------------------------------------------------------------
-Native = tuple[str, str, Any]  # method, path below /v1, body: bytes, or a value to write as JSON
+Native = tuple[str, str, Any]  # method, path below /v1, and body: bytes or a value for JSON
 
 NOT_JSON = (
     b"",
@@ -213,6 +213,6 @@ NOT_JSON = (
 
 
 def native_number(rng: Random, low: int, high: int) -> str:
-    """Returns a number outside a range, or none, as a part of an address."""
+    """Returns a part of an address: a number outside a range, or a text that is not a number."""
     number = str(out_of(rng, low, high))
     return quote(rng.choice((number, number, "x", "1.5", "NaN", "٣", "1e3", "'", "\x00", "9" * 5_000)))

@@ -1,4 +1,4 @@
-"""Makes forecasts of a simulated queue as the job does, and compares them with the messages that arrived."""
+"""Makes forecasts of a simulated queue as the job does, and compares the forecasts with the messages that arrived."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Score:
 
 
 def series_at(made: Made, minute: int, begins: int = 0) -> DepthSeries:
-    """Returns the job's knowledge at the end of a minute, for a queue that began with minute `begins` + 1."""
+    """Returns the data that the job has at the end of a minute, for a queue that began with minute `begins` + 1."""
     last_us = minute * MINUTE
     fine = np.arange(max(begins + 1, minute - FINE_STEPS * STEP_MINUTES), minute + 1)
     hours = np.arange(max(begins // 60 + 1, minute // 60 - HOURS), minute // 60 + 1) * 60
@@ -48,7 +48,7 @@ def series_at(made: Made, minute: int, begins: int = 0) -> DepthSeries:
 
 
 def judge(made: Made, score: Score, first: int, every: int) -> Score:
-    """Adds the forecasts from minute `first` on, one in every `every` minutes, to a score."""
+    """Adds the forecasts of every `every`th minute from minute `first` on to a score."""
     ahead = np.arange(1, POINTS + 1) * STEP_MINUTES
     for minute in range(first, len(made.depth) - int(ahead[-1]), every):
         forecast = choose_forecast(series_at(made, minute))

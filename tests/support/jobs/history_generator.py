@@ -1,8 +1,8 @@
-"""Writes histories as Penstock would have recorded them, millions of rows a minute.
+"""Writes histories in Penstock's form, at millions of rows a minute.
 
-`write` makes messages of every fate from a seed, with the same history each time. `write_steady` makes a history whose
-metrics follow from arithmetic. Both write queue.history in its stored form: rows of messages that were received
-together.
+`write` makes messages of every fate from a seed. The same seed always gives the same history. `write_steady` makes a
+history whose metrics follow from arithmetic. Both functions write queue.history in its stored form: each row holds
+messages that were received together.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from zoneinfo import ZoneInfo
 import psycopg
 
 Connection = psycopg.Connection[Any]
-# A row of the history has at most as many messages as a receive returns.
+# A row of the history has at most the messages of one receive.
 TOGETHER = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Whole days of a zone, the span that a history fills. A day has 23 to 25 hours."""
+    """The span of a history, in whole days of a time zone. A day has 23 to 25 hours."""
 
     first_day: date
     days: int = 1
@@ -41,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """The amount of a random history. Of three queues one is FIFO, one has groups, and one has none."""
+    """The amount of a random history. One of three queues is FIFO, one has groups, and one has no groups."""
 
     messages: int
     queues: int = 9
@@ -50,16 +50,17 @@ class Mixture:
 
 
 def chance(row: str, purpose: int) -> str:
-    """Returns SQL for a number in [0, 1) that depends only on the row, its purpose and the seed, and not on the
-    plan."""
+    """Returns SQL for a number in [0, 1). The number depends only on the row, its purpose and the seed, and not on
+    the query plan.
+    """
     return f"((hashint8extended({row}, {purpose} + 1000003 * %(seed)s) & 4294967295) / 4294967296.0::float8)"
 
 
 # Each row has a random beginning (more by day than by night), a random wait and processing time (a long tail), and a
 # random fate. Of 100 rows 8 are received again, 3 dead-lettered, 3 purged, 2 expired before a receive, 1 moved, and 1
-# has times of a late clock (received or deleted before sent). 3 are cleaned into the history up to three hours late. Of
-# 100 rows 6 came from another queue, sent up to three days before. Of seven in ten that were received again, three
-# times are known.
+# has times of a late clock (received or deleted before sent). 3 are cleaned into the history up to three hours late.
+# 6 of 100 rows came from another queue, with messages sent up to three days before. Three times are known for seven
+# in ten messages that were received again.
 _ROWS = f"""
 with dice as (
     select r, {chance("r", 1)} as fate, {chance("r", 2)} as again, {chance("r", 3)} as late,
@@ -105,8 +106,8 @@ select t + interval '2 seconds', t + n * interval '1 millisecond', %(queue)s, 1,
 from generate_series(%(from_at)s::timestamptz, %(to_at)s::timestamptz - interval '1 second', interval '1 minute') t,
     generate_series(1, %(rate)s) n"""
 
-# Of each ten that were received together, each waits a millisecond longer than the previous one. Waits and processing
-# have long tails.
+# Each of ten messages that were received together waits a millisecond longer than the previous one. Waits and
+# processing have long tails.
 _BUSY = f"""
 with drawn as (
     select r, %(from_at)s::timestamptz + (r - 1) * interval '1 hour' / %(rows)s as sent_at,
@@ -126,7 +127,7 @@ cross join lateral (
 
 
 def make_queues(connection: Connection, number: int) -> list[int]:
-    """Creates queues metrics-0, metrics-1, … and returns their ids. Of three the second is FIFO."""
+    """Creates queues metrics-0, metrics-1, … and returns their ids. The second of every three queues is FIFO."""
     ids = []
     for i in range(number):
         name, suffix = f"metrics-{i}", ".fifo" if i % 3 == 1 else ""
@@ -150,7 +151,7 @@ def make_partitions(connection: Connection, span: Span) -> None:
 def write(connection: Connection, span: Span, mixture: Mixture, part_rows: int = 100_000) -> list[int]:
     """Writes a random history, in transactions of part_rows rows if the connection commits by itself.
 
-    Returns the ids of its queues. Late rows are recorded, and some messages end, after the span.
+    Returns the ids of its queues. The database gets late rows after the span, and some messages end after the span.
     """
     ids = make_queues(connection, mixture.queues)
     make_partitions(connection, span)
@@ -167,10 +168,11 @@ def write(connection: Connection, span: Span, mixture: Mixture, part_rows: int =
 
 
 def write_steady(connection: Connection, span: Span, rate: int) -> int:
-    """Writes `rate` messages each minute: all sent at once, the nth received after n ms, and deleted one second later.
+    """Writes `rate` messages each minute: all are sent at once, and the nth is received after n ms and deleted one
+    second later.
 
-    Returns the queue's id. Each window has `rate` arrivals a minute and ends empty. Of n messages a minute the wait's
-    percentile p is ceil(p n / 100) ms in windows of every length, and the lag's is a second more.
+    Returns the queue's id. Each window has `rate` arrivals a minute and ends empty. For n messages a minute, the
+    percentile p of the wait is ceil(p n / 100) ms in windows of every length. The lag's percentile is a second more.
     """
     (queue_id,) = make_queues(connection, 1)
     make_partitions(connection, span)
@@ -192,6 +194,6 @@ def write_busy_hour(
             "last": min(first + part_rows - 1, rows), "seed": 1,
         }  # fmt: skip
         connection.execute(_BUSY.encode(), parameters)
-    connection.execute("set lock_timeout = 0")  # Autovacuum may be working on it.
+    connection.execute("set lock_timeout = 0")  # Autovacuum may be working on the table.
     connection.execute("analyze queue.history")
     return queue_id

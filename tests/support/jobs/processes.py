@@ -1,6 +1,6 @@
-"""Simulates queues minute by minute for forecasts, with random arrivals and random capacity of consumers.
+"""Simulates queues for forecasts minute by minute, with random arrivals and random capacity of consumers.
 
-Arrivals and capacities of a minute are Poisson variables around a rate that the process sets. The depth follows the
+A minute's arrivals and capacity are Poisson variables around rates that the process sets. The depth follows the
 recursion of Lindley (1952): the previous depth, plus arrivals, less capacity, and never below 0.
 """
 
@@ -33,7 +33,7 @@ Process = Callable[[np.random.Generator, int], Made]
 
 
 def queue(random: np.random.Generator, arrivals: Floats, capacity: Floats, backlog: int = 0) -> Made:
-    """Simulates a queue with these rates, in messages a minute, that begins with a backlog."""
+    """Simulates a queue that begins with a backlog and has these rates, in messages a minute."""
     arrived, able = random.poisson(arrivals), random.poisson(capacity)
     level = backlog + np.cumsum(arrived - able)
     depth = level - np.minimum(np.minimum.accumulate(level), 0)
@@ -66,20 +66,20 @@ def keeping_up(random: np.random.Generator, minutes: int) -> Made:
 
 
 def diurnal(random: np.random.Generator, minutes: int) -> Made:
-    """Has more arrivals by day than consumers can process, and fewer by night."""
+    """Has more arrivals than consumers can process by day, and fewer by night."""
     wave = 1 + 0.7 * np.sin(2 * np.pi * _hours(minutes) / 24)
     return queue(random, 100 * wave, np.full(minutes, 110.0))
 
 
 def weekly(random: np.random.Generator, minutes: int) -> Made:
-    """Does the same on five days of the week, with few arrivals at the weekend."""
+    """Has the arrivals of `diurnal` on five days of the week, and few arrivals at the weekend."""
     wave = 1 + 0.7 * np.sin(2 * np.pi * _hours(minutes) / 24)
     workday = (np.arange(minutes) // DAY) % 7 < 5
     return queue(random, 100 * wave * np.where(workday, 1, 0.3), np.full(minutes, 110.0))
 
 
 def outages(random: np.random.Generator, minutes: int) -> Made:
-    """Has consumers that are away three times a day, at random, for 10 to 60 minutes."""
+    """Has consumers that stop for 10 to 60 minutes at three random times of a day."""
     capacity = np.full(minutes, 80.0)
     for start in random.integers(0, minutes, 3 * minutes // DAY):
         capacity[start : start + random.integers(10, 61)] = 0
@@ -87,8 +87,9 @@ def outages(random: np.random.Generator, minutes: int) -> Made:
 
 
 def changing(random: np.random.Generator, minutes: int) -> Made:
-    """Changes the rate of arrivals every two to eight hours, from half of what consumers can process to a third
-    more."""
+    """Changes the rate of arrivals every two to eight hours, between half of the consumers' rate and four thirds of
+    it.
+    """
     arrivals, start = np.empty(minutes), 0
     while start < minutes:
         length = int(random.integers(120, 481))
@@ -98,7 +99,7 @@ def changing(random: np.random.Generator, minutes: int) -> Made:
 
 
 def autoscaled(random: np.random.Generator, minutes: int) -> Made:
-    """Starts consumers every five minutes for the present messages, up to 20. Arrivals come in waves."""
+    """Sets the number of consumers every five minutes by the waiting messages, up to 20. Arrivals come in waves."""
     wave = 60 * np.exp(0.5 * np.sin(2 * np.pi * np.arange(minutes) / 97)) * random.gamma(8, 1 / 8, minutes)
     arrived = random.poisson(wave)
     depth, drained, level, consumers = np.zeros(minutes, np.int64), np.zeros(minutes, np.int64), 0, 3

@@ -19,7 +19,7 @@ from tests.support.jobs.history_generator import Span
 
 Connection = psycopg.Connection[Any]
 _SCRIPT = Path(__file__).with_name("reference.sql")
-# The service's role disables plans that a computation over millions of rows needs.
+# The service's role forbids query plans that a computation over millions of rows needs.
 _PLANNER = (
     *(f"set local enable_{name} = on" for name in ("seqscan", "bitmapscan", "hashjoin", "mergejoin")),
     "set local plan_cache_mode = auto",
@@ -30,11 +30,10 @@ _PLANNER = (
 
 
 def compute(connection: Connection, from_at: datetime, to_at: datetime, timezone: str = "UTC") -> None:
-    """Fills oracle_window and oracle_latency for the windows in [from_at, to_at), whole days of the zone.
+    """Fills oracle_window and oracle_latency for the windows in [from_at, to_at), which are whole days of the zone.
 
-    The statements run inside one transaction of the caller, repeatable read if others write at the same time. A
-    second call needs
-    another transaction (`rollback` removes the tables).
+    The statements run inside one transaction of the caller. If others write at the same time, it must be repeatable
+    read. A second call needs another transaction (`rollback` removes the tables).
     """
     for statement in _PLANNER:
         connection.execute(statement.encode())
@@ -55,7 +54,7 @@ MESSAGE = (
 
 
 def at(minutes: float) -> int:
-    """Returns a moment in whole microseconds."""
+    """Returns a moment rounded to whole microseconds."""
     return BASE + round(minutes * MINUTE)
 
 
@@ -69,8 +68,9 @@ def message(
     count: int = 1,
     again: tuple[float, ...] | None = None,
 ) -> tuple[object, ...]:
-    """Returns a row of queue 1. `outcome` defaults to deleted if the message has ended. `again` has the known
-    redeliveries."""
+    """Returns a row of queue 1. `outcome` defaults to deleted if the message has ended. `again` lists the known
+    redeliveries.
+    """
     times = (None if m is None else at(m) for m in (received, finished))
     known = None if again is None else [at(minute) for minute in again]
     return (
@@ -106,7 +106,7 @@ def read_rows(connection: Connection, columns: str, table: str) -> list[tuple[An
 
 
 def check_against_sql(connection: Connection, span: Span) -> None:
-    """Everything equal; floating point within a billionth."""
+    """All values must be equal, floating-point numbers within a billionth."""
     with connection.transaction(force_rollback=True):
         compute(connection, span.from_at, span.to_at, span.timezone)
         assert read_rows(connection, COUNTED, "queue.metrics_window") == read_rows(

@@ -96,7 +96,7 @@ def _body_of(action: str) -> list[str]:
 
 
 def _placed(action: str, usual: Members, change: dict[str, Any]) -> dict[str, Any]:
-    """Returns the change, with an item to change in a list that the usual request does not have."""
+    """Returns the change, and adds an item to a list that the usual request does not have."""
     path = next(iter(change))
     first = path.split("/")[0]
     return {first: ITEMS[first], **change} if "/0/" in path and first not in usual else change

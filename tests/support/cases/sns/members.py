@@ -141,7 +141,7 @@ EMPTY: dict[tuple[str, str], tuple[Answer, Source]] = {
     ("UntagResource", "TagKeys"): (OK, OURS),
     ("GetSMSAttributes", "attributes"): (OK, OURS),
 }
-"""Maps members to the answer to an empty text, list or map, where it does not follow from the model and the ARNs."""
+"""Maps members to the answer to an empty text, list or map, unless the answer follows from the model and the ARNs."""
 OPTIONAL_IN_MAPS = ("CreatePlatformEndpoint", "Subscribe", "CreateTopic", "Publish", "PublishBatch")
 
 
@@ -221,8 +221,7 @@ INVALID_NUMBER = Answer("InvalidParameterValue")
 
 
 def _without(action: str, member: Member, missing: Answer) -> Answer:
-    """Returns the answer to a request without the member. The model says of some required members that they are
-    optional."""
+    """Returns the answer to a request without the member. The model calls some required members optional."""
     return NEEDED.get((action, member.path), missing)
 
 

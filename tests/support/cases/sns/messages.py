@@ -278,7 +278,7 @@ def _message_attributes() -> Iterator[Row]:
 
 
 def _refused_attributes() -> Iterator[tuple[str, str, dict[str, str], str]]:
-    """Yields attributes with SNS's texts, which differ from those of SQS."""
+    """Yields attributes with SNS's texts, which differ from SQS's texts."""
     text = {"DataType": "String", "StringValue": "x"}
     empty = "The message attribute 'a' must contain non-empty message attribute value for message attribute type '{}'."
     for data_type in ("String", "Number", "Binary", "String.custom"):

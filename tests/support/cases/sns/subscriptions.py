@@ -364,7 +364,7 @@ REDACTED = "REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
 
 
 def _refused_filters() -> Iterator[Row]:
-    """Yields policies that AWS refuses, with its texts. The text within Subscribe names the map that holds them."""
+    """Yields policies that AWS refuses, with its texts. Subscribe's text names the map that holds the attributes."""
     nested = "Filter policy scope MessageAttributes does not support nested filter policy"
     kind = '"{}" must be an object or an array'
     unknown = (
@@ -404,7 +404,7 @@ def _refused_filters() -> Iterator[Row]:
 
 
 def _values_as_sent() -> Iterator[Row]:
-    """Yields values that the text shows as they were sent, and attributes that Penstock does not have yet."""
+    """Yields values that the error's text repeats unchanged, and attributes that Penstock does not have yet."""
     for value in ("test-ValUe", ""):
         given = {"AttributeValue": value}
         answer = refused(f"RawMessageDelivery: Invalid value [{value}]. Must be true or false.")
@@ -420,7 +420,9 @@ def _values_as_sent() -> Iterator[Row]:
 
 
 def _dead_letters() -> Iterator[Row]:
-    """Yields dead-letter queues of subscriptions to a FIFO topic: those of a FIFO queue keep its order."""
+    """Yields dead-letter queues of subscriptions to a FIFO topic. The dead-letter queue of a FIFO queue keeps the
+    order.
+    """
     wrong = "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."
     for endpoint, dead, answer in (
         ("<fifo-queue-arn>", "<queue-arn>", refused(f"Attributes Reason: {wrong}")),

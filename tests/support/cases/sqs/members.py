@@ -2,7 +2,7 @@
 another letter case, and twice.
 
 The answer to an absent required member is MissingParameter. For a value of a wrong type it is SerializationException.
-The models have no limits. Those of numbers are here, and all others in sqs.py.
+The models have no limits. This module has the limits of numbers, and sqs.py has all other limits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Tests sqs-extended-client: long bodies go to S3, and the queue has a pointer. The argument is the address.
+"""Tests sqs-extended-client: long bodies go to S3, and the queue has a pointer. The argument is the service's
+address.
 
-S3 is moto's, in this process. The program prints facts as a Python literal: the received message, and the objects in S3
-before and after.
+Moto runs S3 in this process. The program prints facts as a Python literal: the received message, and the objects in
+S3 before and after.
 """
 
 from __future__ import annotations

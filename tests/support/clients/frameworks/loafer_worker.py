@@ -19,7 +19,7 @@ class NotYetError(Exception):
     """The handler requests the message again."""
 
 
-# The back-off multiplies the visibility timeout of a failed message, here by zero.
+# The back-off multiplies the visibility timeout of a failed message by zero.
 RECEIVE = {
     "WaitTimeSeconds": 20,
     "MaxNumberOfMessages": 10,
@@ -35,7 +35,7 @@ CLIENT = {
 
 
 async def take(content: dict[str, Any], metadata: dict[str, Any]) -> bool:
-    """Fails at the first receive of a message that requests it."""
+    """Fails at the first receive of a message that requests the failure."""
     attempt = int(metadata["Attributes"]["ApproximateReceiveCount"])
     note("queue", content["text"], attempt)
     if content["fails"] and attempt == 1:

@@ -1,5 +1,6 @@
-"""Sends the tasks that the test of taskiq-aio-sqs expects its worker to do. The environment is that of
-taskiq_tasks.py."""
+"""Sends the tasks that the test of taskiq-aio-sqs expects its worker to do. The program needs the environment of
+taskiq_tasks.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A valid request of each action of EventBridge Scheduler, and the members of its answer."""
+"""Holds a valid request of each action of EventBridge Scheduler, and the members of its answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVERYTHING: Members = {
 
 
 class Good(NamedTuple):
-    """What an action needs, and the members of its answer."""
+    """The resources that an action needs, and the members of its answer."""
 
     needs: Callable[[Scheduler], Members]
     answered: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""A valid request of each action of SNS, and the members of its answer."""
+"""Holds a valid request of each action of SNS, and the members of its answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ QUEUE = {"Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:q"}
 
 
 class Good(NamedTuple):
-    """What an action needs; `answered` are the members of its answer, those of maps of structures as `{}`."""
+    """The resources that an action needs. `answered` lists the members of its answer, with `{}` for the keys of a
+    map.
+    """
 
     needs: Callable[[Sns], Members]
     answered: tuple[str, ...] = ()
@@ -68,7 +70,7 @@ def token(sns: Sns) -> Members:
 
 
 def many_subscriptions(sns: Sns) -> Members:
-    """More than a page of a topic."""
+    """Subscribes more queues than a page of a topic's list holds."""
     deployments = sns.sqs.deployments
     if deployments not in _crowded:
         _crowded[deployments] = sns.create()
@@ -77,7 +79,7 @@ def many_subscriptions(sns: Sns) -> Members:
     return {"TopicArn": _crowded[deployments]}
 
 
-# By installation, since it takes a second: no test changes this topic.
+# Each installation has one such topic, because its creation takes a second. No test changes the topic.
 _crowded: dict[Deployments, str] = {}
 SECRETS = {"PlatformCredential": "c", "PlatformPrincipal": "p"}
 PHONE, SANDBOX = "+15550111111", "+15550122222"

@@ -1,4 +1,4 @@
-"""A valid request of each action of SQS, and the members of its answer."""
+"""Holds a valid request of each action of SQS, and the members of its answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ LONG = {"MessageAttributes": ATTRIBUTE, "MessageSystemAttributes": TRACE, "Messa
 
 
 class Good(NamedTuple):
-    """What an action needs; `answered` are the members of its answer, those of maps of structures as `{}`."""
+    """The resources that an action needs. `answered` lists the members of its answer, with `{}` for the keys of a
+    map.
+    """
 
     needs: Callable[[Sqs], Members]
     answered: tuple[str, ...] = ()
@@ -88,7 +90,7 @@ def hidden(sqs: Sqs) -> Members:
 
 
 def batch_of(needs: Callable[[Sqs], Members]) -> Callable[[Sqs], Members]:
-    """A good entry and one with an invalid handle."""
+    """Returns a good entry and an entry with an invalid handle."""
 
     def entries(sqs: Sqs) -> Members:
         entry = needs(sqs)
@@ -109,7 +111,7 @@ def two_queues(sqs: Sqs) -> Members:
 
 
 def sources(sqs: Sqs, number: int = 1) -> str:
-    """The URL of a dead-letter queue of so many queues, with a message that has come to it."""
+    """Returns the URL of a dead-letter queue that serves this many queues and has a message."""
     dead = sqs.create()
     policy = json.dumps({"deadLetterTargetArn": sqs.arn(dead), "maxReceiveCount": 1})
     for url in [sqs.create(RedrivePolicy=policy) for _ in range(number)]:

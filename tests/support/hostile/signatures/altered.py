@@ -14,8 +14,9 @@ from tests.support.hostile.signatures.signing import Recipe, sign_address, sign_
 
 
 def bits(signer: Signer) -> Forgeries:
-    """Changes one bit of each character of each part, except of the key's id, which another test covers as an unknown
-    key."""
+    """Changes one bit of each character of each part. The key's id is left out, because another test covers unknown
+    keys.
+    """
     request = signer.json()
     key_id = signer.key[0]
     for name, start in (
@@ -40,7 +41,7 @@ def bits(signer: Signer) -> Forgeries:
 
 
 def signatures(signer: Signer) -> Forgeries:
-    """Yields other values for the signature, and other ways of making it: "Calculate the signature"."""
+    """Yields other values for the signature, and other ways to calculate it ("Calculate the signature")."""
     for form, request in (("json", signer.json()), ("form", signer.form())):
         value = request.header("authorization").rpartition("=")[2]
         others = {"cut by a digit": value[:-1], "longer by a digit": value + "0", "in capitals": value.upper(),
@@ -76,11 +77,11 @@ def signatures(signer: Signer) -> Forgeries:
 
 
 def dates(signer: Signer) -> Forgeries:
-    """Yields wrong dates. By "Troubleshoot signed requests", a header is valid for 15 minutes either way, and an
-    address for X-Amz-Expires, at most 604,800 seconds."""
-    yield from signer.each(
-        Recipe(seconds=-16 * 60), "16 minutes ago"
-    )  # The 60 seconds of the address are over.
+    """Yields wrong dates. A signed header is valid for 15 minutes either way, and a signed address for X-Amz-Expires
+    seconds, at most 604,800 ("Troubleshoot signed requests").
+    """
+    # The address's 60 seconds are over.
+    yield from signer.each(Recipe(seconds=-16 * 60), "16 minutes ago")
     for name, seconds in {"in 16 minutes": 16 * 60, "a day ago": -86_400, "a day from now": 86_400,
                           "a year ago": -365 * 86_400, "in a year": 365 * 86_400}.items():  # fmt: skip
         yield from signer.each(Recipe(seconds=seconds), name)
@@ -152,7 +153,7 @@ def scopes(signer: Signer) -> Forgeries:
 
 
 def algorithms(signer: Signer) -> Forgeries:
-    """Yields other algorithms than AWS4-HMAC-SHA256: "Elements of an AWS API request signature"."""
+    """Yields other algorithms than AWS4-HMAC-SHA256 ("Elements of an AWS API request signature")."""
     for algorithm, digest in (
         ("AWS4-HMAC-SHA1", "sha1"), ("AWS4-HMAC-SHA512", "sha512"), ("AWS4-HMAC-SHA384", "sha384"),
         ("AWS4-HMAC-MD5", "md5"), ("AWS4-HMAC-SHA224", "sha224"), ("AWS4-ECDSA-P256-SHA256", "sha256"),

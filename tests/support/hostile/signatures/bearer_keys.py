@@ -1,7 +1,7 @@
-"""Generates values of Authorization, and other places for a credential, that are no bearer key of the REST API.
+"""Generates invalid bearer keys of the REST API: values of Authorization, and credentials in other places.
 
-RFC 6750, 2.1, defines the valid form (`Authorization: Bearer` and the key, nothing else). Sections 2.2 and 2.3, a form
-and the query string, are not supported. By RFC 9110, 11.1, the scheme has any letter case.
+RFC 6750, 2.1, defines the valid form (`Authorization: Bearer` and the key, nothing else). Sections 2.2 and 2.3, a
+form and the query string, are not supported. The scheme may have any letter case (RFC 9110, 11.1).
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ def allowed(key: str) -> Iterator[Attempt]:
 
 
 def forgeries(key: str, others: dict[str, str]) -> Iterator[Attempt]:
-    """Yields forgeries of `key`, a good key `id.secret`. `others` maps names to keys that are no longer valid, or not
-    valid here."""
+    """Yields forgeries of `key`, a good key `id.secret`. `others` maps names to keys that have expired or belong
+    elsewhere.
+    """
     key_id, _, secret = key.partition(".")
     hashed = sha256(secret.encode()).hexdigest()
     tokens = {
-        **others,  # first, because the service looks up a limited number of unknown ids.
+        # These keys come first, because the service looks up only a limited number of unknown ids.
+        **others,
         **{f"character {place}": changed for place, changed in flips(key)},
         **{f"cut to {length}": key[:length] for length in range(len(key))},
         **{f"without the first {length}": key[length:] for length in range(1, len(key_id) + 2)},

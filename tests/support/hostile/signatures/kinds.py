@@ -22,7 +22,7 @@ KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "session tokens": of_headers.session_tokens, "other schemes": of_headers.other_schemes, "hosts": of_headers.hosts,
     "payload hashes": of_requests.payload_hashes, "queries": of_requests.queries, "paths": of_requests.paths,
 }  # fmt: skip
-# Only an HTTP server gets these unchanged.
+# Only an HTTP server gets these requests unchanged.
 WIRE_KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "folded headers": of_headers.folded_headers,
     "methods": of_requests.methods,

@@ -70,8 +70,9 @@ def unsigned_headers(signer: Signer) -> Forgeries:
 
 
 def duplicate_headers(signer: Signer) -> Forgeries:
-    """Yields repeated headers. By RFC 9110, 5.3, their values are one list, so they were not signed. Host may not be
-    repeated (RFC 9112, 3.2)."""
+    """Yields repeated headers. Repeated headers are one list (RFC 9110, 5.3), which was not signed. Host may not be
+    repeated (RFC 9112, 3.2).
+    """
     for form, request in (("json", signer.json()), ("form", signer.form())):
         for name, value in request.headers:
             for what, again in (("itself", value), ("another", "AmazonSQS.PurgeQueue"), ("nothing", "")):
@@ -96,8 +97,9 @@ def duplicate_headers(signer: Signer) -> Forgeries:
 
 
 def folded_headers(signer: Signer) -> Forgeries:
-    """Yields folded headers. By RFC 9112, 5.2, a server rejects a value that continues in the next line, or replaces
-    the fold by a blank. Penstock rejects it."""
+    """Yields folded headers. A server rejects a value that continues in the next line, or replaces the fold by a
+    blank (RFC 9112, 5.2). Penstock rejects it.
+    """
     for blank in ("\r\n ", "\r\n\t", "\r\n  \t "):
         for form, request in (("json", signer.json()), ("form", signer.form())):
             for name in ("authorization", "x-amz-date", "content-type"):
@@ -121,7 +123,9 @@ def folded_headers(signer: Signer) -> Forgeries:
 
 
 def session_tokens(signer: Signer) -> Forgeries:
-    """Yields session tokens. Temporary credentials (AWS STS) have one, and Penstock issues none."""
+    """Yields session tokens. Temporary credentials (AWS STS) have a session token, and Penstock does not issue such
+    credentials.
+    """
     for token in ("token", "x" * 400, b64encode(b"\x00" * 60).decode()):
         yield from signer.headers(RIGHT, f"signed token {token[:9]}", ("X-Amz-Security-Token", token))
         asked = signer.unsigned_address(
@@ -165,7 +169,7 @@ def other_schemes(signer: Signer) -> Forgeries:
 
 
 def hosts(signer: Signer) -> Forgeries:
-    """Yields other hosts. Host is signed, so a request for one server is not valid at another."""
+    """Yields other hosts. The signature covers Host, so another server refuses the request."""
     name, _, port = signer.host.partition(":")
     others = {
         "AWS's": "sqs.us-east-1.amazonaws.com", "without its port": name, "with another port": f"{name}:1",

@@ -39,7 +39,7 @@ def payload_hashes(signer: Signer) -> Forgeries:
                 request._replace(body=request.body.replace(b"signed", b"forged")),
             )
         yield from signer.headers(Recipe(payload=value), f"{name}, not said")
-        if name != "of nothing":  # The hash of nothing is right there.
+        if name != "of nothing":  # The hash of an empty body is right there.
             yield f"address, {name}", signer.address(Recipe(payload=value))
     for form, request in (("json", signer.json()), ("form", signer.form())):
         body = request.body
@@ -57,7 +57,7 @@ def payload_hashes(signer: Signer) -> Forgeries:
 
 
 def queries(signer: Signer) -> Forgeries:
-    """Yields changed query strings. Each name and value is signed, and no name may occur twice."""
+    """Yields changed query strings. The signature covers each name and value, and no name may occur twice."""
     asked = signer.address()
     yield from in_target(asked, [
         ("another body", "MessageBody=signed", "MessageBody=forged"), ("another action", "SendMessage", "PurgeQueue"),
@@ -139,7 +139,7 @@ def asked_of(signer: Signer) -> str:
 
 
 def methods(signer: Signer) -> Forgeries:
-    """Yields methods that no function gets, because API Gateway knows its routes."""
+    """Yields methods that API Gateway's routes do not pass to a function."""
     for form, request in (("json", signer.json()), ("form", signer.form()), ("address", signer.address())):
         for method in ("PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"):
             yield f"{form}, by {method}", request._replace(method=method)

@@ -1,4 +1,4 @@
-"""Signs the requests that are forged, and holds what the forgeries share."""
+"""Signs the requests that the forgeries change, and holds the code that forgeries share."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Signer(NamedTuple):
 
 
 def in_header(request: Request, changes: Iterable[tuple[str, str, str]]) -> Forgeries:
-    """Yields them with a part of Authorization replaced after signing."""
+    """Yields the requests with a part of Authorization replaced after signing."""
     header = request.header("authorization")
     for name, old, new in changes:
         assert old in header, name

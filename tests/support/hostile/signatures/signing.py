@@ -1,7 +1,7 @@
-"""Implements Signature Version 4 from AWS's description, so that every step can be done wrongly.
+"""Implements Signature Version 4 from AWS's description. A test can do every step wrongly.
 
-The source is "Create a signed AWS API request" (IAM User Guide). The signer signs only what the forgeries need: paths
-of unreserved characters, and headers without runs of blanks.
+The source is "Create a signed AWS API request" (IAM User Guide). The signer supports only what the forgeries need:
+paths of unreserved characters, and headers without runs of blanks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Request(NamedTuple):
     body: bytes
 
     def header(self, name: str) -> str:
-        """Returns its value, empty if the request lacks the header."""
+        """Returns the value of a header, or "" if the request lacks the header."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
     def with_header(self, name: str, given: str | None) -> Request:
@@ -42,7 +42,7 @@ class Request(NamedTuple):
 class Recipe:
     """Says how to sign. The defaults are right.
 
-    `seconds` is the error of the clock. `timestamp`, `scope` and `names` replace the time, the credential scope and
+    `seconds` is the clock's error. `timestamp`, `scope` and `names` replace the time, the credential scope and
     SignedHeaders. `derived_from` replaces the input of the signing key, and `payload` the last line of the canonical
     request. `method` and `target` are signed instead of the request's.
     """
@@ -73,7 +73,7 @@ class Recipe:
         return (timestamp[:8], self.region, self.service, "aws4_request")
 
     def signature(self, request: Request, secret: str, timestamp: str, scope: str, names: str) -> str:
-        """Returns the last step, from the canonical request."""
+        """Returns the signature of a canonical request."""
         address = urlsplit(self.target or request.target)
         lines = "".join(f"{name}:{request.header(name)}\n" for name in names.split(";") if name)
         payload = hashlib.sha256(request.body).hexdigest() if self.payload is None else self.payload
@@ -88,7 +88,7 @@ class Recipe:
 
 
 def sign_header(request: Request, key: Key, recipe: Recipe = Recipe()) -> Request:
-    """Adds X-Amz-Date, unless there is one, and Authorization."""
+    """Adds Authorization, and X-Amz-Date if the request lacks it."""
     key_id, secret = key
     timestamp = recipe.written_timestamp()
     present = {name.lower() for name, _ in request.headers}
