@@ -1,6 +1,7 @@
 """Writes the table of /metrics in docs/reference/metrics.md from the code.
 
-The module also finds promtool: the installed one, or the one of Debian's package `prometheus`, unpacked without root.
+The module also finds promtool, either the installed program or the program in Debian's package `prometheus`, which it
+unpacks without root.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from penstock_web.metrics.families import (
 
 
 def families() -> list[tuple[Family, tuple[str, ...]]]:
-    """Returns every metric with its labels in the order of exposition."""
+    """Returns every metric with its labels in the order of /metrics."""
     own = [(family, block.labels) for block in BLOCKS.values() for family in block.families]
     read = [(family, (label,) if label else ()) for family, label in READINGS.values()]
     queues: list[tuple[Family, tuple[str, ...]]] = [(family, ("queue",)) for family, _ in QUEUE_GAUGES]
@@ -47,15 +48,16 @@ def line(family: Family, labels: tuple[str, ...]) -> str:
 
 @cache
 def promtool() -> str:
-    """Returns the program. Raises LocalError if it is not installed and cannot be fetched, so that nothing is
-    skipped."""
+    """Returns the program. Raises LocalError if promtool is not installed and cannot be fetched, so no check is
+    skipped.
+    """
     if installed := shutil.which("promtool"):
         return installed
     return str(unpack_package("prometheus", cache_directory() / "prometheus") / "usr/bin/promtool")
 
 
 def check(*arguments: str | Path, text: str = "") -> str:
-    """Returns its output. The check must succeed without remarks."""
+    """Returns its output. promtool must succeed without remarks."""
     command = [promtool(), *map(str, arguments)]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

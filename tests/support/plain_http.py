@@ -1,7 +1,7 @@
-"""Provides httpx for the services of tests, which use plain HTTP. httpx would read the machine's certificates for each
-client.
+"""Provides httpx for the services of tests, which use plain HTTP. Without this module, httpx would read the machine's
+certificates for each client.
 
-An answer may take a minute, because an overloaded machine must not fail a test. httpx waits five seconds.
+An answer may take a minute, because an overloaded machine must not fail a test. By default httpx waits five seconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Plain English in comments, docstrings, string literals and templates: `python -m tests.support.prose [PATH…]`.
 
-Lists each refused phrase as `file:line: phrase (rule)`, and the number per folder. Text between double quotes or
-backticks is a quotation or code and is not read. The exit status is 1 if anything was found.
+Prints each refused phrase as `file:line: phrase (rule)`, and the number of phrases by folder. The program ignores
+text between double quotes or backticks, because it is a quotation or code. The exit status is 1 if the program found
+a phrase.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SPACE = re.compile(r" (?![?*+])")
 
 
 def rule(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    """A blank in a pattern is any white space: a phrase may be broken over lines."""
+    """Returns a pattern in which a blank matches any white space, because a line break may split a phrase."""
     return re.compile(SPACE.sub(r"\\s+", pattern), flags)
 
 
@@ -76,12 +77,12 @@ class Offence(NamedTuple):
 
 
 def blank(match: re.Match[str]) -> str:
-    """White space of the same length, with the line breaks of what it replaces."""
+    """Returns white space of the same length with the same line breaks."""
     return re.sub(r"[^\n]", " ", match[0])
 
 
 def read_texts(path: str, source: str) -> Iterator[tuple[int, str]]:
-    """The pieces of prose of a file and where each begins; adjacent string literals are one piece."""
+    """Yields the pieces of prose of a file, and where each piece begins. Adjacent string literals are one piece."""
     if path.endswith(".html"):
         yield 0, TAG.sub(blank, source)
         return
@@ -102,7 +103,7 @@ def read_texts(path: str, source: str) -> Iterator[tuple[int, str]]:
 
 
 def find_offences(path: str, source: str) -> list[Offence]:
-    """The offences of a file in the order of its lines."""
+    """Returns the offences of a file in the order of its lines."""
     found = []
     lines = [match.end() for match in re.finditer("\n", source)]
     for begin, text in read_texts(path, source):
@@ -117,7 +118,7 @@ def find_offences(path: str, source: str) -> list[Offence]:
 
 
 def list_files(paths: Iterable[str]) -> list[str]:
-    """The files of prose in the repository, or below these paths."""
+    """Returns the files of prose below these paths, or in the whole repository."""
     listed = subprocess.run(
         ["git", "ls-files", "--", *paths], cwd=ROOT, check=True, capture_output=True, text=True
     )
@@ -129,14 +130,14 @@ def list_files(paths: Iterable[str]) -> list[str]:
 
 
 def check(paths: Iterable[str]) -> list[Offence]:
-    """The offences of all files below these paths."""
+    """Returns the offences of all files below these paths."""
     return [
         offence for name in list_files(paths) for offence in find_offences(name, (ROOT / name).read_text())
     ]
 
 
 def folder_of(path: str) -> str:
-    """The first three parts of a path that are folders."""
+    """Returns the first three folders of a path."""
     return "/".join(path.split("/")[:-1][:3])
 
 

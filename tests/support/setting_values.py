@@ -1,4 +1,4 @@
-"""Provides texts for every setting: an accepted one that is not its default, and a refused one."""
+"""Provides texts for every setting: an accepted text other than the default, and a refused text."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _OF_FORMATS: Final = {
 }
 
 ACCEPTED: Final[dict[str, str]] = {}
-"""Maps settings to accepted texts. With all of them together a process starts."""
+"""Maps settings to accepted texts. A process starts with all of these texts together."""
 
 REFUSED: Final[dict[str, str]] = {}
-"""Maps settings to refused texts, if some texts are refused and the setting is no secret."""
+"""Maps settings to refused texts. Settings that accept every text, and secrets, are missing."""
 
 
 def _choose_accepted(setting: Setting[Any]) -> str:

@@ -1,5 +1,5 @@
-"""Verifies messages of SNS as a receiver would, only from AWS's documentation. The verifier shares no code with the
-signer.
+"""Verifies messages of SNS as a receiver would. The code follows only AWS's documentation. The verifier shares no
+code with the signer.
 
 Source: SNS Developer Guide, "Verifying the signatures of Amazon SNS messages": the members to take, in this order; each
 is its name, a line feed, its value, a line feed; Subject only if the message has one; RSA with SHA-1 for version 1,
@@ -38,7 +38,7 @@ def verify(message: Mapping[str, str], certificate: str) -> None:
 
 
 def verify_bytes(parts: Mapping[str, bytes], signature: str, version: str, key: rsa.RSAPublicKey) -> None:
-    """Does the same for values in UTF-8, in the order of their names. Raises InvalidSignature."""
+    """Verifies values in UTF-8, in the order of their names. Raises InvalidSignature."""
     text = b"".join(name.encode() + b"\n" + value + b"\n" for name, value in parts.items())
     key.verify(b64decode(signature), text, padding.PKCS1v15(), _DIGESTS[version])
 

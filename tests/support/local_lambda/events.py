@@ -43,7 +43,7 @@ class Response:
     body: bytes
 
     def header(self, name: str) -> str:
-        """Returns the one header with this name in lower case. Fails if there is not exactly one."""
+        """Returns the only header with this name in lower case. Fails if the header is missing or repeated."""
         (value,) = [value for key, value in self.headers if key.lower() == name]
         return value
 
@@ -54,7 +54,7 @@ def event_of(form: EventForm, request: Request) -> Event:
 
 
 def response_of(answer: Event) -> Response:
-    """Returns the response that AWS makes of a function's result, which must have a body, though it may be empty."""
+    """Returns the response that AWS makes of a function's result. The result must have a body, which may be empty."""
     headers = [
         (name, value) for name, values in answer.get("multiValueHeaders", {}).items() for value in values
     ]
@@ -162,7 +162,7 @@ _TEXT = ("text/", "application/json", "application/javascript", "application/xml
 
 
 def _body(request: Request) -> Event:
-    """Returns the members of the event for the body: text for the types of _TEXT, base64 for others.
+    """Returns the event's members for the body: text for the types in _TEXT, base64 for other types.
 
     AWS's JSON 1.0 and form bodies are in base64: API Gateway and load balancers pass only these types as text.
     """

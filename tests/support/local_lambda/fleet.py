@@ -1,10 +1,10 @@
 """Runs each invocation in an idle environment of the function, or else in a new one, within the limits of concurrency.
 
-As on Lambda, an environment answers one invocation at a time, and an invocation that finds all environments busy is
-refused. Functions with reserved concurrency have that many environments at most, and the others share the account's
-concurrency ("Understanding Lambda function scaling",
-https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html). Unlike there, the reserved concurrency is not
-taken from the account's.
+An environment answers one invocation at a time, and the fleet refuses an invocation while all environments are busy,
+as on Lambda. Functions with reserved concurrency have that many environments at most, and the others share the
+account's concurrency ("Understanding Lambda function scaling",
+https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html). Unlike Lambda, the fleet does not subtract the
+reserved concurrency from the account's concurrency.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ SHARED = ""
 class Fleet:
     """All environments of a stack.
 
-    `max_concurrency` is the account's concurrency. Up to twice as many processes run. `recycle_after` is the number of
-    invocations after which an environment is ended, and the next one starts a new one. 0 means never. Lambda does so
-    every few hours ("Understanding the Lambda execution environment lifecycle").
+    `max_concurrency` is the account's concurrency. Up to twice as many processes run. After `recycle_after`
+    invocations an environment ends, and the next invocation starts a new one. 0 means never. Lambda replaces
+    environments every few hours ("Understanding the Lambda execution environment lifecycle").
     """
 
     def __init__(
@@ -70,7 +70,9 @@ class Fleet:
         return list(self._runtime_api.environments.values())
 
     async def stop_idle(self, name: str) -> None:
-        """Ends the idle environments of a function, as Lambda does after some minutes. The next start is cold."""
+        """Ends the idle environments of a function, as Lambda does after some minutes. The next invocation has a cold
+        start.
+        """
         while self._idle[name]:
             await self._end(self._idle[name].pop())
 
@@ -81,7 +83,7 @@ class Fleet:
 
     @contextmanager
     def _counted(self, function: Function) -> Iterator[None]:
-        """Counts the invocation while it runs. Raises TooManyRequestsError."""
+        """Counts an invocation while the invocation runs. Raises TooManyRequestsError."""
         reserved = function.reserved_concurrency
         share, limit = (SHARED, self._max_concurrency) if reserved is None else (function.name, reserved)
         if self._running[share] >= limit:
@@ -112,7 +114,7 @@ class Fleet:
             await self._end(environment)
 
     async def _evict_idle(self) -> None:
-        """Ends the oldest idle processes while there are as many processes as are allowed."""
+        """Ends the oldest idle processes while the number of processes is at its limit."""
         while len(self._runtime_api.environments) >= 2 * self._max_concurrency:
             idle = [environment for each in self._idle.values() for environment in each]
             if not idle:

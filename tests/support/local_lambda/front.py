@@ -12,8 +12,8 @@ Sizes and times: see `limits`. Statuses: "Troubleshooting issues with HTTP API L
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-troubleshooting-lambda.html; "How do I
 troubleshoot issues for API Gateway endpoints that integrate with Lambda?" (throttled: Internal server error),
 https://repost.aws/knowledge-center/api-gateway-internal-server-error; "Troubleshoot your Application Load Balancers",
-https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-troubleshooting.html. The last one
-does not name a throttled function: 502 is what it has for other errors of the Lambda service.
+https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-troubleshooting.html. The last page
+does not mention throttled functions. 502 is its status for other errors of the Lambda service.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from .template import DEFAULT_ROUTE, Route
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
-# An Invoke takes the name of the function and the event, and returns the result as JSON. Raises InvocationError.
+# An `Invoke` takes the function's name and the event, and returns the result as JSON. Raises InvocationError.
 Invoke = Callable[[str, Mapping[str, Any]], Awaitable[bytes]]
 
 _log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class FrontEnd:
         return response_to_client(response_of(json.loads(result)))
 
     async def _result(self, name: str, event: Mapping[str, Any]) -> bytes:
-        """Returns the result. Raises TimeoutError. In that case the function continues, and its result is dropped."""
+        """Returns the result. Raises TimeoutError. The function then continues, and the front end drops its result."""
         invocation = asyncio.ensure_future(self._invoke(name, event))
         self._invocations.add(invocation)
         invocation.add_done_callback(self._forget)
@@ -113,11 +113,12 @@ class FrontEnd:
     def _forget(self, invocation: "asyncio.Future[bytes]") -> None:
         self._invocations.discard(invocation)
         if not invocation.cancelled():
-            invocation.exception()  # The call keeps an abandoned invocation from being reported as forgotten.
+            # Without this call, asyncio would report an abandoned invocation as forgotten.
+            invocation.exception()
 
 
 def response_to_client(answer: Response) -> HttpResponse:
-    """Returns the response of a function with only its headers."""
+    """Returns a function's response with only the headers that the function set."""
     response = HttpResponse(answer.body, answer.status)
     response.raw_headers[:] = [
         (key.lower().encode("latin-1"), value.encode("latin-1"))

@@ -37,7 +37,7 @@ class Link:
         self.is_forgotten = False
 
     def passes(self) -> bool:
-        """Returns whether new data is passed on."""
+        """Returns whether the link passes on new data."""
         now = self.network.clock()
         if now - self.used_at > self.network.idle_seconds and not self.is_forgotten:
             self.is_forgotten = True
@@ -47,7 +47,9 @@ class Link:
 
 
 class End(asyncio.Protocol):
-    """One of the two connections of a link. `other` is the other one, or None until it exists."""
+    """One of the two connections of a link. `other` is the link's other connection, or None until that connection
+    exists.
+    """
 
     transport: asyncio.Transport
 
@@ -76,7 +78,7 @@ class End(asyncio.Protocol):
 
 
 class ClientEnd(End):
-    """The connection of a client. Data that the client sends before the database is connected is kept."""
+    """The connection of a client. The object keeps data that the client sends before the database is connected."""
 
     def __init__(self, network: IdleNetwork) -> None:
         super().__init__(Link(network))
@@ -110,7 +112,7 @@ class ClientEnd(End):
 class IdleNetwork:
     """Passes on the bytes that arrive at its port. `target` is host and port of the database. `clock` returns seconds.
 
-    `forgotten` counts the forgotten connections that were found.
+    `forgotten` counts the connections that the network has forgotten.
     """
 
     def __init__(
@@ -150,8 +152,9 @@ def reset(transport: asyncio.Transport) -> None:
 
 
 def address_of(url: str) -> tuple[str, int] | None:
-    """Returns host and port of a database's URL, or None if it names none or several, or if the certificate's name
-    matters."""
+    """Returns host and port of a database's URL. Returns None if the URL does not name exactly one host, or if the
+    certificate's name matters.
+    """
     parts = urlsplit(url)
     modes = parse_qs(parts.query).get("sslmode", [""])
     try:
@@ -164,7 +167,7 @@ def address_of(url: str) -> tuple[str, int] | None:
 
 
 def through(url: str, port: int) -> str:
-    """Returns the database's URL with another port, on this machine."""
+    """Returns the database's URL with another port of this machine."""
     parts = urlsplit(url)
     user, at, _ = parts.netloc.rpartition("@")
     return parts._replace(netloc=f"{user}{at}{HOST}:{port}").geturl()

@@ -14,9 +14,9 @@ https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-funct
 https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp-configurable-idle-timeout/
     A connection without traffic for 350 seconds is forgotten; whoever sends on it then gets a RST
 
-The sizes are those of the passed texts: the event and the result as JSON, in which a body may be in base64.
+Each size is the length of the passed text: the event or the result as JSON, in which a body may be in base64.
 
-Errors say why an invocation has no result.
+An error says why an invocation has no result.
 
 InvocationError
     FunctionError          the function raised an error, exceeded its time or its memory, or its process ended
@@ -58,8 +58,8 @@ class ResultTooLargeError(FunctionError):
 
 
 class TooManyRequestsError(InvocationError):
-    """The function was not invoked, because its concurrency, or that of the account, is exhausted."""
+    """Lambda did not invoke the function, because its concurrency or the account's concurrency is exhausted."""
 
 
 class RequestTooLargeError(InvocationError):
-    """The function was not invoked, because the event is too large."""
+    """Lambda did not invoke the function, because the event is too large."""

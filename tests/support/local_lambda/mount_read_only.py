@@ -29,7 +29,7 @@ class _MountAttributes(ctypes.Structure):
 
 
 def make_read_only(keep: list[str]) -> None:
-    """Makes every file system read-only for this process, and /tmp a new one. Raises OSError."""
+    """Makes every file system read-only for this process, and mounts a new /tmp. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     _unshare(libc)
     _check(libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "mount --make-rprivate /")
@@ -49,8 +49,9 @@ def make_read_only(keep: list[str]) -> None:
 
 
 def _unshare(libc: Any) -> None:
-    """Creates a mount namespace. For another user than root it also creates a user namespace, in which the user stays
-    the same."""
+    """Creates a mount namespace. If the user is not root, the function also creates a user namespace, which keeps the
+    user.
+    """
     user, group = os.getuid(), os.getgid()
     _check(libc.unshare(_CLONE_NEWNS if user == 0 else _CLONE_NEWNS | _CLONE_NEWUSER), "unshare")
     if user != 0:

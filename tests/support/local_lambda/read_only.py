@@ -1,8 +1,8 @@
 """Lets functions write only to /tmp, as on Lambda, where /var/task and /opt are read-only.
 
 A function's process gets a separate mount namespace, in which every file system is read-only and /tmp is a new, empty
-one of 512 MB. The isolation needs Linux 5.12, and root or a machine where users may create namespaces. Elsewhere only
-bytecode is not written, and a warning says so.
+one of 512 MB. The isolation needs Linux 5.12, and root or a machine where users may create namespaces. On other
+machines functions can write everywhere, but they write no bytecode, and a warning is logged.
 
 Source: Lambda Developer Guide, "Understanding the Lambda execution environment lifecycle",
 https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
@@ -32,7 +32,9 @@ def is_possible(python: Path) -> bool:
 
 
 def command_prefix(python: Path, keep: Sequence[Path]) -> list[str | Path]:
-    """Returns the prefix of a command for such a process. `keep` has folders that it needs if they are in /tmp."""
+    """Returns the prefix of a command for such a process. `keep` lists the folders below /tmp that the
+    process needs.
+    """
     return _command(python, keep) if is_possible(python) else []
 
 

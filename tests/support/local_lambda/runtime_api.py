@@ -18,8 +18,9 @@ ACCEPTED, TOO_LARGE = 202, 413
 
 
 class RuntimeApi:
-    """The Runtime API of all environments. `environments` has by number those whose processes may request
-    work."""
+    """The Runtime API of all environments. `environments` maps numbers to the environments whose processes may
+    request work.
+    """
 
     def __init__(self) -> None:
         self.environments: dict[int, ExecutionEnvironment] = {}
@@ -46,7 +47,9 @@ class RuntimeApi:
         return Response(invocation.event, media_type="application/json", headers=headers)
 
     async def response(self, request: Request) -> Response:
-        """Takes the result of an invocation. A late result is ignored, and a result that is too large is an error."""
+        """Takes the result of an invocation. The Runtime API ignores a late result, and refuses a result that is too
+        large.
+        """
         invocation = self._invocation(request)
         body = await request.body()
         if len(body) > INVOCATION_BYTES:

@@ -16,7 +16,8 @@ async def run_schedules(
 ) -> None:
     """Invokes the functions until it is cancelled.
 
-    With `pause_seconds` the next invocation starts this long after the end of the last one, whatever the rate is.
+    With `pause_seconds`, the next invocation starts this long after the end of the last one, and the rate does not
+    matter.
     """
     async with asyncio.TaskGroup() as tasks:
         for schedule in schedules:
@@ -29,7 +30,7 @@ async def run_schedules(
 
 
 async def invoke_at_rate(schedule: Schedule, invoke: Invoke) -> None:
-    """Invokes at once and then at the schedule's rate, however long an invocation takes."""
+    """Invokes the function at once, and then at the schedule's rate, even if an invocation takes long."""
     loop = asyncio.get_running_loop()
     due = loop.time()
     async with asyncio.TaskGroup() as tasks:
@@ -40,7 +41,9 @@ async def invoke_at_rate(schedule: Schedule, invoke: Invoke) -> None:
 
 
 async def invoke_with_pauses(schedule: Schedule, invoke: Invoke, pause_seconds: float) -> None:
-    """Invokes again `pause_seconds` after each invocation, for tests that cannot wait for the rate, often a minute."""
+    """Invokes the function again `pause_seconds` after each invocation, for tests that cannot wait for the schedule's
+    rate.
+    """
     while True:
         await invoke_once(schedule, invoke)
         await asyncio.sleep(pause_seconds)

@@ -24,8 +24,9 @@ _rate = re.compile(r"rate\((\d+) (minute|hour|day)s?\)").fullmatch
 
 
 class Function(NamedTuple):
-    """One function. With `reserved_concurrency` None it shares the account's concurrency. `log_format` is
-    Text or JSON. `log_level` is the level of JSON, and empty if not given."""
+    """One function. If `reserved_concurrency` is None, the function shares the account's concurrency. `log_format` is
+    Text or JSON. `log_level` is the level of a JSON log, or "" if the template does not set it.
+    """
 
     name: str
     handler: str
@@ -158,12 +159,12 @@ def check_package_size(name: str, folders: Iterable[Path]) -> None:
 
 @cache
 def content_bytes(folder: Path) -> int:
-    """Returns the size of all files in a folder. Links count as themselves, as in an archive."""
+    """Returns the size of all files in a folder. A link counts as a link, as in an archive."""
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_symlink() or path.is_file())
 
 
 def rate_seconds(expression: str) -> float:
-    """Returns the seconds between two invocations. Raises TemplateError for anything but a rate."""
+    """Returns the seconds between two invocations. Raises TemplateError if the schedule is not a rate."""
     match = _rate(expression)
     if match is None:
         raise TemplateError(f"{expression} is no rate")

@@ -88,7 +88,7 @@ def expand_for_each(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _substitute(value: Any, variable: str, item: str) -> Any:
-    """Returns the value with `${variable}`, and `Ref` of it, replaced."""
+    """Returns the value with `${variable}` and `Ref` of the variable replaced."""
     if isinstance(value, str):
         return value.replace(f"${{{variable}}}", item)
     if isinstance(value, list):

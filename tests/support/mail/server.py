@@ -1,6 +1,6 @@
-"""Runs a real SMTP server on a free port of 127.0.0.1. The name of a recipient says how it is answered.
+"""Runs a real SMTP server on a free port of 127.0.0.1. The recipient's name decides the server's answer.
 
-The module also writes readers of e-mail and their messages to the database, as Subscribe and Publish do.
+The module also writes subscribers of e-mail and their messages to the database, as Subscribe and Publish do.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GREYLISTED = "450 4.2.0 greylisted, try again"
 
 @dataclass
 class Received:
-    """A mail that was accepted, or for which the answer was lost."""
+    """A mail that the server accepted, or whose answer was lost."""
 
     sender: str
     recipients: list[str]
@@ -99,7 +99,7 @@ class MailServer:
         name = name_of(address)
         if name == "spam":
             return "554 5.6.0 not wanted"
-        login: Any = session.auth_data  # the type, which aiosmtpd does not name
+        login: Any = session.auth_data  # aiosmtpd does not name this type.
         user = login.login.decode() if isinstance(login, LoginPassword) else None
         raw = envelope.original_content or b""
         first = not self.to(address)
@@ -127,8 +127,9 @@ def login(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: An
 def running_mail_server(
     starttls: ssl.SSLContext | None = None, tls: ssl.SSLContext | None = None
 ) -> Iterator[MailServer]:
-    """Runs a server in a thread. With `starttls` it offers STARTTLS and then AUTH. With `tls` it uses TLS from the
-    start."""
+    """Runs a server in a thread. With `starttls`, the server offers STARTTLS and then AUTH. With `tls`, the server
+    uses TLS from the start.
+    """
     server, loop = MailServer(), asyncio.new_event_loop()
 
     def protocol() -> SMTP:
@@ -174,7 +175,7 @@ def make_topic(db: Connection, account: str = ACCOUNT, **attributes: str) -> str
 
 
 def ask(db: Connection, topic: str, address: str, protocol: str = "email") -> str:
-    """Subscribes an address, which has to confirm. Returns the subscription's ARN."""
+    """Subscribes an address that has not confirmed the subscription. Returns the subscription's ARN."""
     token = uuid.uuid4().hex * 5
     confirmation = {
         "Type": "SubscriptionConfirmation", "MessageId": str(uuid.uuid4()), "Token": token, "TopicArn": topic,
@@ -192,7 +193,7 @@ def ask(db: Connection, topic: str, address: str, protocol: str = "email") -> st
 def subscribe(
     db: Connection, topic: str, address: str, protocol: str = "email", dead_letters: str | None = None
 ) -> str:
-    """Subscribes an address that has confirmed. Returns the subscription's ARN."""
+    """Subscribes an address and confirms the subscription. Returns the subscription's ARN."""
     policy = json.dumps({"RedrivePolicy": json.dumps({"deadLetterTargetArn": dead_letters})})
     row = db.execute(
         "select arn from queue.add_subscription(%s, gen_random_uuid(), %s, %s, %s, %s, null, null, null, 0, 0, '{}',"
@@ -238,7 +239,7 @@ def states(db: Connection) -> list[tuple[str, str | None]]:
 
 
 def pass_hours(db: Connection, hours: float) -> None:
-    """Moves the clock: confirmations become, and were, due this much earlier."""
+    """Moves the clock on by moving the times of confirmations, mails and tokens back."""
     by = (f"{hours} hours",)
     db.execute("update queue.confirmation_mail set due_at = due_at - %s::interval", by)
     db.execute("update queue.outgoing_delivery set due_at = due_at - %s::interval", by)

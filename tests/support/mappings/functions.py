@@ -1,4 +1,6 @@
-"""Imitates AWS Lambda's Invoke as a separate server. Functions are Python callables, and each invocation is kept."""
+"""Imitates AWS Lambda's Invoke as a separate server. Functions are Python callables, and the server keeps each
+invocation.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,14 @@ class Invocation:
 
     @property
     def is_event(self) -> bool:
-        """Returns whether Lambda answers before the function runs. Here it has run, and its result is not reported."""
+        """Returns whether Lambda answers before the function runs. The server runs the function all the same, and
+        does not report its result.
+        """
         return self.headers.get("x-amz-invocation-type") == "Event"
 
     @property
     def bodies(self) -> list[str]:
-        """Returns the bodies of its messages."""
+        """Returns the bodies of the invocation's messages."""
         return [record["body"] for record in self.event["Records"]]
 
 
@@ -53,9 +57,9 @@ class Invocation:
 class Functions:
     """`functions` are by name. `most_at_once` is the largest number of concurrent invocations.
 
-    `authorize` raises Refusal for a call that is not answered otherwise. `timeouts` maps function names to the answer
-    of GetFunctionConfiguration, which is empty for others. `missing` are names of which Lambda says that there is no
-    such function.
+    `authorize` raises Refusal for a call that must be refused. `timeouts` maps function names to the answer of
+    GetFunctionConfiguration. The answer is empty for other names. `missing` lists the names of functions that Lambda
+    reports as missing.
     """
 
     url: str = ""

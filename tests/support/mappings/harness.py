@@ -29,7 +29,7 @@ class Harness:
         self._of_nothing = ""
 
     def queue(self, **attributes: str) -> tuple[str, str]:
-        """Creates a queue. Returns its URL and its ARN."""
+        """Creates a queue. Returns the queue's URL and ARN."""
         suffix = ".fifo" if "FifoQueue" in attributes else ""
         name = f"q{next(_numbers)}{suffix}"
         url = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
@@ -50,13 +50,13 @@ class Harness:
         return uuid
 
     def map_of_nothing(self) -> str:
-        """Returns a mapping that is disabled, always the same."""
+        """Returns the same disabled mapping each time."""
         if not self._of_nothing:
             self._of_nothing = self.map(self.queue()[1], self.function(lambda _: None), Enabled=False)
         return self._of_nothing
 
     def last_result(self, uuid: str) -> str:
-        """Returns the result of the mapping's last batch, which only the REST API shows."""
+        """Returns the result of the mapping's last batch. Only the REST API shows this result."""
         return str(httpx.get(f"{self.service.url}/v1/mappings/{uuid}").json()["last_result"])
 
     def get(self, uuid: str) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Harness:
         return [body for invocation in self.invocations(function) for body in invocation.bodies]
 
     def show_again(self, record: dict[str, Any]) -> None:
-        """Makes a message that a function has got visible, as its visibility timeout would later."""
+        """Makes a function's message visible at once, as the visibility timeout would do later."""
         name = record["eventSourceARN"].split(":")[5]
         self.sqs.change_message_visibility(
             QueueUrl=name, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=0

@@ -1,8 +1,8 @@
 """Sends the same requests in JSON and in Query, each in a separate account of one deployment, and compares effects and
 answers.
 
-Values that must differ (ids, handles, times, accounts) get the same name on both sides before answers are compared.
-Known differences of the protocols are removed, with their source.
+Values that must differ (ids, handles, times, accounts) get the same name on both sides before the comparison. The
+module removes known differences between the protocols, and names their source.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.conformance.sdk_clients import Answer
 from tests.support.conformance.sqs import REGION, read_refusal
 from tests.support.model.requests import NAMES, Act, Ref
 
-# Times. A difference of milliseconds is ignored.
+# Times. The comparison ignores a difference of milliseconds.
 TIMES = {
     "SentTimestamp",
     "ApproximateFirstReceiveTimestamp",
@@ -36,7 +36,7 @@ CODE_OF_TYPE = {error.json_type: error.query_code for error in ERRORS.values()}
 
 
 class Outcome(NamedTuple):
-    """An answer without values that must differ."""
+    """An answer without the values that must differ."""
 
     result: Any = None
     error: tuple[str, int, str, str] | None = None
@@ -54,7 +54,7 @@ class Side:
     handles: dict[str, list[str]] = field(default_factory=dict)  # by queue
     tasks: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
-    known: dict[str, str] = field(default_factory=dict)  # From ids to their names.
+    known: dict[str, str] = field(default_factory=dict)  # Maps ids to their names.
 
     def ask(self, request: Act) -> Outcome:
         """Makes one request. Returns its outcome."""
@@ -67,12 +67,13 @@ class Side:
         del answer["ResponseMetadata"]
         url = parameters.get("QueueUrl", Ref("url"))
         if "Messages" in answer and not url.queue.endswith(".fifo"):
-            answer["Messages"].sort(key=self.name)  # The order of a standard queue is free.
+            # A standard queue's messages may come in any order.
+            answer["Messages"].sort(key=self.name)
         self.remember(answer, url.queue)
         return Outcome(self.canonical(answer))
 
     def name(self, message: dict[str, Any]) -> tuple[str, str]:
-        """Returns the name of a message. A message that was moved has no name yet."""
+        """Returns the name of a message. A moved message has no name yet."""
         return self.known.get(message["MessageId"], ""), message["Body"]
 
     # --- requests ----------------------------------------------------------------------------------------------------
@@ -108,8 +109,9 @@ class Side:
         self.tokens += [answer["NextToken"]] if "NextToken" in answer else []
 
     def canonical(self, value: Any, name: str = "") -> Any:
-        """Returns the value in the form of both sides. Query's XML cannot distinguish an empty list or map from an
-        absent one."""
+        """Returns the value in the form that both sides share. Query's XML cannot distinguish an empty list or map
+        from an absent one.
+        """
         if isinstance(value, dict):
             members = {key: self.canonical(member, key) for key, member in value.items()}
             return {key: member for key, member in members.items() if member not in ({}, [])}
@@ -128,8 +130,9 @@ class Side:
         return text.replace(self.account, "ACCOUNT")
 
     def refusal(self) -> tuple[str, int, str, str]:
-        """Returns code, status, fault and text of the last answer. In JSON the type must be that of the code. In Query
-        the text for a missing queue has a different end."""
+        """Returns code, status, fault and text of the last answer. In JSON the type must match the code. Query's text
+        for a missing queue ends differently.
+        """
         assert self.answer.headers is not None
         found = read_refusal(self.protocol, self.answer.status, self.answer.headers, self.answer.body)
         assert found.type is None or CODE_OF_TYPE[found.type] == found.code
@@ -149,7 +152,7 @@ class Pair:
     requests: int = 0
 
     def play(self, request: Act) -> None:
-        """Plays one act. Afterwards the queue is the same on both sides."""
+        """Plays one act. The queue is then the same on both sides."""
         method, parameters = request
         if method == "pass_time":
             self.clock.advance(parameters["seconds"])
@@ -176,7 +179,7 @@ class Pair:
             self.compare(("create_queue", {"QueueName": Ref("name", name), "Attributes": attributes}))
 
     def close(self) -> None:
-        """Checks that the rest is the same, and deletes the queues."""
+        """Checks that all remaining state is the same, and deletes the queues."""
         for name in NAMES:
             url = Ref("url", name)
             more = {"MaxNumberOfMessages": 10, "AttributeNames": ["All"], "VisibilityTimeout": 43_200}
@@ -188,8 +191,9 @@ class Pair:
 
 
 def is_writable(client: Any, request: Act) -> bool:
-    """Returns whether both protocols can express it. Query cannot express an empty list or map, which JSON
-    distinguishes from an absent one."""
+    """Returns whether both protocols can express the request. Query cannot express an empty list or map, but JSON
+    distinguishes it from an absent one.
+    """
     method, parameters = request
     operation = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[method])
     shape = operation.input_shape

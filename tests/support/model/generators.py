@@ -1,6 +1,7 @@
-"""Defines what Hypothesis draws: outlines of requests, which do not depend on earlier answers.
+"""Defines the outlines of requests that Hypothesis draws. Outlines do not depend on earlier answers.
 
-An outline is decoded from one number, digit by digit. An outline costs one draw, and 0 is the simplest outline.
+The module decodes an outline from one number, digit by digit. An outline costs one draw, and 0 is the simplest
+outline.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ HALF_A_DAY = 12 * HOUR
 SOURCES = {"plain": "dead", "other": "dead", "line.fifo": "dead.fifo"}  # with their dead-letter queues
 QUEUES = (*SOURCES, "dead", "dead.fifo")
 
-# Most actions use few queues, so that these have many events.
+# Most actions use few queues, so these queues have many events.
 names = st.sampled_from(("plain", "plain", "plain", "line.fifo", "line.fifo", "line.fifo", *QUEUES))
 protocols = st.sampled_from(("json", "query"))
 picks = st.integers(0, 39)
@@ -47,7 +48,7 @@ SEVERAL = {
 ELEVEN = {f"a{number}": TEXT["kind"] for number in range(11)}
 TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a994272793"}}
 
-# Possible faults of a message. Whether one is a fault depends on the queue.
+# Possible faults of a message. Some of them are faults only on some queues.
 FLAWS: tuple[Mapping[str, Any], ...] = (
     {"MessageBody": ""},
     {"MessageBody": "a\x01b"},
@@ -62,8 +63,9 @@ FLAWS: tuple[Mapping[str, Any], ...] = (
 
 
 class Outline(NamedTuple):
-    """Outlines a message. `body` and `identity` are one of a few values, or new (None). `group` is one of a few, or
-    none."""
+    """Outlines a message. `body` and `identity` are each one of a few values, or None for a new value. `group` is one
+    of a few groups, or None.
+    """
 
     body: int | None = None
     group: int | None = 0
@@ -89,7 +91,7 @@ class Outline(NamedTuple):
 
 
 def outline(number: int) -> Outline:
-    """Returns the message of this number."""
+    """Returns the message with this number."""
     number, body = divmod(number, 4)
     number, group = divmod(number, 5)
     number, identity = divmod(number, 6)
@@ -134,8 +136,8 @@ def redrive_policy(target_arn: str, maximum: int) -> str:
     return json.dumps({"deadLetterTargetArn": target_arn, "maxReceiveCount": maximum})
 
 
-# Changes of attributes, and the code of the error if AWS knows no such value. `redrive` has the same meaning, and 0
-# removes it.
+# Changes of attributes, and the error's code if AWS refuses the value. `redrive` has the same meaning, and 0 removes
+# the policy.
 CHANGES: tuple[tuple[dict[str, Any], str | None], ...] = (
     ({"VisibilityTimeout": "0"}, None),
     ({"VisibilityTimeout": "60", "MaximumMessageSize": "1024"}, None),

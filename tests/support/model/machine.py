@@ -1,5 +1,6 @@
-"""Defines the steps that Hypothesis combines. Each rule makes requests to the model and to the service. The protocol of
-a request is drawn for each rule."""
+"""Defines the steps that Hypothesis combines. Each rule makes requests to the model and to the service. Each rule
+draws the protocol of its requests.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ from tests.support.model.side_by_side import SideBySide
 
 
 class SqsMachine(SideBySide, RuleBasedStateMachine):
-    """A subclass sets `service`. Over all examples it has `steps`, and the end of the `first_failure`: Hypothesis shows
-    only a failure that repeats, and a failure of the service may not repeat."""
+    """A subclass sets `service`. The class counts the `steps` of all examples, and keeps the end of the
+    `first_failure`: Hypothesis shows only a failure that repeats, and a failure of the service may not repeat.
+    """
 
     service: ServiceUnderTest
     steps = 0
@@ -32,7 +34,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
     # --- queues ------------------------------------------------------------------------------------------------------
     @initialize(drawn=st.tuples(*[g.configurations] * len(g.QUEUES)), protocol=g.protocols)
     def open(self, drawn: tuple[dict[str, Any], ...], protocol: str) -> None:
-        """Opens queues, dead-letter queues first, because a policy must name an existing one."""
+        """Opens queues, dead-letter queues first, because a policy must name an existing queue."""
         self.protocol = protocol
         for name, configuration in reversed(list(zip(g.QUEUES, drawn, strict=True))):
             self.create(name, configuration)
@@ -85,7 +87,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, drawn=st.lists(g.messages, min_size=1, max_size=10), protocol=g.protocols)
     def send_batch(self, name: str, drawn: list[g.Outline], protocol: str) -> None:
-        """Sends a batch whose entries are refused one by one."""
+        """Sends a batch in which each entry is refused separately."""
         self.protocol = protocol
         self.send_outlines(name, drawn)
         self.check(self.name(name))
@@ -103,8 +105,9 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         protocol=g.protocols,
     )
     def burst(self, name: str, noisy: int, busy: int, quiet: g.Outline, protocol: str) -> None:
-        """Sends sixty messages of one group or tenant, which keep consumers busy, then three of others, and
-        receives."""
+        """Sends sixty messages of one group or tenant, which keep consumers busy, and three messages of others. Then
+        the step receives messages.
+        """
         self.protocol, full = protocol, self.name(name)
         self.send_outlines(name, [g.Outline(group=noisy)] * 60)
         for _ in range(busy):
@@ -134,8 +137,9 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, actions=g.actions, another=st.booleans(), protocol=g.protocols)
     def work(self, name: str, actions: list[Any], another: bool, protocol: str) -> None:
-        """Acts as consumers do: receives, deletes some messages, gives some back, keeps some longer and forgets some.
-        Another consumer comes at once."""
+        """Acts as consumers do: receives messages, deletes some, gives some back, keeps some longer and forgets some.
+        Another consumer receives at once.
+        """
         self.protocol, full = protocol, self.name(name)
         done = list(zip(self.take(full, len(actions), MINUTE), actions, strict=False))
         if deleted := [handle for handle, action in done if action == "delete"]:
@@ -162,8 +166,8 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, numbers=st.lists(g.picks, min_size=1, max_size=10), protocol=g.protocols)
     def delete_batch(self, name: str, numbers: list[int], protocol: str) -> None:
-        """Also uses a handle twice: the second time the message is gone. Two handles of one message are never used
-        together, because AWS does not say which entry comes first.
+        """Deletes messages, and uses a handle twice: the message is gone at the second time. The step never uses two
+        handles of one message together, because AWS does not say which entry comes first.
         """
         self.protocol, full = protocol, self.name(name)
         handles = [self.pick(full, number) for number in numbers]
@@ -228,7 +232,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(protocol=g.protocols)
     def wait_a_minute(self, protocol: str) -> None:
-        """Waits as usual: messages received a moment ago come again."""
+        """Waits until messages that were received a moment ago come again."""
         self.advance(MINUTE, protocol)
 
     @rule(name=g.names, protocol=g.protocols)

@@ -1,9 +1,10 @@
 """Models Amazon SQS: the queues of an account, and the effect of each request.
 
 The model is written from the SQS API reference, its Developer Guide and docs/reference/errors.md, not from the
-service's answers. A method of a request that can be refused returns the possible Query codes, or none if the request is
-accepted. The method returns several codes if several parts are wrong and AWS does not say which it checks first. Free
-choices, such as the order of a standard queue, are taken from the answer after a check that they are allowed.
+service's answers. A method returns the possible Query codes of a refused request, and no codes for an accepted
+request. The method returns several codes if several parts are wrong and AWS does not say which part it checks first.
+The model checks that a free choice of the service, such as the order of a standard queue, is allowed, and then adopts
+it.
 """
 
 from __future__ import annotations
@@ -32,14 +33,15 @@ BAD_HANDLE = "ReceiptHandleIsInvalid"
 BAD_VALUE = "InvalidParameterValue"
 MISSING = "MissingParameter"
 NOT_FOUND = "ResourceNotFoundException"
-A_MINUTE = 60  # The minute between two purges, and after the deletion of a queue.
+# The minimum seconds between two purges, and between a queue's deletion and its re-creation.
+A_MINUTE = 60
 
 Codes = frozenset[str]
 ACCEPTED: Codes = frozenset()
 
 
 class Handle(NamedTuple):
-    """The model's knowledge of a receipt handle: a receive, by its number, of a message in a queue."""
+    """The meaning of a receipt handle: the receive with this number of a message in a queue."""
 
     queue: Queue
     message: Message
@@ -59,7 +61,9 @@ def allow(*codes: str) -> Codes:
 
 @dataclass
 class Model:
-    """All queues of one account. Of its environment the model knows only `arn_of` and `now`, in whole seconds."""
+    """All queues of one account. The model knows only two facts of its environment: `arn_of` and `now`, in whole
+    seconds.
+    """
 
     arn_of: Callable[[str], str]
     now: int = 0
@@ -68,7 +72,7 @@ class Model:
     handles: dict[str, Handle] = field(default_factory=dict)
 
     def missing(self, name: str) -> Codes:
-        """Returns QueueDoesNotExist if it does not exist."""
+        """Returns QueueDoesNotExist if the queue does not exist."""
         return ACCEPTED if name in self.queues else allow(NO_QUEUE)
 
     def counts(self, name: str) -> Counts:
@@ -78,8 +82,8 @@ class Model:
         return next((queue for queue in self.queues.values() if queue.arn == arn), None)
 
     def dead_letter_queue(self, queue: Queue) -> tuple[Queue | None, int | None]:
-        """Returns the destination of its messages and after how many receives. The answer is empty while there is no
-        such queue.
+        """Returns the queue's dead-letter queue and its maxReceiveCount. Returns nothing while the dead-letter queue
+        does not exist.
         """
         target = self.by_arn(queue.redrive.target_arn) if queue.redrive else None
         return target, queue.redrive.maximum if queue.redrive and target else None
@@ -90,7 +94,7 @@ class Model:
 
     # --- time --------------------------------------------------------------------------------------------------------
     def overdue(self) -> list[Queue]:
-        """Returns queues that hold messages past their retention, which maintenance ends."""
+        """Returns the queues with messages past their retention, which maintenance ends."""
         return [queue for queue in self.queues.values() if queue.overdue(self.now)]
 
     def expire(self) -> None:
@@ -100,7 +104,9 @@ class Model:
 
     # --- queues ------------------------------------------------------------------------------------------------------
     def create(self, name: str, attributes: dict[str, str]) -> Codes:
-        """Checks CreateQueue. An existing queue is accepted if every supplied attribute equals its attribute."""
+        """Checks CreateQueue. An existing queue is accepted if every supplied attribute equals the queue's
+        attribute.
+        """
         codes = self.check_redrive(attributes)
         deleted = self.deleted_at.get(name)
         if deleted is not None and self.now < deleted + A_MINUTE:
@@ -133,8 +139,8 @@ class Model:
         return ACCEPTED if known else allow(BAD_VALUE)
 
     def purge(self, name: str) -> Codes:
-        """Checks PurgeQueue. The purge deletes every message, in flight or not, and forgets deduplication ids, once
-        in 60 seconds.
+        """Checks PurgeQueue. A purge deletes every message, in flight or not, and forgets deduplication ids. A queue
+        accepts one purge in 60 seconds.
         """
         if name not in self.queues:
             return allow(NO_QUEUE)
@@ -170,7 +176,7 @@ class Model:
         return self.missing(name) | (allow(BAD_VALUE) if lacking else ACCEPTED)
 
     def sent(self, name: str, entry: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """Applies an accepted message, which is stored, or is a duplicate with the answer of the original."""
+        """Applies an accepted message. The model stores the message, or answers a duplicate like its original."""
         queue = self.queues[name]
         number = answer.get("SequenceNumber")
         if not queue.fifo:
@@ -179,7 +185,7 @@ class Model:
         assert number is not None
         scope, deduplication_id = deduplication_of(queue, entry)
         original = queue.original(scope, deduplication_id, self.now)
-        # The original may be from before a change of the scope.
+        # The original may be older than a change of the scope.
         original = original or queue.original("", deduplication_id, self.now)
         if original is not None:
             assert (answer["MessageId"], number) == original[:2]
@@ -211,10 +217,10 @@ class Model:
     def received(
         self, name: str, most: int, seconds: int | None, answer: Sequence[tuple[str, str]], arrivals: set[str]
     ) -> list[Message]:
-        """Returns the messages of an answer (their ids and handles), after a check that the answer is allowed.
+        """Checks that an answer is allowed, and returns its messages (their ids and handles).
 
-        The answer has all available messages. AWS may return fewer from a short poll, and Penstock promises not to.
-        `arrivals` has ids of messages that are new in the dead-letter queue.
+        The answer has all available messages. AWS may return fewer messages from a short poll, and Penstock promises
+        all. `arrivals` lists the ids of new messages in the dead-letter queue.
         """
         queue = self.queues[name]
         target, maximum = self.dead_letter_queue(queue)
@@ -233,8 +239,9 @@ class Model:
     def _move_to_dead_letter_queue(
         self, queue: Queue, target: Queue | None, due: list[list[Message]], arrivals: set[str], complete: bool
     ) -> None:
-        """Moves messages to the dead-letter queue. A receive that got all it requested need not have reached every
-        line."""
+        """Moves messages to the dead-letter queue. A receive that got all requested messages need not have reached
+        every line.
+        """
         for line in due:
             moved = [m for m in line if m.message_id in arrivals]
             assert moved in ([], line)
@@ -274,9 +281,10 @@ class Model:
         return ACCEPTED
 
     def change(self, name: str, text: str, seconds: int, *, batch: bool = False) -> Codes:
-        """Checks ChangeMessageVisibility. The limit is 12 hours from the first receive. After its timeout, and after a
-        newer receive, a handle is still valid on a standard queue, and refused on a FIFO queue (celery/kombu issue
-        1391). A batch has another code for a message that is gone (recorded at AWS)."""
+        """Checks ChangeMessageVisibility. The limit is 12 hours from the first receive. After its timeout, and after
+        a newer receive, a handle is still valid on a standard queue, and refused on a FIFO queue (celery/kombu issue
+        1391). A batch has another code for a deleted message (recorded at AWS).
+        """
         codes = allow(BAD_VALUE) if not 0 <= seconds <= HALF_A_DAY else ACCEPTED
         handle = self.look_up(name, text)
         if handle is None:
@@ -307,8 +315,9 @@ class Model:
         return codes
 
     def movable(self, name: str, destination: str | None) -> tuple[list[list[Moved]], bool]:
-        """Returns by line what a task may move and the destination, and whether that is all that can be received
-        now."""
+        """Returns the messages that a task may move by line, their destination, and whether all of them can be
+        received now.
+        """
         queue, lines, whole = self.queues[name], [], True
         for head in queue.heads(self.now):
             line: list[Moved] = []
@@ -338,10 +347,11 @@ class Model:
 
 
 def arrived(message: Message, source: Queue, now: int) -> Message:
-    """Returns a message in its dead-letter queue. Receives are counted on (ReceiveMessage, ApproximateReceiveCount:
-    "across all queues"). On a standard queue the times stay. On a FIFO queue they start again (Developer Guide, "Using
-    dead-letter queues"), the MessageId becomes the deduplication id ("Configure a dead-letter queue redrive"), and the
-    sequence number is not known before a receive."""
+    """Returns a message in its dead-letter queue. The receive count goes on (ReceiveMessage, ApproximateReceiveCount:
+    "across all queues"). On a standard queue the times stay. On a FIFO queue the times start again (Developer Guide,
+    "Using dead-letter queues"). The MessageId becomes the deduplication id ("Configure a dead-letter queue redrive"),
+    and the sequence number is unknown before a receive.
+    """
     new = message.moved(
         sent_at=message.sent_at,
         visible_at=now,

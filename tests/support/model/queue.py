@@ -1,7 +1,8 @@
-"""Models one queue as AWS documents it: which messages may be received, and what a receipt handle can still do.
+"""Models one queue from AWS's documentation: the messages that a receive may return, and the power of each receipt
+handle.
 
 Times are whole seconds of the model's clock, which stands still between its steps. A timeout that ends now has ended,
-because in the service some real time has always passed since it began.
+because some real time has always passed in the service since its beginning.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ class Message:
         return self.system.get("MessageGroupId", "")
 
     def moved(self, **changes: Any) -> Message:
-        """Returns the same message on its arrival in another queue, where no consumer has received it."""
+        """Returns the same message in another queue, where no consumer has received the message."""
         kept = {"message_id": self.message_id, "body": self.body, "attributes": self.attributes}
         return Message(**{**kept, "system": dict(self.system), **changes})
 
     def seen(self) -> dict[str, Any]:
-        """Returns what a receiver that requests everything must see, besides handle, times and sender."""
+        """Returns everything that a receiver can request, except handle, times and sender."""
         count = str(self.earlier_receives + self.receive_count)
         answer: dict[str, Any] = {
             "MessageId": self.message_id,
@@ -87,7 +88,7 @@ class Original(NamedTuple):
 
 
 class Redrive(NamedTuple):
-    """A RedrivePolicy: the queue to which messages go, and after how many receives."""
+    """A RedrivePolicy: the dead-letter queue, and maxReceiveCount."""
 
     target_arn: str
     maximum: int
@@ -101,10 +102,11 @@ class Queue:
     arn: str
     attributes: dict[str, str]
     tags: dict[str, str] = field(default_factory=dict)
-    messages: list[Message] = field(default_factory=list)  # in the order of their arrival
+    # Messages are in the order of their arrival.
+    messages: list[Message] = field(default_factory=list)
     originals: dict[tuple[str, str], Original] = field(default_factory=dict)
     last_numbers: dict[str, str] = field(default_factory=dict)  # Sequence numbers rise within a group.
-    handles: list[str] = field(default_factory=list)  # Every handle that was ever given out.
+    handles: list[str] = field(default_factory=list)  # Holds every handle that was ever given out.
     purged_at: int | None = None
 
     @property
@@ -125,16 +127,17 @@ class Queue:
         return message
 
     def counts(self, now: int) -> Counts:
-        """Returns the counts of GetQueueAttributes. Delayed messages were never received. Messages behind others in a
-        group are available."""
+        """Returns the counts of GetQueueAttributes. A delayed message was never received. A message behind others of
+        its group counts as available.
+        """
         hidden = [m for m in self.messages if m.visible_at > now]
         delayed = sum(m.receive_count == 0 for m in hidden)
         return Counts(len(self.messages) - len(hidden), len(hidden) - delayed, delayed)
 
     # --- receiving ---------------------------------------------------------------------------------------------------
     def heads(self, now: int) -> Iterator[list[Message]]:
-        """Yields the messages that can be received now, by line. In a line no message overtakes another: a group
-        returns messages only up to its first invisible one. On a standard queue each message is a separate line.
+        """Yields the messages that can be received now, by line. Messages of a line keep their order: a group returns
+        messages only up to its first invisible one. On a standard queue each message is a separate line.
         """
         lines: dict[str, list[Message]] = {}
         for message in self.messages:
@@ -143,17 +146,19 @@ class Queue:
             yield list(takewhile(lambda m: m.visible_at <= now, line))
 
     def ready(self, now: int, maximum: int | None) -> list[list[Message]]:
-        """Returns the lines that a receive may hand out of, without those that it moves to the dead-letter queue."""
+        """Returns the lines that a receive may hand out, without the messages that it moves to the
+        dead-letter queue.
+        """
         lines = (list(dropwhile(lambda m: is_exhausted(m, maximum), head)) for head in self.heads(now))
         return [line for line in lines if line]
 
     def exhausted(self, now: int, maximum: int | None) -> list[list[Message]]:
-        """Returns the messages that a receive moves to the dead-letter queue, if it reaches the line."""
+        """Returns the messages that a receive moves to the dead-letter queue if the receive reaches their line."""
         lines = (list(takewhile(lambda m: is_exhausted(m, maximum), head)) for head in self.heads(now))
         return [line for line in lines if line]
 
     def hand_out(self, message: Message, handle: str, now: int, visibility_seconds: int) -> None:
-        """Applies a receive: it counts, and the message is hidden."""
+        """Applies a receive: counts the receive, and hides the message."""
         message.receive_count += 1
         message.first_received_at = now if message.first_received_at is None else message.first_received_at
         message.seen_first_at = now if message.seen_first_at is None else message.seen_first_at
@@ -163,13 +168,15 @@ class Queue:
 
     # --- the rest ----------------------------------------------------------------------------------------------------
     def overdue(self, now: int) -> list[Message]:
-        """Returns messages past their retention period in any state. A change of the attribute counts for all."""
+        """Returns messages past their retention period in any state. A change of the attribute applies to all
+        messages.
+        """
         return [m for m in self.messages if now - m.sent_at >= self.seconds("MessageRetentionPeriod")]
 
     def change(self, attributes: dict[str, str]) -> None:
         """Applies SetQueueAttributes. An empty value removes an attribute.
 
-        On FIFO queues the delay is retroactive, and on standard queues it is not (Developer Guide, "Delay queues").
+        The delay is retroactive on FIFO queues but not on standard queues (Developer Guide, "Delay queues").
         """
         self.attributes.update(attributes)
         self.attributes = {name: value for name, value in self.attributes.items() if value != ""}
@@ -179,15 +186,15 @@ class Queue:
                     message.visible_at = message.sent_at + self.seconds("DelaySeconds")
 
     def original(self, scope: str, deduplication_id: str, now: int) -> Original | None:
-        """Returns the message of which another with this id is a duplicate. The original was sent in the last five
-        minutes, and may be deleted.
+        """Returns the original of a message with this deduplication id. The original was sent in the last five
+        minutes, and it may already be deleted.
         """
         found = self.originals.get((scope, deduplication_id))
         return found if found and now < found.until else None
 
 
 def defaults(name: str) -> dict[str, str]:
-    """Returns attributes of a queue with this name that was created without any."""
+    """Returns the attributes of a queue with this name that was created without attributes."""
     return {**DEFAULTS, **(FIFO_DEFAULTS if name.endswith(".fifo") else {})}
 
 

@@ -18,9 +18,10 @@ Acts = SearchStrategy[Act]
 
 
 class Ref(NamedTuple):
-    """`url`, `arn` and `name` belong to a queue. `redrive` is a policy that names it, with maxReceiveCount `number`.
-    `handle`, `task` and `token` come from an earlier answer, the last one for 0. A `handle` without a queue belongs to
-    the queue of the request."""
+    """`url`, `arn` and `name` belong to a queue. `redrive` is a policy that names the queue, with maxReceiveCount
+    `number`. `handle`, `task` and `token` come from an earlier answer. 0 means the last answer. A `handle` without a
+    queue belongs to the queue of the request.
+    """
 
     kind: str
     queue: str = ""
@@ -45,14 +46,14 @@ def pick(*values: Any) -> SearchStrategy[Any]:
 
 
 def act(method: str, required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> Acts:
-    """Draws calls of a method. Sometimes a required member is missing."""
+    """Draws calls of a method. Some calls lack a required member."""
     whole = st.fixed_dictionaries(dict(required), optional=dict(optional or {}))
     parts = st.fixed_dictionaries({}, optional={**required, **(optional or {})})
     return st.tuples(st.just(method), st.one_of(*[whole] * 15, parts))
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
-# Minutes, as time moves by minutes; and invalid values.
+# Whole minutes, because time moves by minutes, and invalid values.
 seconds = pick(0, 60, 600, 43_200, -1, 43_201, 2**31)
 delays = pick(0, 60, 900, -1, 901)
 bodies = pick(
@@ -132,7 +133,7 @@ options = {
     "MessageGroupId": ids,
     "MessageDeduplicationId": ids,
 }
-# Draws messages that are accepted and right for the type of queue.
+# Draws valid messages for the type of queue.
 good: dict[str, SearchStrategy[Any]] = {
     "MessageBody": pick("a", "b", " x\t\r\n y ", "<&>\"'%+=;", "größe ☃ 🂡", "]]>", "%E4")
 }
@@ -144,13 +145,13 @@ good_ids = pick(*"abcdefghij")
 
 
 def to(queues: SearchStrategy[Any], method: str, rest: Mapping[str, Any]) -> Acts:
-    """Draws calls on a queue that are right for it."""
+    """Draws valid calls on a queue."""
     whole = {"QueueUrl": queues.map(lambda name: Ref("url", name)), **rest}
     return st.tuples(st.just(method), st.fixed_dictionaries(whole))
 
 
 def batch(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> SearchStrategy[Any]:
-    """Draws entries. In some of them the ids may be wrong."""
+    """Draws entries. Some of the entries may have wrong ids."""
     entry = st.fixed_dictionaries({"Id": entry_ids, **required}, optional=dict(optional or {}))
     return st.one_of(*[entries(required, optional)] * 3, st.lists(entry, min_size=1, max_size=11))
 

@@ -1,5 +1,4 @@
-"""Drives the real service against the model: requests by real clients in either protocol, and time that can be
-moved."""
+"""Drives the real service against the model, with real clients in either protocol and a clock that a test can move."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ from botocore.exceptions import ClientError
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.sqs import Refusal, Sqs, read_refusal
 
-# Every duration in the model is a multiple of a minute, and time moves by minutes. Real time passes in between and has
-# no effect if it is less than one minute.
+# Every duration in the model is a multiple of a minute, and time moves by minutes. Real time also passes, and less
+# than a minute of it has no effect.
 MINUTE = 60
 
 _numbers = count(1)
@@ -32,8 +31,9 @@ class Stored(NamedTuple):
 
 @dataclass
 class ServiceUnderTest:
-    """One deployment in both protocols for one caller. `offset` has the seconds by which its clock was moved
-    so far."""
+    """One deployment in both protocols for one caller. `offset` is the number of seconds by which the clock was moved
+    so far.
+    """
 
     json: Sqs
     query: Sqs
@@ -53,7 +53,7 @@ class ServiceUnderTest:
         return time() - self.began > MINUTE
 
     def call(self, protocol: str, method: str, **parameters: Any) -> dict[str, Any] | Refusal:
-        """Makes one request. Returns its result or refusal."""
+        """Makes one request. Returns the call's result or refusal."""
         sqs = self.json if protocol == "json" else self.query
         self.requests += 1
         try:
@@ -74,17 +74,17 @@ class ServiceUnderTest:
         return int(stamp) + 1000 * self.offset
 
     def maintain(self, arn: str) -> None:
-        """Does the worker's periodic work until nothing is left to do."""
+        """Does the worker's periodic work until no work is left."""
         query = "select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %s"
         while (row := self.clock.connection.execute(query, [arn]).fetchone()) and row[0]:
             pass
 
     def forget(self) -> None:
-        """Cleans the rest of deleted queues, so that the next example has small tables."""
+        """Cleans the rest of deleted queues, which keeps the tables small for the next example."""
         self.clock.connection.execute("select queue.maintain_installation(1000000, 1)")
 
     def stored(self, arn: str) -> list[Stored]:
-        """Returns the messages of a queue in the order of their ids. A further receive would change what it moved."""
+        """Returns the messages of a queue in the order of their ids. A further receive would move messages."""
         query = (
             "select m.message_id, m.body, m.group_id, m.attributes"
             " from unnest(array['visible', 'in_flight', 'delayed']) s(state),"

@@ -22,7 +22,7 @@ STATUS = {"AWS.SimpleQueueService.PurgeQueueInProgress": 403, "ResourceNotFoundE
 class SideBySide:
     """Runs one example with new queues in a model and in the service. `protocol` is the protocol of the next requests.
 
-    `intact` is false while a step is under way and after a failed one.
+    `intact` is false during a step and after a failed step.
     """
 
     def __init__(self, service: ServiceUnderTest) -> None:
@@ -42,8 +42,9 @@ class SideBySide:
 
     # --- requests and answers ----------------------------------------------------------------------------------------
     def call(self, codes: Codes, method: str, **parameters: Any) -> dict[str, Any] | None:
-        """Makes a request that must be answered as the model says. Returns None if it is refused, as the model
-        requires."""
+        """Makes a request, and checks that the model allows its answer. Returns None if the service refuses the
+        request, as the model requires.
+        """
         answer = self.ask(method, **parameters)
         if isinstance(answer, Refusal):
             assert answer.code in codes
@@ -54,7 +55,7 @@ class SideBySide:
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any] | Refusal:
         """Makes a request in the protocol of this step."""
-        if self.service.is_too_slow:  # The example has no further meaning.
+        if self.service.is_too_slow:  # The rest of the example proves nothing.
             reject()
         self.intact = False
         answer = self.service.call(self.protocol, method, **parameters)
@@ -62,16 +63,16 @@ class SideBySide:
         return answer
 
     def say(self, text: str) -> None:
-        """Prints for the report of a failure."""
+        """Prints the step for the report of a failure."""
         note(f"    {text}")
         self.trace.append(text)
 
     def on(self, name: str, codes: Codes, method: str, **parameters: Any) -> dict[str, Any] | None:
-        """Does the same for a queue."""
+        """Makes a request to a queue, and checks that the model allows its answer."""
         return self.call(codes, method, QueueUrl=f"http://sqs/{ACCOUNT}/{name}", **parameters)
 
     def check(self, *names: str) -> None:
-        """Checks that the queues are those of the model: all attributes, and exact counts."""
+        """Checks that the queues equal the model's queues: all attributes, and exact counts."""
         for name in names:
             answer = self.on(name, self.model.missing(name), "get_queue_attributes", AttributeNames=["All"])
             if answer is None:
@@ -93,8 +94,9 @@ class SideBySide:
         self.check(full)
 
     def attributes(self, name: str, drawn: dict[str, Any]) -> dict[str, str]:
-        """Returns drawn attributes that this queue can have. Queues that get moved messages have no delay, because AWS
-        does not say whether it applies. Only FIFO queues have the attributes of their type."""
+        """Returns drawn attributes that this queue can have. Queues that get moved messages have no delay, because
+        AWS does not say whether the delay applies. Only FIFO queues have the attributes of their type.
+        """
         attributes = {key: value for key, value in drawn.items() if key != "redrive"}
         for key in () if name.endswith(".fifo") else ("ContentBasedDeduplication", "DeduplicationScope"):
             attributes.pop(key, None)
@@ -151,7 +153,7 @@ class SideBySide:
                 self.note_sent(full, message, results[name])
 
     def note_sent(self, full: str, entry: dict[str, Any], answer: dict[str, Any]) -> None:
-        """Notes an accepted message. The digests are those of the message sent, even for a duplicate."""
+        """Notes an accepted message. The digests belong to the sent message, even for a duplicate."""
         assert answer["MD5OfMessageBody"] == md5_of_body(entry["MessageBody"])
         for given, digest in (
             ("MessageAttributes", "MD5OfMessageAttributes"),
@@ -178,7 +180,7 @@ class SideBySide:
         return [handle for _, handle in pairs]
 
     def arrivals(self, queue: Queue) -> set[str]:
-        """Returns the messages that are in the dead-letter queue and were not before the receive."""
+        """Returns the dead-letter queue's messages that arrived since the receive began."""
         target, maximum = self.model.dead_letter_queue(queue)
         if target is None or not queue.exhausted(self.model.now, maximum):
             return set()
@@ -199,7 +201,7 @@ class SideBySide:
     def compare_time(
         self, message: Message, name: str, attributes: dict[str, str], expected: int | None
     ) -> None:
-        """Compares a time in milliseconds: it is within the minute of the model's clock, and never changes."""
+        """Checks that a time in milliseconds is within the minute of the model's clock, and never changes."""
         assert expected is not None
         moment = self.service.moment(attributes.pop(name))
         assert 0 <= moment - self.base_ms - 1000 * expected < 1000 * MINUTE
@@ -207,15 +209,16 @@ class SideBySide:
 
     # --- handles -----------------------------------------------------------------------------------------------------
     def pick(self, full: str, number: int) -> str:
-        """Returns a handle of the queue, a newer one for a smaller number. Sometimes it is any handle, or one that
-        never existed."""
+        """Returns a handle of the queue. A smaller number gives a newer handle. Some numbers give any handle, or a
+        handle that never existed.
+        """
         queue = self.model.queues.get(full)
         number, kind = divmod(number, 8)
         handles = queue.handles if queue and kind else list(self.model.handles)
         return FORGED if kind == 3 or not handles else handles[-1 - (number + kind) % len(handles)]
 
     def one_a_message(self, handles: Iterable[str]) -> set[str]:
-        """Returns the last of these handles for each message, and those without a message."""
+        """Returns the last of these handles for each message, and all handles without a message."""
         known = self.model.handles
         last = {known[text].message: text for text in handles if text in known}
         return {text for text in handles if text not in known or text in last.values()}
@@ -250,8 +253,9 @@ class SideBySide:
             self.compare_entries(answer, expected)
 
     def note_moved(self, full: str, lines: list[list[Moved]], whole: bool) -> int:
-        """Notes what a task moved: in each line the first messages, and all of them if it could. Returns their
-        number."""
+        """Notes the messages that a task moved: the first messages of each line, or all if the task could move all.
+        Returns their number.
+        """
         left = {stored.message_id for stored in self.service.stored(self.arn(full))}
         gone = [[moved for moved in line if moved.message.message_id not in left] for line in lines]
         assert all(some == line[: len(some)] for some, line in zip(gone, lines, strict=True))
@@ -281,7 +285,7 @@ class SideBySide:
         self.model.expire()
 
     def drain(self) -> None:
-        """Drains the queues, dead-letter queues last, because some messages move there only now."""
+        """Drains the queues, dead-letter queues last, because some messages move to them during the drain."""
         self.pass_time(HALF_A_DAY)
         for full in filter(self.model.queues.__contains__, map(self.name, g.QUEUES)):
             while handles := self.take(full, 10, HALF_A_DAY):
@@ -295,7 +299,7 @@ class SideBySide:
 
 
 def brief(value: object) -> str:
-    """Shortens the value for the report of a failure, which has hundreds of these."""
+    """Shortens the value, because the report of a failure has hundreds of values."""
     text = str(value)
     return text if len(text) <= 400 else f"{text[:400]}... {len(text)} characters"
 
@@ -305,7 +309,9 @@ def last_parts(urls: Iterable[str]) -> list[str]:
 
 
 def take_first(stored: list[Stored], message: Message) -> Stored:
-    """Removes the first one that may be the message: in order for a group, and any equal one for a standard queue."""
+    """Removes the first entry that may be the message: the next one of a group, or any equal one of a
+    standard queue.
+    """
     ordered = "MessageDeduplicationId" in message.system
     group, alike = message.system.get("MessageGroupId"), (message.body, frozenset(message.attributes))
     found = next(o for o in stored if o.group == group and (ordered or (o.body, o.attributes) == alike))

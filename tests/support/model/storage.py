@@ -1,9 +1,9 @@
-"""Models the storage as a machine of few parts, so that every order of its steps can be tried.
+"""Models the storage as a machine of few parts, which makes it possible to try every order of its steps.
 
-A state is a database, the copy of it in a standby or a dump, and what clients know: handles, and the acknowledged calls
-with them. `steps` are all possible next steps: a send, a receive, a delete with any handle of a consumer, a changed
-visibility, the end of a timeout, cleaning, a crash of the server (which forgets receives that no later commit has
-brought to the disk), a failover or restore to the copy, and the jump of ids that follows it.
+A state is a database, its copy in a standby or a dump, and the clients' knowledge: handles, and acknowledged calls
+with these handles. `steps` are all possible next steps: a send, a receive, a delete with any handle of a consumer, a
+changed visibility, the end of a timeout, cleaning, a crash of the server (which forgets receives that no later commit
+has brought to the disk), a failover or restore to the copy, and the jump of ids that follows it.
 
 The model has these parts of the real storage:
 
@@ -56,8 +56,9 @@ class Lease(NamedTuple):
 
 
 class StoredDatabase(NamedTuple):
-    """One queue. `sent` and `deleted` are the messages that were acknowledged in this state of the
-    database."""
+    """One queue. `sent` and `deleted` are the messages whose sends and deletes this state of the database
+    acknowledged.
+    """
 
     log: tuple[tuple[int, int], ...] = ()  # id, uid
     leases: tuple[Lease, ...] = ()
@@ -69,14 +70,14 @@ class StoredDatabase(NamedTuple):
 
     @property
     def pos(self) -> int:
-        """Returns the cursor, up to which messages were handed out."""
+        """Returns the cursor: the position up to which messages were handed out."""
         return max((lease.pos for lease in self.leases), default=0)
 
     def uid(self, id_: int) -> int | None:
         return dict(self.log).get(id_)
 
     def uids(self) -> frozenset[int]:
-        """Returns all messages that are there and will be delivered."""
+        """Returns all stored messages that will be delivered."""
         left = {id_ for lease in self.leases for id_ in lease.ids}
         log = {uid for id_, uid in self.log if id_ > self.pos or id_ in left}
         return frozenset(log | {row.uid for row in (*self.side, *self.group)})
@@ -84,11 +85,11 @@ class StoredDatabase(NamedTuple):
 
 class SystemState(NamedTuple):
     database: StoredDatabase
-    flushed: StoredDatabase | None = None  # A crash leaves this if receives were not flushed.
-    copy: StoredDatabase | None = None  # of the standby, or of the dump
-    noticed: bool = True  # No process has to let ids jump.
-    handles: frozenset[tuple[int, Handle]] = frozenset()  # A handle with the consumer that holds it.
-    # The uid and the consumer of a message, which is hidden from all others.
+    flushed: StoredDatabase | None = None  # the state after a crash if receives were not flushed
+    copy: StoredDatabase | None = None  # the standby or the dump
+    noticed: bool = True  # False if a process still has to let ids jump
+    handles: frozenset[tuple[int, Handle]] = frozenset()  # each handle with its consumer
+    # The uid of each hidden message, and the consumer that may see it.
     holds: frozenset[tuple[int, int]] = frozenset()
     budget: tuple[int, ...] = ()  # the remaining steps of each kind
     next_uid: int = 1
@@ -97,8 +98,9 @@ class SystemState(NamedTuple):
 
 @dataclass(frozen=True)
 class Rules:
-    """Says how the storage is built, and how much happens. `budget` counts sends, receives, time-outs, changes and
-    failures."""
+    """Chooses the parts of the storage, and the number of events. `budget` counts sends, receives, time-outs, changes
+    and failures.
+    """
 
     fifo: bool
     identity: bool = True
@@ -108,7 +110,7 @@ class Rules:
 
 
 class ViolationError(Exception):
-    """Something forbidden happened. `path` has the steps that lead there."""
+    """Something forbidden happened. `path` has the steps that lead to the bad state."""
 
     def __init__(self, what: str, path: tuple[str, ...] = ()) -> None:
         super().__init__(what, path)
@@ -120,7 +122,7 @@ SEND, RECEIVE, TIME_OUT, CHANGE, FAIL = range(5)
 
 
 def explore(rules: Rules) -> int:
-    """Tries every order of steps. Returns how many states there are. Raises ViolationError with a path to a bad one."""
+    """Tries every order of steps. Returns the number of states. Raises ViolationError with the path to a bad state."""
     start = SystemState(StoredDatabase(), budget=rules.budget)
     seen = {start}
     stack: list[tuple[SystemState, tuple[str, ...]]] = [(start, ())]
@@ -177,7 +179,7 @@ def _failures(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemSta
 
 # --- what clients do -------------------------------------------------------------------------------------------------
 def _send(state: SystemState, rules: Rules) -> SystemState:
-    """Sends a message. The send is acknowledged when it, and every earlier commit, is on the disk."""
+    """Sends a message. The send is acknowledged when this commit and every earlier one are on the disk."""
     uid, old = state.next_uid, state.database
     id_ = max(old.last_id, old.pos, *(id_ for id_, _ in old.log), 0) + 1
     new = old._replace(last_id=id_, sent=old.sent | {uid})
@@ -237,7 +239,7 @@ def _of_lease(database: StoredDatabase, lease: Lease, id_: int) -> Handle:
 
 
 def _receive_group(state: SystemState, count: int) -> tuple[StoredDatabase, list[Handle]]:
-    """Receives the first messages of the group, up to the first hidden one."""
+    """Receives the group's first messages up to its first hidden one."""
     old, taken = state.database, []
     for row in old.group[:count]:
         if row.hidden:
@@ -252,8 +254,9 @@ def _receive_group(state: SystemState, count: int) -> tuple[StoredDatabase, list
 
 
 def _delete(state: SystemState, rules: Rules, consumer: int, handle: Handle) -> SystemState:
-    """Deletes with any handle of a consumer, even an old one. If the message is gone from the database, or the handle
-    is invalid, nothing is deleted."""
+    """Deletes a message with any handle of a consumer, even an old one. The call deletes nothing if the message is
+    gone from the database or the handle is invalid.
+    """
     old = state.database
     new = _delete_from_group(old, rules, handle) if rules.fifo else _delete_from_log(old, rules, handle)
     gone = old.uids() - new.uids()
@@ -271,8 +274,9 @@ def _delete(state: SystemState, rules: Rules, consumer: int, handle: Handle) -> 
 
 
 def _delete_from_log(old: StoredDatabase, rules: Rules, handle: Handle) -> StoredDatabase:
-    """Deletes from the lease that the handle names, if it is still that lease, or else from the present place of its
-    message."""
+    """Deletes from the lease that the handle names. If that lease has been replaced, the call deletes from the
+    message's present place.
+    """
     for lease in old.leases:
         same = lease.nonce == handle.nonce if rules.identity else lease.receives == handle.receives
         if lease.pos == handle.pos and same and handle.id in lease.ids:
@@ -292,7 +296,7 @@ def _finds(old: StoredDatabase, rules: Rules, handle: Handle) -> bool:
 
 
 def _without(old: StoredDatabase, id_: int) -> StoredDatabase:
-    """Deletes a message in any place."""
+    """Deletes a message wherever it is stored."""
     if any(row.id == id_ for row in old.side):
         return old._replace(side=tuple(row for row in old.side if row.id != id_))
     if id_ > old.pos:
@@ -302,7 +306,7 @@ def _without(old: StoredDatabase, id_: int) -> StoredDatabase:
 
 
 def _delete_from_group(old: StoredDatabase, rules: Rules, handle: Handle) -> StoredDatabase:
-    """Deletes only with the handle of the last receive, while its timeout runs."""
+    """Deletes a FIFO message only with the handle of the last receive, while the receive's timeout runs."""
     return old._replace(group=tuple(row for row in old.group if not _is_current(row, rules, handle)))
 
 

@@ -1,5 +1,5 @@
-"""Implements a TCP proxy that lies as networks, poolers and frozen servers do: it keeps connections open and passes
-nothing on.
+"""Implements a TCP proxy that lies as networks, poolers and frozen servers do: the proxy keeps connections open and
+passes nothing on.
 
 A process that is killed sends a RST, which both sides notice. The faults of this proxy are silent.
 """
@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 CHUNK = 65_536
-# The target keeps a swallowed connection this long. Then it notices too, as by keepalives.
+# The target keeps a swallowed connection this long. Then the target notices the loss, as it would by keepalives.
 TARGET_NOTICES_SECONDS = 20.0
 NO_LINGER = struct.pack("ii", 1, 0)
 
@@ -42,14 +42,14 @@ class Link:
 
 
 class LyingProxy:
-    """Passes on the bytes sent to `port`. The faults concern the connections of that moment, unless they say
+    """Passes on the bytes sent to `port`. A fault affects the connections of its moment, unless its text says
     otherwise.
     """
 
     def __init__(self, host: str, port: int) -> None:
         self.target = (host, port)
         self.links: set[Link] = set()
-        self._lost_links: set[Link] = set()  # of no use any more, except to be closed at the end
+        self._lost_links: set[Link] = set()  # These connections only have to be closed at the end.
         self.delay_seconds = 0.0
         self._swallows_new = False
         self._loop = asyncio.new_event_loop()
@@ -64,7 +64,8 @@ class LyingProxy:
 
     # --- faults ------------------------------------------------------------------------------------------------------
     def swallow(self, *, new_too: bool = False) -> None:
-        """Acknowledges all data and passes nothing on. With `new_too`, it does so on later connections too.
+        """Acknowledges all data and passes nothing on. With `new_too`, the proxy swallows the data of later
+        connections too.
 
         The target keeps its work for the client, with its locks, until TARGET_NOTICES_SECONDS have passed.
         """
@@ -81,7 +82,7 @@ class LyingProxy:
         self._loop.call_later(TARGET_NOTICES_SECONDS, link.leave_target)
 
     def pass_new(self) -> None:
-        """Lets new connections work again. Swallowed ones stay silent for ever."""
+        """Lets new connections work again. Swallowed connections stay silent forever."""
 
         async def change() -> None:
             self._swallows_new = False
@@ -92,7 +93,7 @@ class LyingProxy:
         """Returns the ports of the present clients, whose packets the caller drops. The proxy ignores their connections
         from then on.
 
-        As in `swallow`, the target notices later.
+        The target notices later, as in `swallow`.
         """
 
         async def change() -> list[int]:

@@ -1,6 +1,6 @@
 """Reads the code blocks of README.md and docs/, and the mark before a block.
 
-A block is fenced, and its language says what the tests do with it:
+A block is fenced, and its language decides how the tests treat it:
 
     sh, python, sql           they run it
     json, yaml, ini, toml     they parse it
@@ -49,12 +49,12 @@ class Block:
 
     @property
     def line_name(self) -> str:
-        """Of the file that has its text while it runs."""
+        """The name of the file that holds the block's text during the run."""
         return f"line{self.line}.{self.language}" if self.language != "python" else f"test_line{self.line}.py"
 
     @property
     def is_run(self) -> bool:
-        """Returns whether the tests of pages run it themselves."""
+        """Returns whether the tests of pages run the block themselves."""
         return self.language in RUN and not self.kind
 
 
@@ -101,6 +101,6 @@ def unfenced(page: str) -> list[str]:
 
 
 def _content_column(line: str) -> int:
-    """Returns where the text of a list's item begins, and 0 for other lines."""
+    """Returns the column at which the text of a list's item begins, and 0 for other lines."""
     item = _list_item.match(line.lstrip())
     return len(line) - len(line.lstrip()) + item.end() if item else 0

@@ -29,7 +29,8 @@ from tests.support.programs.penstock_up import running
 
 # No block takes this long, even on an overloaded machine.
 SECONDS = 300
-# These pages begin before there is a database, with a new PostgreSQL. ADMIN_URL leads to it as superuser.
+# These pages begin before there is a database, with a new PostgreSQL. ADMIN_URL leads a superuser to the new
+# PostgreSQL.
 OWN_CLUSTER = ("docs/guides/your_database.md",)
 
 
@@ -43,7 +44,7 @@ class PageInstallation:
 
 @contextmanager
 def installation(found: list[Block], server: TestServer) -> Iterator[PageInstallation]:
-    """Prepares one page. Everything that the page made is removed afterwards, including roles of the server."""
+    """Prepares one page. Afterwards everything that the page created is removed, including roles of the server."""
     ports: defaultdict[str, int] = defaultdict(free_port)
     service = {"PENSTOCK_ENDPOINT": f"http://127.0.0.1:{ports['9324']}"}
     with ExitStack() as stack:
@@ -72,7 +73,7 @@ def _emptied(cluster: Postgres) -> None:
 
 @contextmanager
 def _roles_removed(server: TestServer) -> Iterator[None]:
-    """Removes the roles that pages create, after their databases have gone."""
+    """Removes the roles that pages create, after the removal of the pages' databases."""
 
     def roles() -> set[str]:
         return {name for (name,) in server.administration.execute("select rolname from pg_roles").fetchall()}
@@ -86,7 +87,7 @@ def _roles_removed(server: TestServer) -> Iterator[None]:
 
 
 def run(found: list[Block], where: PageInstallation, folder: Path) -> str | None:
-    """Runs the blocks in `folder`, which is empty. Returns the fault with the place and output of its block."""
+    """Runs the blocks in the empty `folder`. Returns the fault with the place and output of its block."""
     own, checkout = folder / "blocks", folder / "checkout"
     own.mkdir()
     checkout.mkdir()
@@ -105,7 +106,9 @@ def run(found: list[Block], where: PageInstallation, folder: Path) -> str | None
 
 
 def _exit_code(command: list[str], **options: Any) -> int:
-    """Returns the exit code of a command, which is ended with all of its processes. Returns -1 if it takes too long."""
+    """Runs a command, ends all of its processes, and returns its exit code. Returns -1 if the command takes
+    too long.
+    """
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options) as process:
         try:
             return process.wait(SECONDS)

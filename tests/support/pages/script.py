@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.support.pages.blocks import Block
 
-# `place` makes a file of the page. `start` runs a serving command, and returns when it is ready.
+# `place` creates a file that the page describes. `start` runs a serving command, and returns when it is ready.
 PRELUDE = """\
 set -euo pipefail
 trap 'for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; wait' EXIT
@@ -49,7 +49,7 @@ Ports = Callable[[str], int]
 
 
 def starts_a_service(block: Block) -> bool:
-    """Returns whether the block has a command that serves until it is ended."""
+    """Returns whether the block has a command that serves until its end is requested."""
     return block.is_run and block.language == "sh" and bool(_serves.search(block.text))
 
 
@@ -59,7 +59,7 @@ def moved(text: str, ports: Ports) -> str:
 
 
 def _served(command: re.Match[str], ports: Ports) -> str:
-    """Returns the command without persistent data, at the page's port, and in the background."""
+    """Returns a command that runs in the background, at the page's port, and without persistent data."""
     variables, program, arguments = command.groups()
     more = "" if "--port" in arguments else f" --port {ports('9324')}"
     return f"{variables}start penstock up{'' if program == 'make run' else arguments}{more}"
@@ -67,7 +67,8 @@ def _served(command: re.Match[str], ports: Ports) -> str:
 
 def write_script(found: list[Block], folder: Path, ports: Ports) -> Path:
     """Writes a file for each block, and the script that runs them in order. The last line of `at` names the running
-    one."""
+    block.
+    """
     script = folder / "page.sh"
     script.write_text(PRELUDE + "".join(_steps(found, folder, ports)))
     return script
@@ -105,7 +106,7 @@ def printed(block: Block, folder: Path) -> str:
 
 
 def missing_lines(excerpt: Block, output: str) -> list[str]:
-    """Returns lines of an excerpt that the output lacks, in this order. … is any text of a line."""
+    """Returns the lines of an excerpt that the output lacks, in this order. … stands for any text of a line."""
     rest, missing = iter(output.splitlines()), []
     for line in filter(str.strip, excerpt.text.splitlines()):
         pattern = re.compile(".*".join(map(re.escape, line.strip().split("…"))))

@@ -1,4 +1,4 @@
-"""The PgBouncer of the image, as its entry point starts it."""
+"""Starts the image's PgBouncer as the image's entry point does."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.support.functions.server import ROOT
 
 @dataclass(frozen=True)
 class Gateway:
-    """Holds its addresses as API Gateway's HTTP API, and as a load balancer."""
+    """Holds the addresses of the HTTP API and of the load balancer."""
 
     http_api: str
     balancer: str
@@ -26,7 +26,9 @@ class Gateway:
 
 @contextmanager
 def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[Gateway]:
-    """Runs the gateway on free ports, ended by SIGTERM. `variables` has environment variables such as DATABASE_URL."""
+    """Runs the gateway on free ports, and ends it by SIGTERM. `variables` has environment variables such as
+    DATABASE_URL.
+    """
     command = [
         sys.executable,
         "-m",
@@ -48,7 +50,7 @@ def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[
         try:
             assert process.stdout is not None
             words = next(line for line in process.stdout if "ready" in line).replace(",", "").split()
-            # The functions write there too, and a full pipe would hold them up for good.
+            # The functions write to the same output, and a full pipe would block them forever.
             reader = Thread(target=deque, args=(process.stdout, 0))
             reader.start()
             try:
@@ -62,7 +64,7 @@ def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[
 
 
 def from_sources(folder: Path) -> Path:
-    """Makes the output of `sam build` quickly from links into this checkout and its environment."""
+    """Imitates the output of `sam build` quickly by links into this checkout and its environment."""
     for layer, package in (("core", "penstock"), ("web", "penstock_web")):
         python = folder / "layers" / layer / "python"
         python.mkdir(parents=True)

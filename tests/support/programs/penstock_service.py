@@ -53,8 +53,8 @@ class Service:
 
     def http(self) -> httpx.Client:
         """Returns a plain HTTP client."""
-        # Nothing is verified, because the connection is plain. Loading the certificate authorities takes 20 ms for each
-        # client.
+        # The client verifies nothing, because the connection is plain. Loading the certificate authorities takes 20
+        # ms for each client.
         return httpx.Client(base_url=self.url, timeout=60, verify=False)
 
     @property
@@ -68,14 +68,14 @@ class Service:
         return self.exit_code()
 
     def exit_code(self) -> int:
-        """Waits for the end that another caller has requested. Returns the exit code."""
+        """Waits for an end that another caller has requested. Returns the exit code."""
         self.process.join(30)
         assert self.process.exitcode is not None, "the service goes on"
         return self.process.exitcode
 
 
 def free_port() -> int:
-    """Returns a free port below those that the system gives to outgoing connections."""
+    """Returns a free port below the range of outgoing connections."""
     while True:
         port = random.randrange(10_240, 32_768)
         with socket.socket() as probe, suppress(OSError):
@@ -87,9 +87,10 @@ def free_port() -> int:
 def running_service(
     database_url: str, direct_url: str | None = None, log: Any = None, **settings: str
 ) -> Iterator[Service]:
-    """Starts a service process and stops it. `settings` are environment variables. `log` is a file for its output.
+    """Starts a service process and stops it. `settings` are environment variables. `log` is a file for the service's
+    output.
 
-    The service checks twice a second for changes without a notification, such as rows that a test inserts itself.
+    Twice a second, the service looks for changes without a notification, such as rows that a test inserts.
     """
     port = free_port()
     addresses = {"DATABASE_URL": database_url, "DATABASE_DIRECT_URL": direct_url or database_url}
@@ -128,8 +129,8 @@ def _forked(
     outputs: list[Connection],
     ready: Connection | None = None,
 ) -> Iterator[BaseProcess]:
-    """Runs `penstock COMMAND` in a new process. The process writes its readiness to `ready`, whose number is the last
-    of the arguments.
+    """Runs `penstock COMMAND` in a new process. The process writes to the file descriptor `ready` when it is ready.
+    The last argument has this descriptor's number.
     """
     stdin, until_closed = _processes.Pipe(duplex=False)
     process = _processes.Process(
@@ -161,6 +162,6 @@ def _run(
 
 
 def until_row(dsn: str, query: str) -> None:
-    """Returns when the query has a row, so the database itself shows the event."""
+    """Waits until the query returns a row, because the database itself shows the event."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         wait_until(lambda: connection.execute(query.encode()).fetchone() is not None)

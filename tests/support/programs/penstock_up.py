@@ -1,4 +1,4 @@
-"""Runs `penstock up` as a separate process, which a test may also kill."""
+"""Runs `penstock up` as a separate process, which a test may kill."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Up:
     def __init__(self, *arguments: str, port: int, log: IO[bytes], **variables: str) -> None:
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
-        # The process writes to a file, because a service with much output would block on a pipe without a reader.
+        # The process writes to a file, because much output would block on a pipe without a reader.
         self._log = log
         self.process = subprocess.Popen(
             [*COMMAND, "up", "--port", str(port), *arguments],
@@ -42,8 +42,8 @@ class Up:
         self.dsn = self.lines[1].removeprefix("database ")
 
     def log(self) -> str:
-        """Returns its standard error so far."""
-        # pread is used, because the process writes at the same position of the same open file.
+        """Returns the process's standard error so far."""
+        # pread does not move the file's position, which the writing process shares.
         return os.pread(self._log.fileno(), 2**24, 0).decode()
 
     def is_alive(self) -> bool:

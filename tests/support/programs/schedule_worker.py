@@ -1,6 +1,6 @@
 """Runs a worker in a separate process, to be killed: `python -m tests.support.programs.schedule_worker DSN SECONDS`.
 
-The worker's clock is wrong by this many seconds. Code that asks Python for the time gets the wrong time.
+The worker's clock is wrong by this many seconds. Code that reads the time in Python gets the wrong time.
 """
 
 from __future__ import annotations

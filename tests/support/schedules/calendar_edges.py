@@ -1,8 +1,9 @@
-"""Where calendars and clocks have edges: what to evaluate, after when, and the first instants that have to come.
+"""Lists edges of calendars and clocks: an expression, an instant, and the first instants that must follow.
 
-The instants are worked out by hand from the rules of the zones. Fewer than two mean that there are no more.
+The instants were worked out by hand from the zones' rules. Fewer than two instants mean that no more instants follow.
 
-Expressions to try, made by Hypothesis: well-formed ones, and texts of their words that mostly are not.
+The module also makes expressions with Hypothesis: well-formed ones, and texts of the same words that are mostly not
+well-formed.
 """
 
 from datetime import UTC, datetime
@@ -27,22 +28,22 @@ CLOCKS: list[tuple[str, str, str, list[str]]] = [
     ("* * * * * *", NEW_YORK, "2026-11-01 05:59:58", ["2026-11-01 05:59:59", "2026-11-01 07:00:00"]),
     ("* * * * * *", NEW_YORK, "2026-11-01 06:00:00", ["2026-11-01 07:00:00", "2026-11-01 07:00:01"]),
     ("* * * * * *", NEW_YORK, "2026-03-08 06:59:58", ["2026-03-08 06:59:59", "2026-03-08 07:00:00"]),
-    # Half an hour: 4 October 2026, 2:00 becomes 2:30; 5 April 2026, 2:00 becomes 1:30.
+    # The clock moves by half an hour: 2:00 becomes 2:30 on 4 October 2026, and 1:30 on 5 April 2026.
     ("15 2 * * *", LORD_HOWE, "2026-10-02 16:00", ["2026-10-04 15:15:00", "2026-10-05 15:15:00"]),
     ("45 1 * * *", LORD_HOWE, "2026-04-04 12:00", ["2026-04-04 14:45:00", "2026-04-05 15:15:00"]),
     ("*/15 * * * *", LORD_HOWE, "2026-04-04 14:45", ["2026-04-04 15:30:00", "2026-04-04 15:45:00"]),
     ("*/15 * * * *", LORD_HOWE, "2026-10-03 15:15", ["2026-10-03 15:30:00", "2026-10-03 15:45:00"]),
-    # Days without a midnight: Beirut on 29 March, Santiago on 6 September, Havana on 8 March 2026.
+    # These days have no midnight: 29 March in Beirut, 6 September in Santiago, and 8 March 2026 in Havana.
     ("0 0 * * *", BEIRUT, "2026-03-28 12:00", ["2026-03-29 21:00:00", "2026-03-30 21:00:00"]),
     ("0 0 * * *", "America/Santiago", "2026-09-05 12:00", ["2026-09-07 03:00:00", "2026-09-08 03:00:00"]),
     ("0 0 8 3 *", "America/Havana", "2026-01-01 00:00", ["2027-03-08 05:00:00", "2028-03-08 05:00:00"]),
-    # A day with two midnights: the Azores on 25 October 2026.
+    # The Azores have two midnights on 25 October 2026.
     ("0 0 * * *", "Atlantic/Azores", "2026-10-24 12:00", ["2026-10-25 00:00:00", "2026-10-26 01:00:00"]),
-    # Two hours: Troll on 29 March 2026, 1:00 becomes 3:00.
+    # The clock moves by two hours: 1:00 becomes 3:00 on 29 March 2026 at Troll.
     ("30 1,2,3 * * *", "Antarctica/Troll", "2026-03-29 00:00", ["2026-03-29 01:30:00", "2026-03-29 23:30:00"]),
-    # A whole day: Samoa had no 30 December 2011.
+    # The clock moves by a whole day: Samoa had no 30 December 2011.
     ("0 12 * * *", "Pacific/Apia", "2011-12-29 23:00", ["2011-12-30 22:00:00", "2011-12-31 22:00:00"]),
-    # Offsets of a quarter of an hour.
+    # These zones have offsets of a quarter of an hour.
     ("0 9 * * *", "Asia/Kathmandu", "2026-01-01 00:00", ["2026-01-01 03:15:00", "2026-01-02 03:15:00"]),
 ]  # fmt: skip
 
@@ -65,23 +66,24 @@ CALENDAR: list[tuple[str, str, list[str]]] = [
     ("0 0 30 2 1", "2026-01-01", ["2026-02-02 00:00:00", "2026-02-09 00:00:00"]),
     ("0 0 1 1 *", "2198-12-31", ["2199-01-01 00:00:00"]),
     ("* * * * *", "2199-12-31 23:59:00", []),
-    # crontab: both days restricted, either counts; one that names all days names all days.
+    # crontab: if both fields of days are restricted, either may match. A field that names all days counts as
+    # restricted.
     ("0 0 13 * 5", "2026-01-03", ["2026-01-09 00:00:00", "2026-01-13 00:00:00"]),
     ("0 0 1-31 * 1", "2026-01-06", ["2026-01-07 00:00:00", "2026-01-08 00:00:00"]),
     ("0 0 13 * 0-7", "2026-01-06", ["2026-01-07 00:00:00", "2026-01-08 00:00:00"]),
     ("0 0 15W * 5", "2026-01-08", ["2026-01-09 00:00:00", "2026-01-15 00:00:00"]),
-    # 0 and 7 are Sunday.
+    # Both 0 and 7 mean Sunday.
     ("0 0 * * 7", "2026-01-01", ["2026-01-04 00:00:00", "2026-01-11 00:00:00"]),
     ("0 0 * * 5-7", "2026-01-01", ["2026-01-02 00:00:00", "2026-01-03 00:00:00"]),
     ("0 0 * * SAT-SUN", "2026-01-01", ["2026-01-03 00:00:00", "2026-01-04 00:00:00"]),
-    # croniter takes a range of one value for all values.
+    # croniter treats a range of one value as all values.
     ("30-30 5-5 * * *", "2026-01-01", ["2026-01-01 05:30:00", "2026-01-02 05:30:00"]),
     ("59/15 * * * *", "2026-01-01", ["2026-01-01 00:59:00", "2026-01-01 01:59:00"]),
 ]  # fmt: skip
 
 # expression, after, expected
 AWS_DAYS: list[tuple[str, str, list[str]]] = [
-    # W: 15 August 2026 is a Saturday, 15 November 2026 a Sunday; 1 August 2026 a Saturday, 31 May 2026 a Sunday.
+    # W: 15 August 2026 and 1 August 2026 are Saturdays, and 15 November 2026 and 31 May 2026 are Sundays.
     ("cron(0 9 15W 8 ? *)", "2026-01-01", ["2026-08-14 09:00:00", "2027-08-16 09:00:00"]),
     ("cron(0 9 15W 11 ? *)", "2026-01-01", ["2026-11-16 09:00:00", "2027-11-15 09:00:00"]),
     ("cron(0 9 1W 8 ? *)", "2026-01-01", ["2026-08-03 09:00:00", "2027-08-02 09:00:00"]),
@@ -92,7 +94,7 @@ AWS_DAYS: list[tuple[str, str, list[str]]] = [
     ("cron(0 9 L-1 2 ? *)", "2027-01-01", ["2027-02-27 09:00:00", "2028-02-28 09:00:00"]),
     ("cron(0 9 L-29 2 ? *)", "2026-01-01", []),
     ("cron(0 9 1,L * ? *)", "2026-01-01 09:00", ["2026-01-31 09:00:00", "2026-02-01 09:00:00"]),
-    # L and # in day-of-week: 6 is Friday, 3 Tuesday, 7 Saturday.
+    # L and # in day-of-week: 6 is Friday, 3 is Tuesday, and 7 is Saturday.
     ("cron(15 10 ? * 6L *)", "2026-01-01", ["2026-01-30 10:15:00", "2026-02-27 10:15:00"]),
     ("cron(15 10 ? * FRIL *)", "2026-01-01", ["2026-01-30 10:15:00", "2026-02-27 10:15:00"]),
     ("cron(0 0 ? * 3#2 *)", "2026-01-01", ["2026-01-13 00:00:00", "2026-02-10 00:00:00"]),
@@ -116,7 +118,7 @@ RATES: list[tuple[str, str, str, list[str]]] = [
     ("rate(5 minutes)", "2026-01-01 00:11", "2026-01-01 00:01", ["2026-01-01 00:16:00", "2026-01-01 00:21:00"]),
     # The first time is the anchor itself: StartDate "to set the first occurrence of the schedule".
     ("rate(1 hour)", "2026-01-01 00:00", "2026-05-05 05:05:05", ["2026-05-05 05:05:05", "2026-05-05 06:05:05"]),
-    # A day is 24 hours, in New York's spring as well.
+    # A day has 24 hours, even when New York changes to summer time.
     ("rate(1 day)", "2026-03-07 14:00", "2026-03-06 14:00", ["2026-03-08 14:00:00", "2026-03-09 14:00:00"]),
     ("rate(100 days)", "2026-12-31", "2026-01-01", ["2027-02-05 00:00:00", "2027-05-16 00:00:00"]),
 ]  # fmt: skip
@@ -128,7 +130,7 @@ instants = st.integers(315_532_800, 4_733_510_400).map(lambda second: datetime.f
 
 @st.composite
 def fields(draw: st.DrawFn, low: int, high: int) -> str:
-    """A field of numbers: `*`, `*/n`, `a`, `a/n`, `a-b`, `a-b/n`, and lists of them."""
+    """Returns numeric fields of a cron expression: `*`, `*/n`, `a`, `a/n`, `a-b`, `a-b/n`, and lists of these forms."""
     steps = st.integers(1, high)
     items = []
     for _ in range(draw(st.integers(1, 3))):

@@ -3,8 +3,8 @@ penstock.scheduler.expressions.
 
 The sources are crontab (POSIX): five fields of `*`, numbers, ranges, lists, and if both days are restricted, either
 counts; steps as in Vixie cron; and L, W and # in AWS's description ("Cron expressions", EventBridge User Guide). The
-reference is slow and simple: it looks at every minute of UTC on the clock of the zone. A local time that does not exist
-therefore never occurs. Of a time that occurs twice, the second has fold=1 (PEP 495) and is skipped.
+reference is slow and simple: it converts every minute of UTC to the zone's local time. A local time that does not
+exist therefore never occurs. The second occurrence of a repeated time has fold=1 (PEP 495) and is skipped.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,9 @@ ZONES = (
     "Europe/Dublin", "Europe/London", "Europe/Volgograd", "Pacific/Apia", "Pacific/Auckland",
     "Pacific/Chatham", "Pacific/Fiji",
 )  # fmt: skip
-"""28 zones: changes at midnight and 23:30, by 30 minutes and 2 hours, backwards in summer (Dublin, Casablanca)."""
+"""28 zones: some change at midnight or 23:30, some by 30 minutes or 2 hours, and some backwards in summer (Dublin,
+Casablanca).
+"""
 YEARS = (2016, 2026)  # ten, the second excluded
 
 
@@ -39,7 +41,7 @@ def values(field: str, low: int, high: int) -> set[int]:
 
 
 def matcher(expression: str) -> Callable[[datetime], bool]:
-    """Returns a function that says whether a local minute matches five numeric fields."""
+    """Returns a function that checks whether a local minute matches five numeric fields."""
     minute, hour, day, month, weekday = expression.split()
     minutes, hours, months = values(minute, 0, 59), values(hour, 0, 23), values(month, 1, 12)
     days, weekdays = values(day, 1, 31), {value % 7 for value in values(weekday, 0, 6)}
@@ -58,7 +60,7 @@ def matcher(expression: str) -> Callable[[datetime], bool]:
 
 
 def names_day(field: str, day: date) -> bool:
-    """AWS's day-of-month: L, LW, L-3, 15W, numbers, lists."""
+    """Checks a day against AWS's field of days of the month: L, LW, L-3, 15W, numbers, and lists."""
     month = [date(day.year, day.month, n) for n in range(1, 32) if n <= length_of_month(day)]
     weekdays = [other for other in month if other.isoweekday() < 6]
     for item in field.split(","):
@@ -76,7 +78,7 @@ def names_day(field: str, day: date) -> bool:
 
 
 def names_weekday(field: str, day: date) -> bool:
-    """AWS's day-of-week: 1 is Sunday; 6L, 6#3, L, numbers, lists."""
+    """Checks a day against AWS's field of days of the week: 6L, 6#3, L, numbers, and lists. 1 is Sunday."""
     number = day.isoweekday() % 7 + 1
     for item in field.split(","):
         if item in ("*", "?") or (item == "L" and number == 7):
@@ -94,7 +96,7 @@ def names_weekday(field: str, day: date) -> bool:
 
 
 def length_of_month(day: date) -> int:
-    """Returns the days of the month that the day is in."""
+    """Returns the days of the given day's month."""
     return (date(day.year + day.month // 12, day.month % 12 + 1, 1) - DAY).day
 
 
@@ -110,7 +112,7 @@ def minutes_of(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[tuple
 
 
 def changes(zone: ZoneInfo) -> Iterator[datetime]:
-    """Yields the hours before the clock of the zone is moved forward or back."""
+    """Yields the hours before the zone's clock moves forward or back."""
     instant, end = datetime(YEARS[0], 1, 1, tzinfo=UTC), datetime(YEARS[1], 1, 1, tzinfo=UTC)
     hour = timedelta(hours=1)
     offset = instant.astimezone(zone).utcoffset()

@@ -51,7 +51,7 @@ def call(db: Connection, statement: Statement[RowT], *arguments: Any) -> list[Ro
 
 
 def value(db: Connection, query: LiteralString, *arguments: Any) -> Any:
-    """Returns the one value of a query."""
+    """Returns the only value of a query."""
     row = db.execute(query, arguments).fetchone()
     return row[0] if row else None
 
@@ -70,9 +70,9 @@ def put(
     group: str = GROUP,
     **fields: Any,
 ) -> tuple[Any, bool | None, str | None]:
-    """Writes a schedule. Returns its row (None if it was refused), whether it was created, and the error.
+    """Writes a schedule. Returns the schedule's row (None if it was refused), whether it was created, and the error.
 
-    Where `fields` say nothing else, it is hourly, at the minute of its next time.
+    Unless `fields` say otherwise, the schedule is hourly, at the minute of its next time.
     """
     minute = 0 if next_fire_at is None else next_fire_at.minute
     given = fields if mode == "patch" else HOURLY | {"canonical": f"{minute} * * * *"} | fields
@@ -81,18 +81,18 @@ def put(
 
 
 def read(db: Connection, name: str, group: str = GROUP) -> Row | None:
-    """Returns a schedule by column, with its times as datetimes, or None if it does not exist."""
+    """Returns a schedule's values by column, with times as datetimes, or None if the schedule does not exist."""
     (row,) = call(db, READ_SCHEDULE, ACCOUNT, REGION, group, name)
     return row.schedule and {key: as_time(key, found) for key, found in row.schedule.items()}
 
 
 def as_time(key: str, found: Any) -> Any:
-    """Returns times of JSON by their columns' names."""
+    """Returns JSON's times by the names of their columns."""
     return datetime.fromisoformat(found).astimezone(UTC) if key.endswith("_at") and found else found
 
 
 def received(db: Connection, queue: str) -> list[tuple[Any, Row]]:
-    """Returns everything in a queue: message and headers, in the order of arrival."""
+    """Returns message and headers of all messages in a queue, in the order of arrival."""
     found = []
     while rows := db.execute(
         "select enqueued_at, msg_id, message, headers from queue.receive(%s, 1000, 100)", (queue,)
@@ -102,7 +102,7 @@ def received(db: Connection, queue: str) -> list[tuple[Any, Row]]:
 
 
 def scheduled_for(db: Connection, queue: str) -> list[datetime]:
-    """Returns the times for which the messages of a queue were fired, in the order of arrival."""
+    """Returns the due times of a queue's messages in the order of arrival."""
     return [
         datetime.fromisoformat(headers["_schedule"]["scheduled_for"]) for _, headers in received(db, queue)
     ]
@@ -118,7 +118,7 @@ def runs(db: Connection, name: str) -> list[tuple[datetime, bool, int, bool, str
 
 
 def pass_time(db: Connection, seconds: float) -> None:
-    """Moves the clock on: everything becomes due this much earlier, and occurrences stay unchanged."""
+    """Moves the clock on by moving all due times back. Occurrences stay unchanged."""
     by = (f"{seconds} seconds",)
     db.execute("update queue.schedule set due_at = due_at - %s::interval", by)
     db.execute(

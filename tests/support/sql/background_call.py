@@ -14,7 +14,7 @@ _WAITS = "select coalesce(bool_or(wait_event_type = 'Lock'), false) from pg_stat
 
 
 class BackgroundCall(Generic[T]):
-    """Runs `call(connection)`. `result` waits for it and raises its error."""
+    """Runs `call(connection)`. `result` waits for the call and raises its error."""
 
     def __init__(self, connection: Connection, call: Callable[[Connection], T]) -> None:
         self._connection, self._call = connection, call
@@ -31,7 +31,7 @@ class BackgroundCall(Generic[T]):
             self._error = error
 
     def wait_until_blocked(self, observer: Connection) -> None:
-        """Returns when the call waits for a lock. Fails if it ended instead."""
+        """Returns when the call waits for a lock. Fails if the call ended instead."""
         wait_until(lambda: not self._thread.is_alive() or bool(value(observer, _WAITS, self._pid)))
         assert self._thread.is_alive(), "the call did not wait"
 

@@ -69,7 +69,8 @@ def arn_of(name: str) -> str:
 def call_pattern(function: str) -> str:
     """Returns a regular expression for statements that call a function, as pg_stat_activity shows them.
 
-    A query that looks for it does not match: it has a parenthesis before the name of the function.
+    A query that contains the expression itself does not match, because it has a parenthesis before the function's
+    name.
     """
     return rf"^select [^(]* from {function}\("
 
@@ -95,7 +96,7 @@ def call_batch(
 
 
 def value(connection: Connection, query: str, *arguments: object) -> Any:
-    """Returns the one value of a query with %s marks."""
+    """Returns the only value of a query with %s marks."""
     row = connection.execute(query.encode(), arguments).fetchone()
     return row[0] if row else None
 
@@ -145,7 +146,9 @@ def send_entry(entry: Entry, arn: str) -> SendEntry:
 def send(
     connection: Connection, arn: str, *bodies: str, delay: int | None = None, group: str | None = None
 ) -> list[Sent]:
-    """Sends bodies. FIFO messages get different deduplication ids, and others have their group beside them."""
+    """Sends bodies. FIFO messages get different deduplication ids. Other messages get their groups in a separate
+    array.
+    """
     fifo = arn.endswith(".fifo")
     system = json.dumps({"MessageGroupId": group}) if group and not fifo else None
     return send_entries(
@@ -158,7 +161,7 @@ def send(
 def receive(
     connection: Connection, arn: str, count: int = 10, visibility: int | None = None, lease_size: int = 10
 ) -> list[Delivery]:
-    """Receives messages. The header must not report an error."""
+    """Receives messages. The function fails if the header reports an error."""
     header, *rows = call(
         connection, RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None, None
     )
@@ -186,7 +189,7 @@ def delete(connection: Connection, deliveries: Sequence[Delivery]) -> list[str]:
 
 
 def transact_deletes(connection: Connection, deliveries: Sequence[Delivery]) -> str | None:
-    """Returns the error of a transaction that only acknowledges these messages."""
+    """Acknowledges these messages in a transaction, and returns the transaction's error."""
     columns = build_transaction_columns([handle_of(delivery) for delivery in deliveries], [])
     rows = call(connection, TRANSACT, *columns, ACCOUNT, REGION, *[[]] * 6, None)
     return rows[0].error if rows else None
@@ -199,12 +202,12 @@ def change(connection: Connection, deliveries: Sequence[Delivery], seconds: int)
 
 
 def delete_by_id(connection: Connection, arn: str, *public_ids: int) -> list[int]:
-    """Returns the ids that existed."""
+    """Deletes messages by id, and returns the ids that existed."""
     return sorted(row.id for row in call(connection, DELETE_BY_ID, arn, list(public_ids)))
 
 
 def change_by_id(connection: Connection, arn: str, public_id: int, seconds: int) -> bool:
-    """Returns whether there was such a message."""
+    """Returns whether the message existed."""
     return bool(call(connection, CHANGE_VISIBILITY_BY_ID, arn, public_id, seconds))
 
 
@@ -221,7 +224,7 @@ def queue_id(connection: Connection, arn: str) -> int:
 
 
 def maintain(connection: Connection, arn: str) -> int:
-    """Does the worker's work for one queue. Returns messages cleaned or expired."""
+    """Does the worker's work for one queue. Returns the number of cleaned or expired messages."""
     (row,) = call(connection, MAINTAIN_QUEUE, queue_id(connection, arn))
     return row.changed
 
@@ -249,14 +252,14 @@ def history(connection: Connection, arn: str) -> dict[str, int]:
 
 
 def check_tenants_again(connection: Connection, arn: str) -> None:
-    """Imitates the end of the quarter of a second in which the tenants of a queue are not checked again."""
+    """Ends the quarter of a second for which a queue's tenants are not checked again."""
     connection.execute(
         "update queue.noise set judged_at = '-infinity' where queue_id = %s", (queue_id(connection, arn),)
     )
 
 
 def received_seconds_ago(connection: Connection, seconds: int) -> None:
-    """Makes every lease begin this long ago, whatever time the test took."""
+    """Sets the beginning of every lease to this long ago, which does not depend on the test's duration."""
     connection.execute(
         "update queue.lease set first_received_at = clock_timestamp() - make_interval(secs => %s) "
         "where first_received_at is not null",
@@ -265,7 +268,7 @@ def received_seconds_ago(connection: Connection, seconds: int) -> None:
 
 
 def make_search_due(db: Connection, arn: str) -> None:
-    """Imitates a busy machine: the last search of a FIFO queue took long, and is due again."""
+    """Imitates a busy machine: the last search of a FIFO queue took long, and the next search is due."""
     changed = db.execute(
         "update queue.fifo_search set full_took = '7 ms', full_due_at = searched_at - interval '1 second',"
         " late_at = searched_at - interval '9 seconds'"

@@ -1,12 +1,12 @@
-"""Runs senders, receivers and maintenance on one queue, all as unreliable as real ones.
+"""Runs senders, receivers and maintenance on one queue. All of these actors are as unreliable as real ones.
 
-By hand it runs with bigger numbers and on any migrated database (without --dsn on a new server):
+By hand, the program runs with bigger numbers on any migrated database, or on a new server without --dsn:
 
     python -m tests.support.sql.concurrent_use --messages 100000 [--groups 20] [--dsn …]
 
-A transaction is held open while its owner does other work, and a visibility timeout is waited for by receiving. A
-receiver that found nothing leaves the CPU to the others for some milliseconds. Random choices come from the seed. The
-interleaving does not.
+An actor does other work while its transaction is open, and receives in a loop until a visibility timeout is over. A
+receiver that found nothing pauses for some milliseconds, because the other actors need the CPU. The seed decides all
+random choices. The interleaving does not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Plan:
     """Numbers of actors and calls. `groups` 0 means a standard queue. `maximum` is maxReceiveCount of a redrive
     policy.
 
-    With `tenants`, messages of a standard queue have groups. The first tenant sends four of five.
+    With `tenants`, messages of a standard queue have groups. The first tenant sends four of five messages.
     """
 
     messages: int = 4000
@@ -53,7 +53,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results. Counts and rows are those after the last message was deleted and maintenance ran."""
+    """The results. Counts and rows are taken after the last delete and the last run of maintenance."""
 
     findings: Findings
     errors: list[str]
@@ -84,7 +84,7 @@ class SharedState:
             connection.close()
 
     def guarded(self, actor: Callable[[SharedState, int], None], number: int) -> None:
-        """Runs an actor. An error of the database ends it and is a finding."""
+        """Runs an actor. An error of the database ends the actor and is a finding."""
         try:
             actor(self, number)
         except Exception as error:  # noqa: BLE001 - every error is a finding
@@ -93,7 +93,9 @@ class SharedState:
 
 
 def send_share(state: SharedState, number: int) -> None:
-    """Sends a sender's share: singles and batches, some rolled back, some with a delay, some held open for a while."""
+    """Sends a sender's share: single messages and batches, some rolled back, some delayed, and some in a transaction
+    that stays open for a while.
+    """
     rnd = random.Random(f"{state.plan.seed} sender {number}")
     share = state.plan.messages // state.plan.senders
     with state.connection() as one, state.connection() as other:
@@ -107,8 +109,8 @@ def send_share(state: SharedState, number: int) -> None:
             serial += size
             finish = begin_send(state, rnd, connections[len(held)], bodies)
             if rnd.random() < 0.1 and not held and not state.plan.groups:
-                # The transaction stays open while the other connection continues, because with FIFO it would wait for
-                # itself.
+                # The transaction stays open while the other connection continues. This never happens in FIFO queues,
+                # because the other connection would wait for the transaction's locks.
                 held.append(finish)
                 continue
             finish()
@@ -121,11 +123,11 @@ def send_share(state: SharedState, number: int) -> None:
 def begin_send(
     state: SharedState, rnd: random.Random, connection: Connection, bodies: list[str]
 ) -> Callable[[], None]:
-    """Sends in an open transaction and returns what commits it or rolls it back."""
+    """Sends in an open transaction, and returns a function that commits or rolls back."""
     entries = make_entries(state.plan, rnd, bodies)
     for entry in entries:
         state.ledger.sending([entry.body], entry.group)
-    if rnd.random() < 0.05:  # a part of the transaction that fails and is taken back
+    if rnd.random() < 0.05:  # This part of the transaction fails and is rolled back.
         connection.execute("savepoint part")
         part = entries[0]._replace(body="never", deduplication=f"never {bodies[0]}")
         calls.send_entries(connection, state.arn, [part])
@@ -147,8 +149,9 @@ def begin_send(
 
 
 def make_entries(plan: Plan, rnd: random.Random, bodies: list[str]) -> list[Entry]:
-    """Returns entries. In standard queues some have a delay. In FIFO queues a call mostly has one group, and else up to
-    three."""
+    """Returns entries. Some messages of standard queues have a delay. A call to a FIFO queue usually has one group,
+    and sometimes two or three.
+    """
     if not plan.groups:
         delay = 1 if rnd.random() < 0.03 else None
         return [Entry(body, delay, system=make_tenant(plan, rnd)) for body in bodies]
@@ -164,7 +167,9 @@ def make_tenant(plan: Plan, rnd: random.Random) -> str | None:
 
 
 def receive_until_stopped(state: SharedState, number: int) -> None:
-    """Runs a receiver: it acknowledges all or a part, crashes, rolls back, changes visibility, or deletes by id."""
+    """Runs a receiver, which acknowledges all or some messages, crashes, rolls back, changes visibility, or deletes
+    by id.
+    """
     rnd = random.Random(f"{state.plan.seed} receiver {number}")
     while not state.stop.is_set():
         with state.connection() as connection:
@@ -173,14 +178,15 @@ def receive_until_stopped(state: SharedState, number: int) -> None:
 
 
 def receive_once(state: SharedState, rnd: random.Random, connection: Connection) -> bool:
-    """Makes one receive and the calls after it. Returns False if this receiver crashed, so that its connection is
-    closed."""
+    """Makes one receive and the calls after it. Returns False if this receiver crashed, because a crash closes its
+    connection.
+    """
     begun = time.time()
     visibility = 0 if rnd.random() < 0.01 and state.plan.maximum is None else VISIBILITY_SECONDS
     deliveries = calls.receive(connection, state.arn, rnd.choice((1, 3, 10)), visibility)
     luck = rnd.random()
     if luck < state.plan.crash_rate:
-        return False  # in the middle of its transaction
+        return False  # The crash comes in the middle of the transaction.
     if luck < 2 * state.plan.crash_rate:
         connection.rollback()
         return True
@@ -191,13 +197,13 @@ def receive_once(state: SharedState, rnd: random.Random, connection: Connection)
     if not deliveries or luck >= 3 * state.plan.crash_rate:
         acknowledge(state, rnd, connection, deliveries)
         return True
-    return False  # The messages come again when their visibility timeout is over.
+    return False  # The messages come again after their visibility timeout.
 
 
 def acknowledge(
     state: SharedState, rnd: random.Random, connection: Connection, deliveries: list[Delivery]
 ) -> None:
-    """Sometimes changes the visibility of some, and deletes all or the first half."""
+    """Sometimes changes the visibility of some messages. Then it deletes all messages or the first half."""
     if deliveries and rnd.random() < 0.05:
         hide(state, connection, deliveries[:1], 0)
         deliveries = deliveries[1:]
@@ -232,7 +238,9 @@ def remove(state: SharedState, connection: Connection, deliveries: list[Delivery
 
 
 def maintain_until_stopped(state: SharedState, number: int) -> None:
-    """Runs maintenance without a pause, a process that waits for messages, and a foreign snapshot that is held long."""
+    """Runs maintenance without a pause, a process that waits for messages, and a foreign transaction with an old
+    snapshot.
+    """
     with state.connection(autocommit=True) as connection, state.connection() as foreign:
         foreign.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         while not state.stop.is_set():
@@ -262,7 +270,7 @@ def run(dsn: str, plan: Plan) -> Outcome:
 
 
 def act(state: SharedState, db: Connection, dead: str) -> None:
-    """Runs the actors until everything that was sent is gone."""
+    """Runs the actors until all sent messages are gone."""
     plan = state.plan
     senders = [threading.Thread(target=state.guarded, args=(send_share, i)) for i in range(plan.senders)]
     others = [
@@ -280,9 +288,9 @@ def act(state: SharedState, db: Connection, dead: str) -> None:
 
 
 def settle(db: Connection, state: SharedState, dead: str) -> int:
-    """Empties the dead-letter queue into the ledger, and lets maintenance finish. Returns messages moved."""
+    """Receives all dead letters, notes them in the ledger, and lets maintenance finish. Returns messages moved."""
     moved = 0
-    # All of a group at once: while some of it is received, the rest cannot be.
+    # One receive takes all messages of a group, because the rest is blocked while some are in flight.
     while deliveries := calls.receive(db, dead, 1000, 3600, lease_size=1000):
         state.ledger.moved(calls.bodies(deliveries))
         moved += len(deliveries)

@@ -8,7 +8,7 @@ check`).
                that run as their owner fix their search_path
     analysis   plpgsql_check, where the server has that extension
 
-The program prints one line for each finding and exits with 1 if there is any.
+The program prints one line for each finding, and exits with 1 after a finding.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from penstock_web.system_account import SystemAccount
 from tests.support.sql.statement_check import all_statements
 
 _DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.]+)\s*\(", re.MULTILINE)
-# A `drop` of a function of the previous release whose parameters have other names now.
+# Drops a function of the previous release whose parameters have new names.
 _DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$\$;$", re.MULTILINE)
 _PARAMETER = re.compile(r"\bp_[a-z0-9_]+")
 _COMMENT = re.compile(r"--[^\n]*")
 _NAME = re.compile(r"\bqueue\.[a-z_0-9]+")
-# Indexes need them, so they cannot change, and a trigger needs the last.
+# Indexes and a trigger need these functions, so the functions cannot change.
 _MADE_BY_MIGRATION = frozenset(
     {
         "queue.time_key",
@@ -59,10 +59,11 @@ LONGEST_LINE = 125
 
 
 def check_files(directory: Path) -> Iterator[str]:
-    """Findings about the texts in sql/functions and sql/former, and lines of more than LONGEST_LINE characters.
+    """Yields findings about the texts in sql/functions and sql/former, and about lines of more than LONGEST_LINE
+    characters.
 
-    A file first defines the function of its name, then the functions that only it uses and those that belong to it. A
-    function that another file uses has a separate file with its name.
+    A file first defines the function with its name, and then functions that only this function uses or that belong to
+    it. A function that another file uses has a file with its own name.
     """
     paths = sorted([*directory.glob("functions/**/*.sql"), *directory.glob("former/*.sql")])
     texts = {path: path.read_text() for path in paths}
@@ -83,7 +84,7 @@ def check_files(directory: Path) -> Iterator[str]:
 
 
 def check_lines(paths: list[Path]) -> Iterator[str]:
-    """Findings about lines of more than LONGEST_LINE characters."""
+    """Yields findings about lines of more than LONGEST_LINE characters."""
     for path in paths:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if len(line) > LONGEST_LINE:
@@ -103,7 +104,7 @@ def check_headers(names: list[str], text: str) -> Iterator[str]:
 
 
 def read_parameters(definition: str) -> list[str]:
-    """Returns the names of a function's parameters, without those that are only results."""
+    """Returns the names of a function's parameters, without its output parameters."""
     text, start = _COMMENT.sub("", definition), definition.index("(") + 1
     parameters, depth = [""], 1
     for character in text[start:]:
@@ -123,7 +124,7 @@ def read_parameters(definition: str) -> list[str]:
 def check_parameters(name: str, header: str, parameters: list[str]) -> Iterator[str]:
     """Yields findings about the parameters that the comment before a function names.
 
-    `-- queue.f(a, b): …` lists all of them, in words. A name such as p_a is that of a parameter.
+    `-- queue.f(a, b): …` lists all of them, in words. A name such as p_a is the name of a parameter.
     """
     comment = " ".join(line.removeprefix("--").strip() for line in header.splitlines())
     listed = re.match(rf"{re.escape(name)}\(([^)]*)\)", comment)
@@ -136,7 +137,7 @@ def check_parameters(name: str, header: str, parameters: list[str]) -> Iterator[
 
 
 def check_server(dsn: str, superuser_dsn: str, directory: Path) -> Iterator[str]:
-    """Yields findings of PostgreSQL itself, in an empty database."""
+    """Yields PostgreSQL's own findings in an empty database."""
     try:
         migrate(make_conninfo(dsn, options="-c plpgsql.extra_errors=all"), directory)
     except MigrationError as error:

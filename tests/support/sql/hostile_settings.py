@@ -1,4 +1,5 @@
-"""Lists settings that change what texts and times of a session mean, and gives them to a database, a role, or libpq.
+"""Lists settings that change the meaning of a session's texts and times, and applies them to a database, a role, or
+libpq.
 
 Source: PostgreSQL documentation, "Client Connection Defaults", "Version and Platform Compatibility" and "Environment
 Variables" of libpq.
@@ -39,7 +40,7 @@ HOSTILE: Final[tuple[Setting, ...]] = (
 TRACKED: Final = ("client_encoding", "DateStyle", "TimeZone", "standard_conforming_strings")
 """The settings that PgBouncer keeps for each client."""
 HARMLESS: Final = ("default_transaction_deferrable", "quote_all_identifiers")
-"""No call of Penstock depends on these."""
+"""No call of Penstock depends on these settings."""
 _VARIABLES: Final = {"client_encoding": "PGCLIENTENCODING", "DateStyle": "PGDATESTYLE", "TimeZone": "PGTZ"}
 
 EVIL_SCHEMA: Final = """
@@ -54,7 +55,7 @@ create or replace function evil.octet_length(text) returns int language sql as $
 create or replace function evil.to_jsonb(text) returns jsonb language sql as $$ select null::jsonb $$;
 create or replace function evil.cardinality(anyarray) returns int language sql as $$ select 0 $$
 """
-"""Functions that a search_path with `evil` before pg_catalog finds first."""
+"""Defines functions that PostgreSQL finds first if `evil` precedes pg_catalog in search_path."""
 
 
 def give(
@@ -64,7 +65,9 @@ def give(
     database: str,
     role: str,
 ) -> dict[str, str]:
-    """Gives new sessions of the role in the database a setting. Returns the variables of libpq that do it instead."""
+    """Applies a setting to the role's new sessions in the database. Returns libpq's variables that apply the setting
+    instead.
+    """
     name, value = setting
     if name == "search_path":
         administration.execute(EVIL_SCHEMA.encode())

@@ -1,6 +1,6 @@
-"""Writes rows of the metrics job for tests as the contract of its tables says, from exact durations.
+"""Writes rows of the metrics job for tests from exact durations, in the documented form of its tables.
 
-A sketch is DDSketch's (Masson, Rim, Lee: "DDSketch", VLDB 2019): the bucket of x is ceil(log(x) / log(gamma)).
+The bucket of x in a sketch is ceil(log(x) / log(gamma)) (Masson, Rim, Lee: "DDSketch", VLDB 2019).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Connection = psycopg.Connection[Any]
 
 
 def nearest_rank(values: Sequence[int], share: float) -> int:
-    """Returns the smallest value that at least this share of all does not exceed."""
+    """Returns the smallest value that is not below at least this share of all values."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(round(share * len(ordered), 9)) - 1)]
 
@@ -39,7 +39,7 @@ def insert(db: Connection, table: str, **columns: Any) -> None:
 def add_window(
     db: Connection, queue_id: int, starts_at: datetime, seconds: int = 60, group_id: str = "", **columns: Any
 ) -> None:
-    """Adds one window. Counts that are not given are 0. A day needs its `zone`."""
+    """Adds one window. Missing counts are 0. A window of a day needs a `zone`."""
     counts = dict.fromkeys(COUNTS, 0)
     ends_at = starts_at + timedelta(seconds=seconds)
     place = {"window_seconds": seconds, "queue_id": queue_id, "group_id": group_id}
@@ -56,7 +56,9 @@ def add_latency(
     group_id: str = "",
     **columns: Any,
 ) -> None:
-    """Adds the durations of one window, in microseconds. Durations below 0 count as 0. A day needs its `zone`."""
+    """Adds the durations of one window, in microseconds. Durations below 0 count as 0. A window of a day needs a
+    `zone`.
+    """
     values = [max(0, value) for value in durations]
     sketch = sorted(Counter(map(bucket, values)).items())
     percentiles = {f"p{p}_us": nearest_rank(values, p / 100) for p in (50, 90, 95, 99)}

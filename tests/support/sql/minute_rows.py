@@ -1,4 +1,4 @@
-"""Writes rows of queue.minute for tests, and messages that agree with them when measured."""
+"""Writes rows of queue.minute for tests, and messages whose measurements agree with the rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_minutes(db: Connection, queue_id: int, minutes: Sequence[Minute]) -> Non
 
 
 def add_messages(db: Connection, name: str, count: int, entered_at: datetime) -> None:
-    """Adds messages that can be received, as if they had been sent then."""
+    """Adds visible messages that look as if they had been sent at that time."""
     db.execute(
         "select from queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))",
         (name, count),

@@ -47,13 +47,13 @@ def tasks(db: Connection, source: str, limit: int = 10) -> list[ListedTaskRow]:
 
 
 def step(db: Connection, task: str, limit: int = 100) -> tuple[int, str] | None:
-    """Returns messages moved, and the task's status, or None if this worker had nothing to do."""
+    """Returns the number of moved messages and the task's status, or None if this worker had no work."""
     rows = call(db, RUN_MOVE_TASK, task, limit)
     return (rows[0].moved, rows[0].status) if rows else None
 
 
 def run(db: Connection, task: str, limit: int = 100) -> int:
-    """Runs steps until the task has ended for any reason. Returns messages moved by this worker."""
+    """Runs steps until the task has ended for any reason. Returns the number of messages that this worker moved."""
     moved = 0
     while done := step(db, task, limit):
         moved += done[0]
@@ -61,7 +61,9 @@ def run(db: Connection, task: str, limit: int = 100) -> int:
 
 
 def work(db: Connection, task: str) -> int:
-    """Does the same as `run` beside other workers. A step that found the task taken is tried again."""
+    """Runs steps beside other workers until the task has ended. The function repeats a step that found the task taken
+    by another worker.
+    """
     moved = 0
     while value(db, "select status = 'RUNNING' from queue.move_task where task_id = %s", task):
         done = step(db, task, 50)
@@ -70,8 +72,9 @@ def work(db: Connection, task: str) -> int:
 
 
 def poison(db: Connection, arn: str, dead: str, *names: str) -> None:
-    """Sends messages and receives them until they are dead letters. In FIFO queues each has a group, and `a…` share
-    one."""
+    """Sends messages and receives them until they are dead letters. Each message of a FIFO queue has a group, and
+    messages that begin with `a` share one.
+    """
     before = counts(db, dead).visible
     fifo = arn.endswith(".fifo")
     entries = [

@@ -1,4 +1,4 @@
-"""Runs producers and consumers on a server whose every process is killed with SIGKILL in the middle.
+"""Runs producers and consumers on a server, and kills every process of the server with SIGKILL meanwhile.
 
 The program works on SQL. A run over HTTP can use the same ledger. An actor that loses the connection during a call does
 not know the outcome, and continues with other work after the restart.
@@ -27,7 +27,7 @@ HIDDEN_SECONDS = 3600  # No consumer sees a message again before the drain.
 
 @dataclass
 class Round:
-    """One run until the kill. `number` makes the bodies of all rounds different."""
+    """One run until the kill. `number` differs for each round, so the bodies of all rounds differ."""
 
     dsn: str
     arn: str
@@ -75,7 +75,7 @@ class Round:
 
 
 def delete(connection: Connection, ledger: Ledger, deliveries: list[calls.Delivery]) -> None:
-    """Deletes all of them and tells the ledger."""
+    """Deletes all of these messages and tells the ledger."""
     bodies = calls.bodies(deliveries)
     ledger.deleting(bodies)
     outcomes = calls.delete(connection, deliveries)
@@ -93,7 +93,7 @@ def run_until_killed(data: Path, round_: Round, deletes: int, actors: int = 4) -
 
 
 def kill_server(data: Path) -> None:
-    """Sends SIGKILL to only the postmaster and each of its children. Returns when all have ended."""
+    """Sends SIGKILL to only the postmaster and each of its children. Returns when all processes have ended."""
     postmaster = int((data / "postmaster.pid").read_text().split("\n")[0])
     pids = [postmaster, *children(postmaster)]
     for pid in pids:
@@ -119,7 +119,7 @@ def is_running(pid: int) -> bool:
 
 
 def drain(connection: Connection, arn: str, ledger: Ledger) -> None:
-    """Receives and deletes the rest, after making messages in flight visible again."""
+    """Makes messages in flight visible again, and then receives and deletes all messages."""
     while any(calls.counts(connection, arn)):
         show(connection, arn, ledger)
         begun = time.time()

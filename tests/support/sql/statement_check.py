@@ -19,7 +19,7 @@ PYTHON_TYPES: dict[str, type] = {
     "smallint": int, "integer": int, "bigint": int, "double precision": float, "text": str, "boolean": bool,
     "bytea": bytes, "uuid": UUID, "timestamp with time zone": datetime, "jsonb": dict,
 }  # fmt: skip
-# Entries may have the source values of the service's arrays: UTF-8, JSON, and the 16 bytes of a UUID.
+# Entries may have the values from which the service makes arrays: UTF-8, JSON, and the 16 bytes of a UUID.
 BYTES_TOO = {"text", "jsonb", "uuid"}
 
 _FUNCTION = """
@@ -53,12 +53,12 @@ class Function(NamedTuple):
     column_types: list[str]
 
     def begins_with(self, types: list[str]) -> bool:
-        """Returns whether its first parameters have these types."""
+        """Returns whether the function's first parameters have these types."""
         return self.parameters[: len(types)] == types
 
 
 def all_statements() -> list[tuple[str, Statement[Any]]]:
-    """Returns every statement of every module, with its name there."""
+    """Returns every module's statements with their names in the module."""
     found = []
     for module in list_statement_modules():
         names = vars(importlib.import_module(module))
@@ -69,7 +69,8 @@ def all_statements() -> list[tuple[str, Statement[Any]]]:
 def findings(connection: Connection, statement: Statement[Any]) -> list[str]:
     """Returns all differences between a statement and the catalogue.
 
-    A function may have an overload for the previous release (sql/former). The overload that the statement calls counts.
+    A function may have an overload for the previous release (sql/former). The check uses the overload that the
+    statement calls.
     """
     functions = [Function(*row) for row in connection.execute(_FUNCTION, (statement.name,)).fetchall()]
     given = standard_names(connection, statement.types)
@@ -124,7 +125,7 @@ def fits(hint: Any, kind: str) -> bool:
     (given,) = types
     if kind.endswith("[]"):
         return get_origin(given) is list and fits(get_args(given)[0], kind.removesuffix("[]"))
-    if get_origin(given) is Literal:  # the texts that a column may have
+    if get_origin(given) is Literal:  # These are the possible texts of the column.
         return kind == "text" and all(isinstance(text, str) for text in get_args(given))
     given = get_origin(given) or given
     return given is PYTHON_TYPES.get(kind) or (kind == "jsonb" and issubclass(given, (Struct, list)))
