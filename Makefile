@@ -19,7 +19,7 @@ ARGS ?=
 PYTHON ?= $(or $(shell infra/local/find_python.sh),$(error no suitable Python))
 UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
-SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/local tests benchmarks examples)
+SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/site infra/local tests benchmarks examples)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/python/bin/sam
 HELM := .tools/helm/bin/helm
@@ -38,7 +38,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-system test-slow test-metrics test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate cases clean
+.PHONY: help setup run metrics lambda demo test test-system test-slow test-metrics test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate cases site clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -86,7 +86,7 @@ ha: .venv/test.stamp .tools/ha/bin/patroni ## run cells behind HAProxy, and fail
 fuzz-api: .venv/test.stamp $(SAM) ## send random requests to the REST API by its OpenAPI document (SECONDS=25, ARGS="--seed 1")
 	@$(BIN)/python -m tests.support.fuzz_api --seconds $(or $(SECONDS),25) $(ARGS)
 
-check: check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project ## check lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
+check: check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project site ## check lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
 
 check-code: .venv/test.stamp
 	@$(BIN)/ruff check $(SOURCES)
@@ -140,6 +140,9 @@ generate: .venv/test.stamp ## write generated files: entry points and templates 
 	@$(BIN)/python -m infra.generate
 	@$(BIN)/python -m tests.support.chaos.page
 
+site: .venv/test.stamp ## build the documentation, check its links, and pack it into build/site.zip, which the service shows at /docs
+	@$(BIN)/python -m infra.site
+
 cases: .venv/test.stamp ## write build/compatibility_cases.md: the answers to 3,700 unusual requests, with their sources
 	@$(BIN)/python -m tests.support.cases.page
 
@@ -154,13 +157,13 @@ clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, als
 audit: $(SAM) ## look for known weaknesses in the packages of images, layers and jobs; needs the internet
 	@infra/local/audit.sh $(SAM:%sam=%pip-audit)
 
-image: ## build the images penstock and penstock:alone by buildah, without an engine (root; Debian's buildah and debootstrap)
+image: site ## build the images penstock and penstock:alone by buildah, without an engine (root; Debian's buildah and debootstrap)
 	@infra/container/build_images.sh
 
 test-image: .venv/test.stamp image ## build the images and start them
 	@$(BIN)/python -m pytest -q -m image tests/system/image $(ARGS)
 
-dist: .venv/test.stamp ## build the package (wheel and source) in dist/, always the same bytes
+dist: site ## build the package (wheel and source) in dist/, always the same bytes
 	@rm -f dist/penstock-*
 	@env -u SOURCE_DATE_EPOCH $(BIN)/python -m hatchling build -d dist
 

@@ -4,7 +4,7 @@
                                           outside /v1 with an action
     /schedules, /schedule-groups, /tags ► aws_application: EventBridge Scheduler
     everything else                   ──► FastAPI: /v1 (REST), /v1/openapi.json, /livez, /readyz, /metrics,
-                                          /console
+                                          /console, /docs
 
 FastAPI's middleware and routing cost more than a whole SQS request, so the AWS paths never reach them. Transactions do
 not reach them either: they are the one action of the REST API that consumers call for each message, so the application
@@ -125,8 +125,10 @@ class Application(RestApplication):
             self.include_router(mcp.routes.router)
         if self._has_console:
             from .console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms
+            from .console.documentation import add_documentation  # noqa: PLC0415 - a part of the console
 
             add_console(self, self._resources.refresh_gauges, self._resources.pool.stats)
+            add_documentation(self, self._environment)
         else:
             self.include_router(welcome.router)
 

@@ -62,6 +62,7 @@ def make_frame(page: Page) -> dict[str, object]:
         "viewer": page.viewer,
         "is_open": page.context.environment.access is None,
         "is_full": page.is_full,
+        "has_documentation": getattr(page.request.app.state, "has_documentation", False),
         "navigation": [
             screen for screen in list_navigation() if page.viewer is not None and page.may_open(screen)
         ],

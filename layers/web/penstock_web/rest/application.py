@@ -1,18 +1,15 @@
 """Builds the REST API as an application, which is a part of the container and of the function `rest`
 (`lambda_function`)."""
 
-import gzip
-from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request, Response
 from starlette.types import Receive, Scope, Send
 
 from penstock import __version__
-from penstock.context import find_client_address
 from penstock.environment import Environment
-from penstock_web.metrics.negotiation import takes_gzip
+from penstock_web.http.document import Document, count_request
 from penstock_web.routing.openapi import complete_document
 from penstock_web.routing.request_id import KEY, name_request
 from penstock_web.routing.runner import RunOperation
@@ -29,30 +26,6 @@ async def entrance() -> dict[str, str]:
         "openapi": "/v1/openapi.json",
         "queues": "/v1/queues",
     }
-
-
-class Document(NamedTuple):
-    """The bytes of a JSON document, plain and compressed, with the digest that identifies them."""
-
-    plain: bytes
-    compressed: bytes
-    etag: str
-
-    @classmethod
-    def of(cls, document: object) -> "Document":
-        """Returns the bytes of a document."""
-        plain = msgspec.json.encode(document)
-        return cls(plain, gzip.compress(plain, mtime=0), f'"{sha256(plain).hexdigest()[:32]}"')
-
-    def answer(self, request: Request) -> Response:
-        """Returns the document, compressed if the client takes that, or 304 if the client has it."""
-        headers = {"etag": self.etag, "vary": "Accept-Encoding", "cache-control": "no-cache"}
-        if self.etag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=headers)
-        if not takes_gzip(request.headers.get("accept-encoding", "")):
-            return Response(self.plain, headers=headers, media_type="application/json")
-        headers["content-encoding"] = "gzip"
-        return Response(self.compressed, headers=headers, media_type="application/json")
 
 
 class RestApplication(FastAPI):
@@ -88,11 +61,7 @@ class RestApplication(FastAPI):
 
     async def describe(self, request: Request) -> Response:
         """Serves the OpenAPI document without a key. It counts as a request of the client's address."""
-        rate = self._environment.request_rate
-        if rate is not None:
-            peer = "" if request.client is None else request.client.host
-            headers = dict(request.scope["headers"])
-            rate.check_address(find_client_address(headers, peer, self._environment.settings), 0)
+        count_request(self._environment, request)
         if self._document is None:
-            self._document = Document.of(self.openapi())
-        return self._document.answer(request)
+            self._document = Document.of(msgspec.json.encode(self.openapi()), "application/json")
+        return self._document.answer(request, {})

@@ -301,6 +301,7 @@ def test_without_a_console_there_are_no_pages(database: Database) -> None:
             assert (shown.status_code, shown.headers["content-type"]) == (200, "text/plain; charset=utf-8")
             assert "QUEUE_CONSOLE" in shown.text
             assert http.get("/").status_code == 400
+            assert http.get("/docs/").headers["content-type"] == "application/json"
             assert (
                 http.get("/?Action=ListQueues", headers={"accept": "text/html"}).headers["content-type"]
                 == "text/xml"

@@ -1,0 +1,45 @@
+"""Documents that are the same for every caller: the OpenAPI document and the files of the documentation site."""
+
+import gzip
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import NamedTuple
+
+from fastapi import Request, Response
+
+from penstock.context import find_client_address
+from penstock.environment import Environment
+from penstock_web.metrics.negotiation import takes_gzip
+
+
+class Document(NamedTuple):
+    """The bytes of a document, plain and compressed, with the digest that identifies them."""
+
+    plain: bytes
+    compressed: bytes
+    etag: str
+    media_type: str
+
+    @classmethod
+    def of(cls, plain: bytes, media_type: str) -> "Document":
+        """Returns a document with these bytes."""
+        return cls(plain, gzip.compress(plain, mtime=0), f'"{sha256(plain).hexdigest()[:32]}"', media_type)
+
+    def answer(self, request: Request, headers: Mapping[str, str], http_status: int = 200) -> Response:
+        """Returns the document, compressed if the client accepts that, or 304 if the client has it."""
+        sent = {"etag": self.etag, "vary": "Accept-Encoding", "cache-control": "no-cache", **headers}
+        if http_status == 200 and self.etag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=sent)
+        if not takes_gzip(request.headers.get("accept-encoding", "")):
+            return Response(self.plain, http_status, sent, self.media_type)
+        sent["content-encoding"] = "gzip"
+        return Response(self.compressed, http_status, sent, self.media_type)
+
+
+def count_request(environment: Environment, request: Request) -> None:
+    """Counts a request without a key as one of the client's address. Raises RequestThrottled above the rate."""
+    rate = environment.request_rate
+    if rate is not None:
+        peer = "" if request.client is None else request.client.host
+        headers = dict(request.scope["headers"])
+        rate.check_address(find_client_address(headers, peer, environment.settings), 0)

@@ -1,0 +1,66 @@
+"""Tests how `make site` turns documents into a site. `make check` builds the site and checks its links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.site.archive import find_style, render_policy
+from infra.site.build import SiteError, list_pages, render_llms, rewrite_links
+
+NAVIGATION = [
+    {"Start": [{"Home": "index.md"}, {"Install": "start/install.md"}]},
+    {"Changes": "project/changelog.md"},
+]
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("[Access](../operate/access.md#keys)", "[Access](../operate/access.md#keys)"),
+        ("[`a`](https://example.com/x)", "[`a`](https://example.com/x)"),
+        ("[below](#below)", "[below](#below)"),
+        ("[what changed](../../CHANGELOG.md)", "[what changed](../project/changelog.md)"),
+        ("![chart](../performance/chart.svg)", "![chart](../performance/chart.svg)"),
+        ("[`code.py`](../../layers/code.py)", "`code.py`"),
+        ("[the code](../../layers/code.py)", "`the code`"),
+    ],
+)
+def test_links_lead_to_the_place_in_the_site(link: str, expected: str) -> None:
+    assert rewrite_links(link, "guides/page.md", "docs/guides/page.md") == expected
+
+
+def test_a_page_from_another_folder_keeps_its_links() -> None:
+    text = rewrite_links("[Topics](docs/reference/topics.md)", "project/changelog.md", "CHANGELOG.md")
+    assert text == "[Topics](../reference/topics.md)"
+
+
+def test_each_page_has_a_line_in_llms_txt(tmp_path: Path) -> None:
+    for place, _ in list_pages(NAVIGATION):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).write_text(f"# Title\n\nFor developers:\nread {place}.\n\nMore.\n")
+    assert render_llms(tmp_path, NAVIGATION).splitlines()[-3:] == [
+        "- [Start / Home](/docs/): For developers: read index.md.",
+        "- [Start / Install](/docs/start/install): For developers: read start/install.md.",
+        "- [Changes](/docs/project/changelog): For developers: read project/changelog.md.",
+    ]
+    (tmp_path / "start/forgotten.md").write_text("# Title\n")
+    with pytest.raises(SiteError, match=r"start/forgotten\.md"):
+        render_llms(tmp_path, NAVIGATION)
+
+
+def test_the_policy_has_the_hash_of_each_inline_script() -> None:
+    """The digest of `alert(1)` comes from `openssl dgst -sha256 -binary | base64`."""
+    policy = render_policy({"alert(1)"}, set())
+    assert "script-src 'self' 'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='" in policy
+    assert "unsafe-inline" not in policy
+
+
+def test_the_style_of_the_search_is_found() -> None:
+    assert (
+        find_style("""x;var Tc='.a{color:red}';n.appendChild(C("style",{},Tc.toString()))""")
+        == ".a{color:red}"
+    )
+    with pytest.raises(ValueError, match="another way"):
+        find_style("var other='.a{}'")
