@@ -1,6 +1,6 @@
-"""Runs the bare INSERT that the CPU of a send is compared with, on a real server.
+"""Runs the bare INSERT on a real server. The benchmarks compare its CPU with the CPU of a send.
 
-Also runs the benchmark of the pytest fixtures on a few tests, as docs/guides/testing.md names it.
+Also runs the benchmark of the pytest fixtures in docs/guides/testing.md on a few tests.
 """
 
 from __future__ import annotations

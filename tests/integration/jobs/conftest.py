@@ -1,5 +1,5 @@
 """Provides one session of Spark for all tests of the jobs. Modules that use the session are marked
-xdist_group("spark"), so one worker has a JVM.
+xdist_group("spark"), so only one test process has a JVM.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock_metrics.spark.session import open_session
 
 # These settings suit small DataFrames, for which compiling and planning take longer than they save. The test with a
-# million messages uses users' settings.
+# million messages uses the default settings.
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -33,5 +33,5 @@ def spark() -> Iterator[SparkSession]:
 
 
 def rows_of(frame: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
-    """Returns the rows, sorted, with only these columns."""
+    """Returns the sorted rows with only these columns."""
     return sorted((tuple(row) for row in frame.select(*columns).collect()), key=repr)

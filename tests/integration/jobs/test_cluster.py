@@ -1,5 +1,6 @@
-"""Runs a cluster of one master and one worker, to which spark-submit brings the job, as docs/operate/metrics_job.md
-says."""
+"""Runs a cluster of one master and one worker, and submits the job to the cluster by spark-submit, as
+docs/operate/metrics_job.md says.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def variables(work: Path) -> dict[str, str]:
 
 @contextmanager
 def daemon(role: str, work: Path, *arguments: str) -> Iterator[None]:
-    """Runs a master or a worker until the end of the block."""
+    """Runs a master or a worker of Spark until the end of the block."""
     command = [str(SPARK / "bin/spark-class"), f"org.apache.spark.deploy.{role.lower()}.{role}", *arguments]
     with subprocess.Popen(command, env=variables(work), stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -136,7 +137,7 @@ def test_a_run_is_tried_again_after_a_crash_of_the_database() -> None:
             again = start(state, account)
             _, said = run.communicate(timeout=1500)
         assert run.returncode == 0, said
-        assert "; trying again in 5 s" in said  # the crash was not too late
+        assert "; trying again in 5 s" in said  # The crash came before the end of the job.
         assert "Traceback" not in said
         with psycopg.connect(again.service_dsn(), autocommit=True) as connection:
             check_against_sql(connection, CHANGING_CLOCKS)

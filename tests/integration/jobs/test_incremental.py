@@ -1,4 +1,6 @@
-"""Tests that successive runs compute the same as plain SQL over everything, and write only changed rows."""
+"""Tests that successive runs compute the same metrics as plain SQL over the whole history, and write only changed
+rows.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ Connection = psycopg.Connection[Any]
 
 
 class Installation:
-    """An installation that has queues with messages, and runs of the job."""
+    """An installation with queues, messages, and runs of the job."""
 
     def __init__(self, spark: SparkSession, database: Database, connection: Connection) -> None:
         self.source = Source(spark, database.dsn)
@@ -59,8 +61,8 @@ class Installation:
         return row[0]
 
     def check(self, zone: ZoneInfo = BERLIN) -> None:
-        """Checks every window that began before the last run ended, of existing queues. The check leaves out what that
-        run measured, which plain SQL would measure now.
+        """Checks every window of existing queues that began before the end of the last run. The check leaves out that
+        run's measurements, because plain SQL would measure the present.
         """
         at = self.scalar("select max(to_at) from queue.metrics_run where error is null")
         first = datetime.combine(datetime.now(zone).date() - timedelta(DAYS), datetime.min.time(), zone)
@@ -115,7 +117,7 @@ def record(connection: Connection, queue_id: int, age: timedelta, group: str | N
 
 
 def send(connection: Connection, name: str, age: timedelta, number: int = 1) -> None:
-    """Sends messages that were sent this long ago and still exist."""
+    """Adds existing messages that were sent this long ago."""
     connection.execute("select queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))", (name, number))
     connection.execute(
         "update queue.log l set sent_at = sent_at - %s from queue.queues q"
@@ -132,7 +134,7 @@ def acknowledge(connection: Connection, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def ran(spark: SparkSession, postgres: TestServer) -> Iterator[Installation]:
-    """Yields the state after a first run, which did not see an open transaction that has committed since."""
+    """Yields the state after a first run. A transaction that was open during that run has committed since."""
     with postgres.database() as database, psycopg.connect(database.dsn, autocommit=True) as connection:
         installation = Installation(spark, database, connection)
         for name in ("slowpoke", "busy", "gone", "silent"):
@@ -164,8 +166,8 @@ def first_run(installation: Installation) -> None:
 
 
 def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message of three days ends, other messages are recorded late, a transaction has committed late, a queue is
-    deleted and created again, and a run dies between the two tables.
+    """The next run finds an ended message of three days, late records, a late commit, a re-created queue, and a run
+    that died between the two tables.
     """
     installation = ran
     connection, busy = installation.connection, installation.id_of("busy")
@@ -202,7 +204,9 @@ def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest
 
 @pytest.mark.slow
 def test_a_backfill_leaves_no_hole(ran: Installation) -> None:
-    """The backfill computes other days in another zone. The next normal run still begins where the last one ended."""
+    """The backfill computes other days in another zone. The next normal run still begins at the end of the last
+    normal run.
+    """
     installation = ran
     connection, busy = installation.connection, installation.id_of("busy")
     last = last_range(connection, BERLIN.key)
@@ -235,7 +239,7 @@ def test_each_zone_has_its_days(ran: Installation) -> None:
 def test_incremental_runs_equal_a_full_run_after_random_news(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """Twelve runs in two zones follow random changes. Some compute other days, and some die between the tables."""
+    """Twelve runs in two zones follow random changes. Some runs compute other days, and some die between the tables."""
     news = News(installation, random.Random(seed))
     for _ in range(12):
         news.happen()
@@ -258,8 +262,7 @@ def test_incremental_runs_equal_a_full_run_after_random_news(
 
 
 class News:
-    """Makes random messages of random ages. A transaction that commits some runs later records or sends some of
-    them."""
+    """Adds random messages of random ages. The transaction of some messages commits some runs later."""
 
     def __init__(self, installation: Installation, chance: random.Random) -> None:
         self.installation, self.chance = installation, chance
@@ -288,7 +291,7 @@ class News:
             self.slow = None
 
     def add(self, connection: Connection) -> None:
-        """Adds one message that has ended, one that is sent, or one that is received and perhaps deleted."""
+        """Adds an ended message, sends a message, or receives and perhaps deletes one."""
         name, what = self.chance.choice(self.names), self.chance.random()
         age = timedelta(minutes=self.chance.randrange(1, 7000))
         if what < 0.4:
@@ -328,7 +331,7 @@ def dies(*arguments: object) -> None:
 
 
 def test_a_range_of_another_cluster_counts_for_nothing(database: Database) -> None:
-    """After a dump and a restore, the numbers in the range may be ahead of the new cluster's."""
+    """After a restore from a dump, the transaction numbers in the rows may be ahead of the new cluster's numbers."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(
             "insert into queue.metrics_range values ('UTC', 1, pg_current_snapshot(), now()),"
@@ -342,7 +345,9 @@ def test_a_range_of_another_cluster_counts_for_nothing(database: Database) -> No
 
 
 def test_since_when_the_history_has_everything(database: Database) -> None:
-    """The history is complete since the oldest day not dropped, and since a minute after it was switched on."""
+    """The history is complete from the oldest kept day on, but not before a minute after the history was
+    switched on.
+    """
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         for name in ("always", "never", "again"):
             connection.execute("select queue.create(%s)", (name,))

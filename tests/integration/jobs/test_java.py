@@ -1,4 +1,4 @@
-"""Tests the choice of Java: the installed one if it is new enough, or else the package's.
+"""Tests the choice of Java: the installed Java if it is new enough, or else the package's Java.
 
 Also tests the archive for executors, which contains the modules that the job imports.
 """
@@ -97,7 +97,7 @@ def test_it_holds_code_only(tmp_path: Path) -> None:
 # Tests queue.metrics_run: how incomplete runs end. Source: docs/operate/metrics_job.md, "When something breaks".
 
 
-# A run that reports its start and then continues until its input ends.
+# A run that reports its start and continues until the end of its input.
 UNENDING = """
 import sys
 from penstock_metrics.database.runs import record_run
@@ -108,7 +108,7 @@ with record_run(sys.argv[1], "once", "UTC"):
 
 
 def ends(database: Database) -> list[tuple[bool, str | None]]:
-    """Returns for each run, in order, whether it has ended, and its error."""
+    """Returns the runs in order: whether the run has ended, and its error."""
     with psycopg.connect(database.dsn) as connection:
         return connection.execute(
             "select finished_at is not null, error from queue.metrics_run order by run_id"
@@ -128,7 +128,7 @@ def test_the_next_run_ends_one_that_was_killed(database: Database) -> None:
 
 
 def test_an_interrupted_run_says_so(database: Database) -> None:
-    """The run also reports it if the interrupt made a call of Spark fail."""
+    """The run also reports the interrupt if the interrupt made a call of Spark fail."""
     with pytest.raises(KeyboardInterrupt), record_run(database.dsn, "continuous", "UTC"):
         raise KeyboardInterrupt
     broken = OSError("broken")

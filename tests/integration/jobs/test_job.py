@@ -1,4 +1,6 @@
-"""Tests the whole job on PostgreSQL: against plain SQL, twice, late, out of order, and continuously."""
+"""Tests the whole job on PostgreSQL: compares it with plain SQL, and runs it twice, late, out of order, and
+continuously.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ OUTSIDE = datetime(2026, 3, 20, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def filled(postgres: TestServer) -> Iterator[Database]:
-    """Yields 3,000 messages of every fate over two days, one of which has 23 hours, and fires and webhooks."""
+    """Yields 3,000 messages of every fate over two days, and runs of schedules and webhooks. One of the days has 23
+    hours.
+    """
     with postgres.database() as database:
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             history_generator.write(connection, CHANGING_CLOCKS, Mixture(3000, queues=6, groups=150))
@@ -67,8 +71,9 @@ def source(spark: SparkSession, database: Database) -> Source:
 
 @pytest.fixture(scope="module")
 def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
-    """Yields the state after a run over all days, which found a wrong window, one of a day that it does not cover, and
-    one of a deleted queue."""
+    """Yields the state after a run over all days. The run found a wrong window, a window of another day, and a window
+    of a deleted queue.
+    """
     with psycopg.connect(filled.dsn, autocommit=True) as connection:
         wrong = [(1, "wrong", CHANGING_CLOCKS.from_at), (1, "", OUTSIDE), (99, "", CHANGING_CLOCKS.from_at)]
         for queue_id, group_id, starts_at in wrong:
@@ -78,7 +83,7 @@ def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
 
 
 def test_a_run_corrects_what_it_finds(computed: Connection) -> None:
-    """The run records its changes."""
+    """The run notes its changes."""
     left = computed.execute(
         "select queue_id, starts_at from queue.metrics_window"
         " where queue_id = 99 or starts_at < %s or group_id = 'wrong' order by 1",
@@ -106,7 +111,7 @@ def test_it_says_what_plain_sql_says(computed: Connection) -> None:
 
 @pytest.fixture
 def recent(database: Database) -> Iterator[Connection]:
-    """Yields a queue with a message an hour old that was received, and deleted a minute later."""
+    """Yields a queue with an hour-old message that was received, and was deleted a minute later."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('orders')")
         record(connection, timedelta(hours=1))
@@ -124,7 +129,7 @@ def record(connection: Connection, age: timedelta) -> None:
 
 
 def hours(connection: Connection) -> tuple[int, int]:
-    """Returns all arrivals and deletions by the windows of an hour."""
+    """Returns all arrivals and deletions in windows of an hour."""
     row = connection.execute(
         "select coalesce(sum(arrivals), 0)::int, coalesce(sum(deletions), 0)::int from queue.metrics_window"
         " where window_seconds = 3600 and group_id = ''"
@@ -136,10 +141,10 @@ def hours(connection: Connection) -> tuple[int, int]:
 def test_a_message_in_the_tables_and_in_the_history_counts_once(
     spark: SparkSession, database: Database, recent: Connection
 ) -> None:
-    """Three messages are sent, two received, and one deleted, which is only in the history after cleaning. One message
-    was there before.
+    """Three messages are sent, two are received, and one is deleted. The deleted message is only in the history after
+    cleaning. The queue had one message before.
 
-    One of the two is received a second time, and that receive counts in its minute.
+    One of the two messages is received a second time, and the second receive counts in its minute.
     """
     recent.execute("select queue.send_batch('orders', array['1', '2', '3']::jsonb[])")
     recent.execute("select queue.receive('orders', 0, 1)")
@@ -164,8 +169,8 @@ def test_a_message_in_the_tables_and_in_the_history_counts_once(
 
 
 def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent: Connection) -> None:
-    """Rows count if they were committed before the snapshot, or come from a dump of a cluster that had counted
-    further. Other rows do not count.
+    """Rows count if they were committed before the snapshot, or come from the dump of a cluster with higher
+    transaction numbers. Other rows do not count.
     """
     query = "select count(*) from queue.finished_message where {}"
     with psycopg.connect(database.dsn) as slow:
@@ -215,7 +220,7 @@ def test_bad_arguments(
 
 @pytest.fixture
 def compiled(spark: SparkSession) -> Iterator[SparkSession]:
-    """Yields the session with users' settings."""
+    """Yields a session of Spark with default settings."""
     usual = {
         "spark.sql.codegen.wholeStage": "true",
         "spark.sql.codegen.factoryMode": "FALLBACK",
@@ -231,7 +236,7 @@ def compiled(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.mark.slow
 def test_a_million_messages(compiled: SparkSession, database: Database) -> None:
-    """The code is compiled and runs in several pieces, with percentiles that need a second pass."""
+    """Spark compiles the code and runs it in several partitions, and percentiles need a second pass."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         history_generator.write(connection, CHANGING_CLOCKS, Mixture(1_000_000))
         shot(compiled, database, CHANGING_CLOCKS)
@@ -242,7 +247,7 @@ def test_a_million_messages(compiled: SparkSession, database: Database) -> None:
 def test_hostile_settings_of_sessions_change_nothing(
     spark: SparkSession, postgres: TestServer, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All of them hold at once, in the database, for the role, or by libpq's environment."""
+    """All hostile settings apply at once: in the database, for the role, or by libpq's environment."""
     with postgres.database() as database:
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             history_generator.write(connection, CHANGING_CLOCKS, Mixture(1000, queues=3, groups=50))

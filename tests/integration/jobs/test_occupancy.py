@@ -1,8 +1,8 @@
-"""Tests depth, waiting and the oldest message at moments, also against a count of every message.
+"""Tests depth, waiting and the oldest message at moments, and compares them with a count of every message.
 
-Also tests durations that Spark computes from messages, and its part in combining days.
+Also tests durations that Spark computes from messages, and Spark's part in combining days.
 
-Also tests the rows that are new since the last run, on frames of a few messages.
+Also tests the new rows since the last run, on frames of a few messages.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def test_one_that_ended_before_it_was_sent_never_is(spark: SparkSession) -> None
 
 
 def test_as_if_each_message_were_looked_at(spark: SparkSession) -> None:
-    """The messages are random. The test computes the expected values for each message, by the definitions of depth,
-    waiting and oldest.
+    """The messages are random. The test computes the expected values message by message from the definitions of
+    depth, waiting and oldest.
     """
     chance, rows = random.Random(3), []
     for _ in range(120):
@@ -92,7 +92,7 @@ def expected(rows: list[tuple[object, ...]], end: int) -> tuple[int, int, int | 
 
 def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> None:
     """The message is sent at minute 30 and gone at minute 150. The message is present at the ends of the minutes
-    between, of two hours, and of no day.
+    between them and of two hours, but not at the end of a day.
     """
     day = to_datetime(at(0)).replace(hour=0)
     span = DaySpan.of(day, day + timedelta(days=1), to_datetime(at(170)), ZoneInfo("UTC"))
@@ -167,8 +167,8 @@ def test_fires_and_webhooks_belong_to_no_queue(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("parts", [0, 3])
 def test_of_many_durations_the_ranks_are_looked_up(spark: SparkSession, parts: int) -> None:
-    """Two hours have more durations than can be transferred: n seconds for n up to 6 FEW, each twice, and a group with
-    two.
+    """Two hours have too many durations to transfer: n seconds for n up to 6 FEW, each twice, and a group with two
+    durations.
 
     An hour is in one partition or in three.
     """
@@ -201,7 +201,7 @@ def check_ranks(row: Row, seconds: list[int]) -> None:
 
 
 def test_hours_that_are_spread_over_partitions(spark: SparkSession) -> None:
-    """The durations are first receives, and two of each deleted message."""
+    """The durations belong to first receives, and each deleted message has two durations."""
     columns = (
         "window_seconds int, queue_id int, group_id string, starts_us bigint, deliveries bigint, redeliveries bigint,"
         " deletions bigint"
@@ -219,7 +219,7 @@ Rows = list[tuple[object, ...]]
 
 
 def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows) -> list[DepthChange]:
-    """Returns the run at minute 200, after one at minute 100."""
+    """Returns the run at minute 200, after another run at minute 100."""
 
     def contributions(rows: Rows, now: float) -> DataFrame:
         return messages(spark, *rows).transform(deltas.sum_contributions(at(now)))
@@ -232,7 +232,7 @@ def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows
 
 
 def as_stored(rows: DataFrame) -> DataFrame:
-    """Returns the rows as PostgreSQL returns them after it read the lines."""
+    """Returns the rows that PostgreSQL reads from the lines."""
     columns = rows.transform(deltas.list_lines("UTC", 7)).selectExpr("split(line, '\\t') as cells")
     return columns.selectExpr(
         "cast(cells[1] as int) as queue_id", "to_timestamp(cells[2]) as minute_at", "cells[4] as counts"
@@ -240,7 +240,7 @@ def as_stored(rows: DataFrame) -> DataFrame:
 
 
 def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> None:
-    """The arrival, the receive and the presence are known already, as are those of open messages."""
+    """The last run knew the arrival, the receive and the presence, as for open messages."""
     then = [message(-3000, -50), message(-2000), message(-10)]
     assert changed(spark, [message(-3000, -50, 150)], [message(-2000), message(-10)], then) == [
         DepthChange(1, at(150), is_open=True, changed=True)
@@ -248,7 +248,9 @@ def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> N
 
 
 def test_a_message_unseen_by_the_last_run_is_new_from_its_first_minute(spark: SparkSession) -> None:
-    """The messages were sent and ended before that run, or only sent. Their transactions committed after that run."""
+    """The messages were sent and ended before that run, or only sent. The messages' transactions committed after that
+    run.
+    """
     then = [message(-10)]
     late = changed(spark, [message(-3000.5, -90, -40)], then, then)
     assert late == [DepthChange(1, at(-3001), is_open=True, changed=False)]

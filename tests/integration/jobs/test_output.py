@@ -34,8 +34,8 @@ Connection = psycopg.Connection[Any]
 @pytest.fixture
 def stored(database: Database) -> Iterator[Connection]:
     """Yields two queues around midnight, one of them deleted, latencies of the installation, and a run that computed
-    all of these.
-    all."""
+    all.
+    """
     with psycopg.connect(database.dsn, autocommit=True) as db:
         orders, bills = new_queue(db, "orders"), new_queue(db, "bills")
         for minute in range(4):
@@ -58,13 +58,13 @@ def stored(database: Database) -> Iterator[Connection]:
 
 
 def run(db: Connection, start: datetime, end: datetime) -> None:
-    """Records a run that computed this time."""
+    """Records a run that computed this span of time."""
     add_run(db, end)
     db.execute("update queue.metrics_run set from_at = %s, to_at = %s where from_at is null", (start, end))
 
 
 def from_postgresql(db: Connection, dataset: Dataset) -> pa.Table:
-    """Returns the rows of a dataset by plain SQL, without Spark."""
+    """Returns a dataset's rows, computed by plain SQL without Spark."""
     rows = db.execute(dataset.table.query("true").encode()).fetchall()
     columns = list(zip(*rows, strict=True)) or [()] * len(dataset.schema)
     return pa.table([pa.array(column, kind) for column, kind in zip(columns, dataset.schema.types, strict=True)],
@@ -87,7 +87,7 @@ def check_files(folder: Path, db: Connection) -> None:
 
 
 def files_of(folder: Path) -> dict[str, int]:
-    """Returns the names of the files, and the times at which they were written."""
+    """Returns the files' names and the times of their last change."""
     return {
         str(path.relative_to(folder)): path.stat().st_mtime_ns for path in sorted(folder.rglob("*.parquet"))
     }
@@ -112,7 +112,9 @@ def test_files_have_what_postgresql_has(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The files are split by day (UTC) and queue. The first export ends before its note; the next completes it."""
+    """The files are split by day (UTC) and queue. The first export stops before its note, and the next export
+    completes the note.
+    """
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -147,7 +149,7 @@ def change(db: Connection) -> None:
 
 
 def changed(before: dict[str, int], after: dict[str, int]) -> set[str]:
-    """Returns the folders in which a file was added, removed or written again."""
+    """Returns the folders in which a file was added, removed or changed."""
     return {name.rpartition("/")[0] for name, _ in before.items() ^ after.items()}
 
 

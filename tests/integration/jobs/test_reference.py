@@ -1,4 +1,4 @@
-"""Tests the oracle of the metrics job on histories that a person can count."""
+"""Tests the plain SQL of the metrics on histories that a person can count."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from (select sent_at, finished_at, group_ids, outcome from queue.history) h"""
 
 @pytest.fixture(scope="module")
 def owner(postgres: TestServer) -> Iterator[Connection]:
-    """Yields a new database. Each test is one transaction, which is rolled back."""
+    """Yields a new database. Each test is one transaction that is rolled back."""
     with postgres.database() as database, psycopg.connect(database.dsn) as connection:
         yield connection
 
@@ -79,8 +79,9 @@ def latency(db: Connection, size: int, columns: str, where: str = "group_id = ''
 def test_a_day_has_as_many_hours_as_its_zone_gives_it(
     db: Connection, day: date, starts: str, ends: str, hours: int
 ) -> None:
-    """Ten messages a minute wait 1 to 10 ms. The nearest rank of 0.5 is the fifth, of 0.9 the ninth, and then the
-    tenth."""
+    """Ten messages a minute wait 1 to 10 ms. The nearest rank of 0.5 is the fifth, and of 0.9 the ninth. All higher
+    ranks are the tenth.
+    """
     span = Span(day, 1, "Europe/Berlin")
     assert (span.from_at, span.to_at) == (at(starts), at(ends))
     write_steady(db, span, 10)
@@ -106,8 +107,8 @@ def test_a_day_has_as_many_hours_as_its_zone_gives_it(
 
 
 def test_messages_at_the_end_of_a_window_are_counted(db: Connection) -> None:
-    """One message was sent before the day, received in its first hour, and deleted in its third. Another one arrived
-    and stayed for 90 s.
+    """One message was sent before the day, received in its first hour, and deleted in its third. Another message
+    arrived and stayed for 90 s.
     """
     (queue,) = make_queues(db, 1)
     record(
@@ -160,8 +161,8 @@ def test_the_oldest_message_is_not_the_one_that_leaves_last(db: Connection) -> N
 
 
 def test_clocks_that_differ(db: Connection) -> None:
-    """One message was deleted before it was sent, so it is never present and its times are 0. Another one was received
-    before it was sent, so it is present and not waiting.
+    """One message was deleted before it was sent, so it is never present and its times are 0. Another message was
+    received before it was sent, so it is present and not waiting.
     """
     (queue,) = make_queues(db, 1)
     record(db, queue, [at("05-10T00:05:00")], [at("05-10T00:03:00")], received=at("05-10T00:03:30"))
@@ -237,7 +238,7 @@ def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(
     db: Connection, suffix: str
 ) -> None:
     """20 messages are sent, and received two minutes later, once more after another one. The messages become dead
-    letters two minutes after that, are moved back in the next minute, and purged in the one after.
+    letters two minutes later, move back in the next minute, and are purged in the minute after that.
     """
     began = value(db, "select clock_timestamp()").astimezone(UTC)
     dead = create(db, "dead" + suffix)
@@ -285,7 +286,9 @@ def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(
 
 
 def test_groups_and_their_skew(db: Connection) -> None:
-    """With arrivals 1, 1, 2 of groups, Gini is ((-2) 1 + 0 1 + 2 2) / (3 4) = 1/6. The fifth message has no group."""
+    """Gini is ((-2) 1 + 0 1 + 2 2) / (3 4) = 1/6 for groups with the arrivals 1, 1, 2. The fifth message has no
+    group.
+    """
     (queue,) = make_queues(db, 1)
     sent = [at("05-10T00:00:00")] * 5
     finished = [at("05-10T00:00:10") + timedelta(seconds=i) for i in range(5)]
@@ -301,7 +304,7 @@ def test_groups_and_their_skew(db: Connection) -> None:
 
 def test_only_the_hundred_groups_with_most_arrivals_have_rows(db: Connection) -> None:
     (queue,) = make_queues(db, 1)
-    # The last name occurs twice, so g099 is not among the hundred.
+    # The last name occurs twice, so g099 is not one of the hundred names.
     names = [f"g{i:03}" for i in range(101)] + ["g100"]
     sent = [at("05-10T00:00:00")] * len(names)
     record(db, queue, sent, sent, groups=names)
@@ -357,7 +360,7 @@ def test_late_rows_are_found_in_their_day(db: Connection) -> None:
 
 
 def test_a_random_history_is_the_same_each_time_and_complete(db: Connection) -> None:
-    """The history is written twice with the same seed. Windows of every length have the same sum."""
+    """The test writes the history twice with the same seed. Windows of every length have the same sum."""
     span, mixture = Span(SHORT, 2, "Europe/Berlin"), Mixture(3000, queues=3, groups=150)
     write(db, span, mixture)
     first = db.execute(DIGEST.encode()).fetchone()

@@ -28,8 +28,8 @@ def functions(database: Database) -> Iterator[Functions]:
 def deployment(
     database: Database, form: EventForm, request: pytest.FixtureRequest
 ) -> Iterator[FunctionServer]:
-    """Yields an endpoint whose requests arrive as events of the test's `form`. The functions behind the endpoint have
-    either driver.
+    """Yields an endpoint whose requests arrive as events of the test's `form`. The functions behind the endpoint use
+    one driver or the other.
     """
     with FunctionServer(database.pooled_dsn, form, {"QUEUE_DATABASE_DRIVER": request.param}) as deployment:
         yield deployment

@@ -1,6 +1,6 @@
-"""Tests the kept connection of a function with both drivers: which faults are repaired, retried, or only reported.
+"""Tests a function's kept connection with both drivers: the faults that the driver repairs, retries, or only reports.
 
-PostgreSQL's appendix A lists SQLSTATEs. 25006 comes from a server that was the primary until a failover.
+PostgreSQL's appendix A lists SQLSTATEs. A server that was the primary until a failover reports 25006.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def test_values_arrive_and_come_back(kept: Kept) -> None:
 
 
 def test_empty_and_absent_arrays(kept: Kept) -> None:
-    """For both drivers an array with only nulls is null, as our functions read it."""
+    """Both drivers pass an array of nulls as null, as Penstock's SQL functions expect."""
     (row,) = kept.call(KINDS, [[], [None, None], None, [], [], None, None, None])
     assert row == ([], None, None, [], [], None, None, None)
 
@@ -162,7 +162,9 @@ def test_while_there_is_no_primary_it_is_said(
 
 
 def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -> None:
-    """For class 40 the database rolled the call back. The function retries it on the same connection, once."""
+    """An error of class 40 means that the database rolled the call back. The function retries it on the same
+    connection, once.
+    """
     owner.execute(
         "create sequence test_tries; grant all on test_tries to public;"
         "create function test_deadlock(p_fails int) returns bigint language plpgsql as $$ begin"
@@ -181,12 +183,14 @@ def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -
 
 # --- what is only told -----------------------------------------------------------------------------------------------
 def test_a_session_that_ends_during_a_call(kept: Kept, owner: psycopg.Connection[Any], driver: str) -> None:
-    """After 57P01 psycopg cannot know whether the call was committed, and does not repeat it. The next call works."""
+    """After 57P01 psycopg cannot know whether the call was committed, and does not repeat the call. The next call
+    works.
+    """
     with pytest.raises(ServiceUnavailable):
         kept.call(ENDING, ["lost"])
     kept.call(RECORD, ["next"])
     assert notes(owner) == ["next"]
-    # Each try draws a number. Nothing happened before COMMIT was sent, so pg8000 made the call twice.
+    # Each try draws a number. The connection broke before COMMIT was sent, so pg8000 made the call twice.
     assert owner.execute("select max(number) from test_log").fetchone() == (2 if driver == "psycopg" else 3,)
 
 
@@ -205,7 +209,9 @@ def test_an_address_without_a_server_is_unavailable(driver: str) -> None:
 
 # --- through PgBouncer -----------------------------------------------------------------------------------------------
 def test_a_pooler_that_was_restarted(driver: str) -> None:
-    """The pooler keeps its address, as after an upgrade. The next call connects to it, and no caller sees an error."""
+    """The pooler keeps its address, as after an upgrade. The next call connects to the new pooler, and no caller sees
+    an error.
+    """
     with (
         ephemeral_state(memory_directory()) as state,
         running_postgres(state, SystemAccount.choose()) as server,
@@ -224,8 +230,8 @@ def test_a_pooler_that_was_restarted(driver: str) -> None:
 def test_no_call_is_lost_through_a_pooler(
     database: Database, owner: psycopg.Connection[Any], driver: str
 ) -> None:
-    """40 functions make 20 calls each on at most 20 server connections. The database records 800 calls, and answers
-    each with its number.
+    """40 functions make 20 calls each on at most 20 server connections. The database notes 800 calls, and answers
+    each call with its number.
     """
 
     def calls(client: int) -> list[tuple[int, str]]:
@@ -248,8 +254,8 @@ def test_no_call_is_lost_through_a_pooler(
 def test_a_connection_that_is_handed_out_again_and_again_is_asked_once(
     database: Database, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker that polls reuses a connection this way. Otherwise each poll after a minute would check it, for the
-    life of the process.
+    """A worker that polls reuses a connection this way. Otherwise each poll after the first minute would check the
+    connection.
     """
     times, asked = [1000.0], list[float]()
     monkeypatch.setattr("penstock.postgres.database.time", lambda: times[-1])

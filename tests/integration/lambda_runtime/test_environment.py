@@ -61,7 +61,7 @@ def test_one_connection_is_kept(database: Database, direct: Functions) -> None:
 
 def test_a_lost_connection_is_replaced(database: Database, direct: Functions) -> None:
     call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="before")
-    assert end_connections(database) == 2  # CreateQueue and SendMessage have one each
+    assert end_connections(database) == 2  # CreateQueue and SendMessage have one environment each.
     assert invoke(direct, json_request("SendMessage", QueueUrl=QUEUE_URL, MessageBody="after")).status == 200
 
 
@@ -84,7 +84,7 @@ def test_environments_share_the_key_of_receipt_handles(database: Database) -> No
 def test_a_cold_start_names_settings_that_sessions_lack(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The function logs the settings once. For a role with all settings it does not import the logger."""
+    """The function logs the settings once. If the role has all settings, the function does not import the logger."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         untuned = f"alter role {ROLE} in database {database.name} set plan_cache_mode = auto"
         connection.execute(untuned.encode())
@@ -137,7 +137,7 @@ def test_a_message_sent_meanwhile(
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Returns how long the driver has slept each time, by a clock that only sleeping moves."""
+    """Returns the durations of the driver's sleeps, by a clock that only sleeping moves."""
     pauses: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: sum(pauses), sleep=pauses.append)
     monkeypatch.setattr(drivers, "time", clock)
@@ -153,7 +153,7 @@ def test_a_wait_for_nothing(direct: Functions, pauses: list[float]) -> None:
 def test_pauses_grow_while_nobody_gets_what_is_ready(
     database: Database, direct: Functions, pauses: list[float]
 ) -> None:
-    """Another transaction has locked the only message group. The queue is ready, and a receive finds nothing."""
+    """Another transaction has locked the only message group. The queue is ready, but a receive finds no message."""
     url = f"{QUEUE_URL}.fifo"
     call(direct, "CreateQueue", QueueName="orders.fifo", Attributes={"FifoQueue": "true"})
     ids = {"MessageGroupId": "g", "MessageDeduplicationId": "1"}
@@ -193,7 +193,7 @@ def test_functions_that_answer_everything_wait_for_two_seconds(
 def test_the_gateway_does_not_wait_longer_at_the_limit_of_messages_in_flight(
     direct: Functions, database: Database, pauses: list[float]
 ) -> None:
-    """A long poll tries again each second in that case (ReceiveMessage, OverLimit)."""
+    """A long poll then tries again each second (ReceiveMessage, OverLimit)."""
     for body in ("in flight", "waits"):
         call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody=body)
     call(direct, "ReceiveMessage", QueueUrl=QUEUE_URL)
@@ -215,8 +215,8 @@ def test_a_quarter_of_their_concurrency_waits(
     driver: str,
     shares: tuple[int, int, int],
 ) -> None:
-    """Two of eight may wait. The parameters are environments, other waiting requests, and seconds of two requests.
-    Afterwards the slot is free.
+    """Two of eight environments may wait. The parameters are the environments, the other waiting requests, and the
+    seconds of two requests. Afterwards the slot is free.
     """
     concurrency, taken, waited = shares
     variables = {
@@ -237,7 +237,7 @@ def test_a_quarter_of_their_concurrency_waits(
 
 # --- imports ---------------------------------------------------------------------------------------------------------
 def test_only_functions_that_sign_import_cryptography(database: Database) -> None:
-    """Reading a topic, sending a message and serving a certificate do not import it. Publishing does."""
+    """Actions that read a topic, send a message or serve a certificate do not import the module. Publishing does."""
     script = """
 import json, sys
 from tests.support.functions.invocations import invoke, json_request, query_request
@@ -286,7 +286,7 @@ def test_maintain_answers_its_counts(direct: Functions, database: Database, driv
 
 
 def test_move_answers_its_counts(direct: Functions) -> None:
-    """No task runs, so the worker checks once and the invocation ends."""
+    """No task is running, so the worker checks once and the invocation ends."""
     assert direct.invoke("move", {"version": "0", "source": "aws.scheduler"}) == {"steps": 0, "messages": 0}
 
 
@@ -296,7 +296,7 @@ def test_maintain_fails_when_the_database_does(empty_database: Database) -> None
 
 
 class Worker:
-    """A worker whose runs take the given times, by a fake clock."""
+    """A worker with a fake clock whose runs take the given times."""
 
     LONGEST_RUN_SECONDS = 1.5
 
@@ -338,7 +338,7 @@ def scheduled_environment(
 
 
 class Polling:
-    """A worker whose runs take 0.5 seconds and find work each time. `limits` has the time that each run was allowed."""
+    """A worker whose runs take 0.5 seconds and find work each time. `limits` holds the time limit of each run."""
 
     LONGEST_RUN_SECONDS = 20.0
 

@@ -1,4 +1,4 @@
-"""Tests in a fresh interpreter what each function imports: only what it needs for its action."""
+"""Tests in a fresh interpreter that each function imports only the modules that its action needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LATER = {
     "boto3",
     "botocore",
 }
-# The modules that only this function may import when it starts, by the function's name.
+# Maps a function's name to the modules that only this function may import at its start.
 NEEDED = {"deliver": {"httptools"}, "poll_mappings": {"httptools"}}
 NAMES = sorted(
     ".".join(file.relative_to(FUNCTIONS).with_suffix("").parts)
@@ -32,7 +32,9 @@ NAMES = sorted(
 
 
 def imported(name: str, driver: str = "") -> set[str]:
-    """Returns every module after the import of a function without settings, which neither fails nor connects."""
+    """Returns every imported module after the import of a function without settings. The import neither fails nor
+    connects.
+    """
     result = subprocess.run(
         [sys.executable, "-c", f"import sys, {name}; print(*sys.modules)"],
         env={

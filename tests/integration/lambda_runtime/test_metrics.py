@@ -100,7 +100,7 @@ def test_queues_of_other_accounts_are_told_apart(capsys: pytest.CaptureFixture[s
 def test_a_run_that_is_cut_short_goes_on(
     functions: Functions, database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The clock ends the run after each page of two queues: three runs measure five queues, each once."""
+    """The clock ends the run after each page of two queues, so three runs measure five queues once each."""
     from penstock.postgres.database import Database
 
     for number in range(5):
@@ -139,7 +139,7 @@ USED = {"QUEUE_USAGE_METRICS": "true"}
 
 
 def used(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """Returns the one line of metrics since the last call, without its dimension."""
+    """Returns the only line of metrics since the last call, without its dimension."""
     (line,) = lines(capsys)
     assert measured(line)[0] == {"QueueName": "orders"}
     (directive,) = line["_aws"]["CloudWatchMetrics"]
@@ -147,8 +147,8 @@ def used(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 
 def test_requests_count_as_sqs_counts_them(database: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the Developer Guide the line counts sent, received and deleted messages, receive calls "that did not return a
-    message", and bytes.
+    """The line counts sent, received and deleted messages, receive calls "that did not return a message", and bytes
+    (Developer Guide).
     """
     with Functions(database.pooled_dsn, USED) as functions:
         call(functions, "CreateQueue", QueueName="orders")
@@ -177,7 +177,7 @@ def test_without_the_setting_a_request_writes_no_metrics(
 
 
 def test_a_line_is_what_powertools_would_write(capsys: pytest.CaptureFixture[str]) -> None:
-    """The lines have the same keys and values except for the moment. powertools writes the numbers as fractions."""
+    """Except for the time, the lines have the same keys and values. powertools writes the numbers as fractions."""
     metrics = Metrics("000000000000", "us-east-1")
     metrics.put({"QueueName": "orders"}, [Value("NumberOfMessagesSent", "Count", 2)])
     arn = "arn:aws:sqs:us-east-1:000000000000:orders"

@@ -1,4 +1,4 @@
-"""Tests that no answer of a function is longer than AWS passes on, and that no message is lost by the limit.
+"""Tests that a function's answer stays within AWS's limit, and that the limit loses no message.
 
 The limits are in "Lambda quotas" and "Use Lambda functions as targets of an Application Load Balancer" (see
 `penstock.limits.response_limit`). The functions of these tests refuse longer answers, as Lambda and a load balancer do.
@@ -21,8 +21,8 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
-# The import is here and not first in a thread of the server, because pydantic parses source, which Python 3.11 cannot
-# do in two threads.
+# The module is imported here before the server's threads start, because pydantic parses source, which Python 3.11
+# cannot do in two threads.
 import penstock_web.rest.application  # noqa: F401
 from penstock import drivers
 from penstock.lambda_runtime import events
@@ -35,14 +35,14 @@ from tests.support.local_lambda.events import EventForm, event_of, response_of
 from tests.support.sql.calls import Counts, arn_of, counts, receive
 
 WAYS = pytest.mark.parametrize("form", ["http_api", "alb"])
-# Messages and limits have a tenth of their size, which is ten times as fast.
+# Messages and limits have a tenth of AWS's size, which makes the tests ten times as fast.
 SCALES = pytest.mark.parametrize("scale", [pytest.param(1, marks=pytest.mark.slow), 10], indirect=True)
 MIB = 1_048_576
 
 
 @pytest.fixture
 def scale(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Returns how much smaller the limits are than AWS's. Some tests use AWS's limits."""
+    """Returns the factor by which the limits are smaller than AWS's. Some tests use AWS's limits."""
     divisor: int = getattr(request, "param", 1)
     for limit in (events.FUNCTION, events.LOAD_BALANCER):
         name = "FUNCTION" if limit is events.FUNCTION else "LOAD_BALANCER"
@@ -81,7 +81,7 @@ def create(sqs: Any, name: str = "q", maximum: int = 3) -> tuple[str, str]:
 
 
 def refused(sqs: Any, url: str, **parameters: Any) -> str:
-    """Returns the text of the error with which a receive is refused."""
+    """Makes a receive that is refused, and returns the error's text."""
     with pytest.raises(ClientError) as caught:
         sqs.receive_message(QueueUrl=url, **parameters)
     assert caught.value.response["Error"]["Code"] == "ResponseTooLarge"
@@ -95,8 +95,8 @@ def refused(sqs: Any, url: str, **parameters: Any) -> str:
 def test_long_messages_all_come_and_none_becomes_a_dead_letter(
     sqs: Any, sql: psycopg.Connection[Any], form: EventForm, name: str, scale: int
 ) -> None:
-    """A client receives ten messages of 700 KB, ten in a call, at most three times. The messages have 7 MB, more than a
-    function may answer.
+    """A client requests ten messages of 700 KB at a time, and gets them in at most three calls. The messages have 7
+    MB, which exceeds a function's answer.
     """
     url, _ = create(sqs, name)
     for number in range(10):
@@ -125,8 +125,8 @@ def test_long_messages_all_come_and_none_becomes_a_dead_letter(
 def test_escapes_count(
     sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any], form: EventForm, scale: int
 ) -> None:
-    """A quote takes four bytes in JSON and six in XML. A message that is too long is not counted, and arrives over
-    another interface.
+    """A quote takes four bytes in JSON and six in XML. A message that is too long has no receive counted, and arrives
+    over another interface.
     """
     url, _ = create(sqs)
     body = '"' * ((1_040_000 if form == "http_api" else 240_000) // scale)
@@ -158,7 +158,7 @@ def test_escapes_count(
     ],
 )
 def test_a_message_that_is_too_long_alone(sqs: Any, sql: psycopg.Connection[Any], body: str) -> None:
-    """Other messages pass the long one, which goes to a receiver whose answer may be longer."""
+    """Other messages pass the long message. A receiver with a higher limit gets the long message."""
     url, _ = create(sqs, maximum=1)
     sqs.send_message(QueueUrl=url, MessageBody=body)
     sqs.send_message(QueueUrl=url, MessageBody="short")
@@ -175,7 +175,7 @@ def test_a_message_that_is_too_long_alone(sqs: Any, sql: psycopg.Connection[Any]
 def test_a_result_in_utf_8_is_shorter(
     sqs: Any, monkeypatch: pytest.MonkeyPatch, deployment: FunctionServer
 ) -> None:
-    """For Python 3.12 and newer the limit applies to the result as it is written (awslambdaric)."""
+    """On Python 3.12 and newer, the limit applies to the written result (awslambdaric)."""
     url, _ = create(sqs)
     sqs.send_message(QueueUrl=url, MessageBody="é" * 166_500)
     monkeypatch.setenv("AWS_EXECUTION_ENV", "AWS_Lambda_python3.12")
@@ -185,7 +185,7 @@ def test_a_result_in_utf_8_is_shorter(
 
 @pytest.mark.parametrize("form", ["http_api", "function_url", "rest_api"])
 def test_a_mib_goes_in_and_out(sqs: Any, form: EventForm) -> None:
-    """The client sends the longest message (SendMessage: 1 MiB) by the stack's default endpoint, and by two others
+    """The client sends the longest message (SendMessage: 1 MiB) to the stack's default endpoint, and to two others
     that lead to functions.
     """
     url, _ = create(sqs)
@@ -225,7 +225,8 @@ def test_a_long_poll_waits_for_others(sqs: Any, monkeypatch: pytest.MonkeyPatch)
         target=lambda: answers.append(sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20))
     )
     waiting.start()
-    assert found_too_large.wait(20)  # so the receive is a long poll when the other message arrives
+    # The receive is therefore a long poll when the other message arrives.
+    assert found_too_large.wait(20)
     sqs.send_message(QueueUrl=url, MessageBody="short")
     waiting.join()
     assert [message["Body"] for message in answers[0]["Messages"]] == ["short"]
@@ -273,7 +274,7 @@ def test_the_rest_api_refuses_what_is_too_long(http: httpx.Client, sql: psycopg.
 def test_any_other_answer_that_is_too_long_is_refused_too(
     deployment: FunctionServer, sql: psycopg.Connection[Any]
 ) -> None:
-    """Examples are GetSchedule, whose Input may have a MiB, and the REST API's schedule with the same message."""
+    """Examples are GetSchedule, whose Input may have 1 MiB, and the REST API's schedule with the same message."""
     scheduler = boto3.client(
         "scheduler",
         endpoint_url=deployment.endpoint_url,

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-# The import is here and not first in a thread of the server, because pydantic parses source, which Python 3.11 cannot
-# do in two threads.
+# The module is imported here before the server's threads start, because pydantic parses source, which Python 3.11
+# cannot do in two threads.
 import penstock_web.rest.application
 import penstock_web.rest.lambda_function  # noqa: F401
 from tests.support import plain_http
@@ -127,7 +127,7 @@ def test_sign_in_make_a_queue_and_look(console: httpx.Client, database: Database
 
 
 def test_a_named_stage_is_no_part_of_the_path(database: Database, form: EventForm) -> None:
-    """Every stage of an HTTP API but $default is in `rawPath`, and function URLs have the same form of events."""
+    """`rawPath` has every stage of an HTTP API except $default, and function URLs have the same form of events."""
     version_2 = form in {"http_api", "function_url"}
     event = event_of(form, Request("GET", "/prod/v1/queues" if version_2 else "/v1/queues"))
     event["requestContext"]["stage"] = "prod"

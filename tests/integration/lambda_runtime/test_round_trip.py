@@ -94,7 +94,7 @@ def query(deployment: FunctionServer) -> Iterator[Query]:
 
 
 def element(response: httpx.Response, name: str) -> str:
-    """Returns the text of the one element with this name in a successful answer."""
+    """Returns the text of the only element with this name in a successful answer."""
     assert (response.status_code, response.headers["content-type"]) == (200, "text/xml"), response.text
     (text,) = re.findall(f"<{name}>(.*?)</{name}>", response.text, re.DOTALL)
     return unescape(text)

@@ -1,4 +1,6 @@
-"""Tests the secret of a function, which it reads from a Secrets Manager of the tests, and a changing password."""
+"""Tests a changing password and the secret of a function. The function reads the secret from a Secrets Manager of the
+tests.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ KEY = "A" * 43 + "="
 
 @pytest.fixture
 def manager(monkeypatch: pytest.MonkeyPatch) -> Iterator[SecretsManager]:
-    """Runs Secrets Manager, which the functions find by the variables of the SDKs."""
+    """Runs a Secrets Manager. The functions find it by the SDKs' variables."""
     with secrets_manager(NAME) as found:
         for name, value in found.variables.items():
             monkeypatch.setenv(name, value)
@@ -73,7 +75,7 @@ def functions(**more: str) -> Functions:
 def test_a_rotated_password(
     database: Database, manager: SecretsManager, role: str, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No request fails, neither in a connected environment nor in one that has to connect again."""
+    """All requests succeed, in connected environments and in environments that have to connect again."""
     monkeypatch.setattr(secret_module, "SECONDS_BETWEEN_READS", -1.0)
     manager.store(DATABASE_URL=address(database, role, "first"))
     with functions(QUEUE_DATABASE_DRIVER=driver) as deployed:
@@ -154,7 +156,7 @@ NAMES = sorted(
 def test_a_function_reads_its_secret_when_it_is_imported(
     manager: SecretsManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lambda imports it in the init phase, before the first invocation has to wait."""
+    """Lambda imports the module in the init phase, before the first invocation."""
     manager.store(DATABASE_URL="postgresql://localhost/db")
     monkeypatch.setenv("QUEUE_SECRET", NAME)
     monkeypatch.delenv("DATABASE_URL", raising=False)
@@ -177,7 +179,7 @@ def test_an_import_does_not_fail_without_the_secret(
 
 
 def test_the_secret_is_read_without_boto3(manager: SecretsManager) -> None:
-    """boto3's imports took more CPU than all others of a function together."""
+    """boto3's imports took more CPU than all other imports of a function together."""
     manager.store(DATABASE_URL="postgresql://localhost/db")
     script = (
         "import sys, sqs.send_message as f; print(f.handler.environment.settings.database_url, *sys.modules)"
@@ -224,7 +226,9 @@ def test_a_refused_request_is_repeated_if_that_may_help(
 def test_credentials_that_are_not_in_the_environment(
     manager: SecretsManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A function with SnapStart has them from an endpoint of its container, which botocore asks."""
+    """A function with SnapStart gets the credentials from an endpoint of its container, and botocore reads them
+    there.
+    """
     manager.store(DATABASE_URL="x")
     variables = {name: text for name, text in manager.variables.items() if name != "AWS_ACCESS_KEY_ID"}
     found: list[Credentials | None] = [Credentials(KEY_ID, SECRET, TOKEN), None]

@@ -1,9 +1,9 @@
-"""Until release 0.1.0 the baseline changes in place, and sql/ contains nothing about an earlier release. Then the
-baseline is fixed.
+"""Until release 0.1.0, the baseline changes in place, and sql/ mentions no earlier release. Then the baseline is
+fixed.
 
 CHANGELOG declares the release by the commit in the heading of its section.
 
-The runner reads every folder of sql/functions, and the database has exactly the functions in them.
+The runner reads every folder of sql/functions, and the database has exactly the functions of these folders.
 
 The dump of the schema is the same on every version of PostgreSQL, and shows tables and functions.
 """
@@ -45,8 +45,8 @@ def released_commit(changelog: str) -> str:
 
 
 def faults(directory: Path, released_baseline: str | None) -> Iterator[str]:
-    """Returns what a folder like sql/ must not contain. `released_baseline` is the text of the release, or None before
-    the release.
+    """Returns the forbidden contents of a folder like sql/. `released_baseline` is the text of the release, or None
+    before the release.
     """
     if released_baseline is not None:
         if (directory / BASELINE).read_text() != released_baseline:
@@ -150,7 +150,7 @@ def test_functions_are_read_in_the_order_of_their_names_across_folders() -> None
 
 
 def test_a_folder_holds_at_most_20_files() -> None:
-    """`api` may contain more files. No function is outside the folders."""
+    """`api` may contain more files. All functions are in the folders."""
     held = Counter(path.parent.name for path in FUNCTIONS.rglob("*.sql"))
     assert {folder: count for folder, count in held.items() if folder != "api" and count > 20} == {}
     assert FUNCTIONS.name not in held
@@ -180,11 +180,11 @@ UNLOGGED = {
     "recent_firing",
     "watcher",
 }
-"""The tables that no server replicates, and whose rows a crash may lose."""
+"""Lists the unlogged tables, which no server replicates and whose rows a crash may lose."""
 
 
 def test_every_logged_table_has_a_primary_key(database: Database) -> None:
-    """A publication of all tables otherwise stops updates and deletes. AWS demands keys for blue/green deployments
+    """A publication of all tables otherwise stops updates and deletes. AWS requires keys for blue/green deployments
     (Amazon RDS User Guide, "Limitations and considerations for Amazon RDS blue/green deployments",
     https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/blue-green-deployments-considerations.html).
     """

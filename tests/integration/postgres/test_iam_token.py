@@ -1,4 +1,4 @@
-"""Tests tokens of IAM in place of a password: the signed text, and logins to a PostgreSQL with the token.
+"""Tests IAM's tokens in place of a password: the signed text, and logins to a PostgreSQL with the token.
 
 The tests do not use AWS. The sources are "IAM database authentication for MariaDB, MySQL, and PostgreSQL", Amazon RDS
 User Guide (Signature Version 4 signs a token, which is valid for 15 minutes), and "Authenticating Requests: Using
@@ -79,7 +79,7 @@ def server() -> Iterator[Postgres]:
 
 @pytest.fixture
 def tokens(server: Postgres, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Returns the created tokens. The server accepts only the newest, as if all others had expired."""
+    """Returns the created tokens. The server accepts only the newest token, as if all others had expired."""
     made: list[str] = []
 
     def recorded(host: str, port: int, user: str) -> str:
@@ -119,8 +119,8 @@ def signed(key: bytes, text: str) -> bytes:
 
 
 def test_a_token_is_a_presigned_request() -> None:
-    """The token is a presigned request of rds-db for `connect` by that user, without its scheme. The test computes the
-    signature again.
+    """The token is a presigned `connect` request to rds-db by that user, without the scheme. The test computes the
+    signature itself.
     """
     place, _, query = make_token("db.example.eu-west-1.rds.amazonaws.com", 5433, USER).partition("/?")
     fields = {name: value for name, (value,) in parse_qs(query, strict_parsing=True).items()}

@@ -79,7 +79,7 @@ def test_an_applied_migration_must_not_change(empty_database: Database, director
 
 
 def test_a_database_of_an_earlier_commit_is_refused(empty_database: Database, tmp_path: Path) -> None:
-    """The baseline of that database differs, and it may have migrations that this commit does not know."""
+    """That database has another baseline, and may have migrations that this commit does not know."""
     earlier = tmp_path / "earlier"
     shutil.copytree(find_sql_directory() / "migrations", earlier / "migrations")
     write(earlier / "migrations", {"0002_later.sql": "create table queue.second (id int);"})
@@ -181,7 +181,7 @@ def test_a_second_runner_waits_for_the_first(empty_database: Database, directory
     """The second runner waits for the lock while the first is inside a migration. Afterwards the second runner has
     nothing to do.
 
-    The second runner waits for longer than its role's lock_timeout, which is for the service's calls.
+    The second runner waits longer than its role's lock_timeout, because that limit is for the service's calls.
     """
     migrate(empty_database.api_dsn, directory)
     with psycopg.connect(empty_database.api_dsn) as own:
@@ -226,7 +226,9 @@ def test_a_lock_that_never_comes_is_an_error_and_nothing_is_applied(
 
 
 def test_the_role_gets_its_settings_also_through_the_pooler(database: Database, postgres: TestServer) -> None:
-    """Keepalives are settings of the role too. This pooler reaches the server through a Unix socket, which has none."""
+    """Keepalives are also settings of the role. This pooler reaches the server through a Unix socket, which has no
+    keepalives.
+    """
     with psycopg.connect(database.pooled_dsn, prepare_threshold=None) as connection:
         row = connection.execute("select rolconfig from pg_roles where rolname = current_user").fetchone()
         assert row == ([f"{name}={value}" for name, value in SESSION_SETTINGS.items()],)
@@ -250,7 +252,7 @@ def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None
 def test_hostile_settings_of_the_database_change_nothing(
     empty_database: Database, database: Database
 ) -> None:
-    """All of them hold at once, such as standard_conforming_strings = off, with which strings have escapes."""
+    """All hostile settings apply at once. One of them, standard_conforming_strings = off, gives strings escapes."""
     with psycopg.connect(empty_database.dsn, autocommit=True) as administration:
         for setting in HOSTILE:
             if setting[0] != "default_transaction_read_only":

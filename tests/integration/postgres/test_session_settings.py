@@ -1,7 +1,6 @@
 """Tests the settings of the service's sessions on any PostgreSQL, for any role, with a pooler or without.
 
-The sources are the issue, and the PostgreSQL documentation, "pg_settings" (sources of values) and "CREATE FUNCTION"
-(SET).
+The sources are "pg_settings" (sources of values) and "CREATE FUNCTION" (SET) in PostgreSQL's documentation.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ DEFAULTS = {
 
 @pytest.fixture
 def plain(database: Database) -> Iterator[str]:
-    """Returns the address of the database for a role without settings, in the form that both drivers read."""
+    """Returns the database's address for a role without settings. Both drivers can read the address."""
     role = f"plain_{database.name}"
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())
@@ -68,7 +67,7 @@ def plain(database: Database) -> Iterator[str]:
 
 
 def choose(database: Database, settings: Mapping[str, str]) -> None:
-    """Sets the service's role settings for this database only, as an operator may have done."""
+    """Changes the settings of the service's role for this database only, as an operator may do."""
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())
         for name, value in settings.items():
@@ -237,7 +236,7 @@ def set_variables(monkeypatch: pytest.MonkeyPatch, variables: Mapping[str, str])
 async def test_every_direct_connection_has_the_pinned_settings(
     database: Database, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All hostile settings hold at the same time."""
+    """All hostile settings apply at the same time."""
     settings = [setting for setting in HOSTILE if setting != READ_ONLY]
     set_variables(monkeypatch, give_all(database, place, settings))
     shown = {}
@@ -263,7 +262,7 @@ async def test_every_direct_connection_has_the_pinned_settings(
 def test_a_connection_through_the_pooler_has_those_that_the_pooler_keeps(
     database: Database, driver: str
 ) -> None:
-    """PgBouncer keeps four of the settings for each client, whatever server connection a call gets."""
+    """PgBouncer keeps four of the settings for each client on all server connections."""
     give_all(database, "database", [each for each in HOSTILE if each[0] in (*TRACKED, *HARMLESS)])
     connection = function_database.find_connection_factory(driver)(database.pooled_dsn, 8)
     with psycopg.connect(database.dsn, autocommit=True) as administration:
@@ -298,7 +297,7 @@ def test_a_connection_through_the_pooler_with_others_is_refused_and_migrate_give
 async def test_a_server_connection_that_gets_wrong_settings_later_is_found(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The clients of the pooler stay connected while it opens new connections to the server."""
+    """The pooler's clients stay connected while the pooler opens new connections to the server."""
     monkeypatch.setattr("penstock_web.database.connect.CHECK_SECONDS", 0)
     monkeypatch.setattr("penstock.postgres.psycopg_connection.CHECK_SECONDS", 0)
     monkeypatch.setattr("penstock.postgres.database.CHECK_SECONDS", 0)

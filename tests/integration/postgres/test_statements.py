@@ -123,7 +123,7 @@ def test_types_that_fit(hint: Any, kind: str, expected: bool) -> None:
 
 # --- functions without a statement -----------------------------------------------------------------------------------
 def test_every_function_is_called_by_a_statement_by_sql_or_by_applications() -> None:
-    """The functions of sql/functions/api are for applications. Any other function without a caller is useless."""
+    """Applications call the functions of sql/functions/api. Every other function needs a caller."""
     files = {path.stem: path for path in (find_sql_directory() / "functions").glob("*/*.sql")}
     used = {statement.name for _, statement in all_statements()}
     for path in find_sql_directory().rglob("*.sql"):
@@ -190,7 +190,7 @@ def test_bytes_of_a_text_are_its_utf8() -> None:
 
 
 def as_text(value: Any) -> str | None:
-    """Returns a value as PostgreSQL's input functions read it."""
+    """Returns the value that PostgreSQL's input functions read."""
     if value is None:
         return None
     if isinstance(value, bytes):

@@ -1,5 +1,6 @@
-"""Checks alert rules: promtool accepts them, each alert fires for its purpose, and none fires on a quiet
-installation."""
+"""Checks the alert rules: promtool accepts the rules, each alert fires for its purpose, and no alert fires on a quiet
+installation.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from tests.support.verdicts.simulation import Plan, simulate
 ROOT = Path(__file__).parents[3]
 
 # --- rules -----------------------------------------------------------------------------------------------------------
-# promtool accepts the alert rules, each alert fires for its purpose, and none fires on a quiet installation.
+# promtool accepts the alert rules, each alert fires for its purpose, and no alert fires on a quiet installation.
 #
 # `promtool test rules` evaluates the rules on generated series (prometheus.io, "Unit Testing for Rules").
 PROMETHEUS = ROOT / "infra/container/prometheus"
@@ -44,7 +45,8 @@ def verdict(kind: str) -> str:
     return f'penstock_queue_verdict{{queue="q",verdict="{kind}"}}'
 
 
-# These series make an alert fire within 100 minutes, with a value for each minute. The labels are those of the alert.
+# These series have a value for each minute, and make an alert fire within 100 minutes. The labels belong to the
+# alert.
 CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PenstockDown": ({'up{job="penstock",instance="a"}': STEADY}, {"job": "penstock", "instance": "a"}),
     "PenstockDatabaseDown": ({'penstock_db_up{instance="a"}': STEADY, 'penstock_db_up{instance="b"}': STEADY}, {}),
@@ -110,7 +112,7 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"table": "log"},
     ),
 }  # fmt: skip
-# Normal values of all metrics at once.
+# Normal values of all metrics.
 QUIET = {
     'up{job="penstock",instance="a"}': "1+0x200",
     'penstock_queue_until_retention_seconds{queue="q"}': "300000+0x200",
@@ -126,7 +128,8 @@ QUIET = {
     'penstock_auth_failures_total{code="AccessDenied"}': "0+1x200",
     'penstock_queue_oldest_message_age_seconds{queue="q"}': "60+0x200",
     'penstock_queue_oldest_message_age_seconds{queue="lost"}': OLDER,
-    'penstock_queue_is_dead_letter_queue{queue="lost"}': "1+0x200",  # messages are meant to stay there
+    # Messages are meant to stay in this queue.
+    'penstock_queue_is_dead_letter_queue{queue="lost"}': "1+0x200",
     'penstock_queue_verdict{queue="q",verdict="ok"}': "1+0x200",
     'penstock_queue_verdict{queue="batch",verdict="draining"}': "1+0x200",
     'penstock_queue_until_empty_seconds{queue="batch"}': "600+0x200",
@@ -163,7 +166,7 @@ def expected(name: str, labels: dict[str, str]) -> dict[str, Any]:
 
 
 def case_of(series: dict[str, str], fires: dict[str, dict[str, str]]) -> dict[str, Any]:
-    """Returns a promtool test, which expects that these alerts and no others fire at minute 100."""
+    """Returns a promtool test that expects exactly these alerts at minute 100."""
     return {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
@@ -244,15 +247,15 @@ def test_alerts_about_a_queue_name_it() -> None:
 
 
 # --- how soon --------------------------------------------------------------------------------------------------------
-# A dead consumer pages soon, and healthy queues never do. promtool reads what /metrics shows on generated days. A
-# scrape shows the oldest possible minutes and verdict. docs/operate/operations.md has the bounds: a page within three
-# minutes of the end of a consumer, and no page for a healthy queue.
+# A dead consumer pages the operator soon, and a healthy queue never does. promtool reads the series of /metrics on
+# generated days. A scrape shows the oldest possible minutes and verdict. docs/operate/operations.md has the bounds: a
+# page within three minutes of the end of a consumer, and no page for a healthy queue.
 RULES = ROOT / "infra/container/prometheus/alerts.yaml"
 DIES_AT = 90  # in minutes, to which a fraction of a minute is added
 WITHIN = 180
 
-# Consumers that end at a time of the day, in minutes: of a busy queue, of a quiet one, of one whose messages in flight
-# stay, and of one that was always behind.
+# Minutes of the day at which the consumers of a queue end: a busy queue, a quiet queue, a queue whose messages in
+# flight stay, and a queue that was always behind.
 DYING: dict[str, Callable[[float], Plan]] = {
     "busy": lambda end: Plan(lambda _: 300, lambda m, _: 0 if m >= end else 10, lambda _: 1.5),
     "quiet": lambda end: Plan(lambda _: 3, lambda m, _: 0 if m >= end else 1, lambda _: 1),

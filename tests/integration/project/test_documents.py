@@ -23,15 +23,15 @@ from tests.support.pages.blocks import PARSED, REASONS, ROOT, RUN, Block, blocks
 # --- citations -------------------------------------------------------------------------------------------------------
 # The pages, links and paths that documents name exist in the repository.
 HERE = Path(__file__).relative_to(ROOT).as_posix()
-# A page of an earlier outline at another place. The brackets keep this line from naming it.
+# An earlier outline had this page at another place. The brackets prevent this line from naming the page.
 RETIRED = re.compile(r"aws[-]behaviour|native[-]api\b|platform[ ]facts|\.\./[s]hared\b")
-BUILT = "build/"  # the output of `make` there is not in the repository
-# These name pages of the built site, which `make site` checks.
+BUILT = "build/"  # The repository does not contain the output of `make` in this folder.
+# These files name pages of the built site, which `make site` checks.
 OF_THE_SITE = ("infra/site/", "tests/unit/infra/test_site.py", "zensical.toml")
 NAMED_PAGE = re.compile(r"[\w./-]+\.md\b")
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 PATH = re.compile(r"`([\w.-]+/[\w.*/-]*)`")
-# Pages that describe the past, when other folders existed.
+# These pages describe the past, when other folders existed.
 HISTORY = ("CHANGELOG.md", "docs/decisions/", "docs/performance/log/")
 
 
@@ -54,7 +54,9 @@ def page_texts() -> dict[str, str]:
 
 
 def is_known(page: str, named_in: str) -> bool:
-    """Returns whether a page exists: beside the file, from the root, in docs/ or its reference, or by name alone."""
+    """Returns whether a page exists: beside the file, below the root, in docs/ or its reference, or by its name
+    alone.
+    """
     folders = [(ROOT / named_in).parent, ROOT, ROOT / "docs", ROOT / "docs" / "reference"]
     return any((folder / page).is_file() for folder in folders) or page in {
         Path(name).name for name in page_texts()
@@ -88,7 +90,8 @@ def test_no_file_cites_a_page_that_is_not_here() -> None:
     unknown = [
         f"{name}: {page}"
         for name, text in texts().items()
-        if name != HERE and not name.startswith(OF_THE_SITE)  # this file's examples lead nowhere
+        # The examples in this file name no existing pages.
+        if name != HERE and not name.startswith(OF_THE_SITE)
         for page in NAMED_PAGE.findall(text)
         if not page.startswith(BUILT) and not is_known(page, name)
     ]
@@ -106,7 +109,7 @@ def test_links_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("layer", ["layers/core/penstock", "layers/web/penstock_web"])
 def test_every_room_is_on_the_map(layer: str) -> None:
-    """The map lists modules and packages at the root of a layer, and no cell of the page is longer than a line."""
+    """The map lists modules and packages at the root of a layer, and each cell of the page fits in a line."""
     page = texts()["ARCHITECTURE.md"]
     packages = {
         f"{path.name}/" if path.is_dir() else path.name
@@ -125,7 +128,7 @@ def test_documents_name_paths_that_exist() -> None:
     assert {name: paths for name, paths in missing.items() if paths} == {}
 
 
-# Names of other programs, which decisions compare or reject.
+# Names of other programs that decisions compare or reject.
 FOREIGN = {
     "MALLOC_ARENA_MAX=1", "MALLOC_MMAP_THRESHOLD_", "Multiprocess", "curl --http2", "mark_process_dead", "set_exemplar",
     "uvicorn-worker",
@@ -134,7 +137,7 @@ FOREIGN = {
 
 @cache
 def code() -> str:
-    """Returns the paths and texts of every file outside docs/, which a name in a decision can mean."""
+    """Returns the paths and texts of all files outside docs/. A name in a decision can refer to these files."""
     outside = {
         name: text
         for name, text in texts().items()
@@ -209,7 +212,7 @@ def test_a_listener_is_found(database: Database) -> None:
 
 
 def test_an_old_snapshot_is_found(database: Database, empty_database: Database) -> None:
-    """The snapshot belongs to this database, because vacuum does not wait for snapshots of others."""
+    """The snapshot belongs to this database, because vacuum does not wait for snapshots of other databases."""
     query = next(q for q in QUERIES if "backend_xmin is not null" in q)
     with (
         psycopg.connect(database.dsn, autocommit=True) as connection,
@@ -246,7 +249,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 
 def problem(block: Block) -> str | None:
-    """Returns the fault of the language or the mark of a block."""
+    """Returns the fault in a block's language or mark."""
     match block.kind:
         case "not run" if not REASONS.fullmatch(block.value):
             return f"{block.value!r} is not one of the three reasons"
@@ -293,7 +296,7 @@ RECIPES = "docs/guides/recipes.md"
 CLIENTS = ROOT / "tests/support/clients"
 ADDRESS = '"http://127.0.0.1:9324"'
 NOT_RUN = {"laravel", "masstransit", "shoryuken"}
-# For each section, the program, and the page's text for the program's arguments and variables.
+# Maps each section to its program, and to the page's text for the program's arguments and variables.
 PROGRAMS: dict[str, tuple[Path, dict[str, str]]] = {
     "celery": (
         CLIENTS / "celery_tasks.py",

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 # --- interpreter -----------------------------------------------------------------------------------------------------
 # infra/local/find_python.sh chooses the interpreter on PATH that creates the virtual environments.
 #
-# The interpreters are small scripts that run the real one with other facts: its version, its build, and its location.
+# The interpreters are small scripts that run the real interpreter with another version, build or location.
 FIND = ROOT / "infra" / "local" / "find_python.sh"
 WITH_PROFILES = "'--prefix=/usr/local' '--enable-optimizations' '--with-lto'"
 WITHOUT = "'--prefix=/usr/local' '--enable-shared'"
@@ -39,7 +39,7 @@ runpy.run_path(sys.argv[1], run_name="__main__")
 
 @dataclass(frozen=True)
 class Interpreter:
-    """The facts of one interpreter, which is suitable by default."""
+    """The facts of one interpreter. The defaults describe a suitable interpreter."""
 
     arguments: str = WITHOUT
     version: tuple[int, int, int] = (3, 11, 2)
@@ -145,8 +145,9 @@ def test_with_none_the_error_says_what_is_missing(tmp_path: Path) -> None:
 
 
 def make(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs make with a Makefile that includes ours and prints its choice, and with only the interpreters in
-    `tmp_path`."""
+    """Runs make with a Makefile that includes Penstock's Makefile and prints its choice. PATH has only the
+    interpreters in `tmp_path`.
+    """
     (tmp_path / "Makefile").write_text(f"include {ROOT / 'Makefile'}\nshow:\n\t@echo chosen: $(PYTHON)\n")
     (tmp_path / "tools").mkdir(exist_ok=True)
     for tool in ("bash", "grep", "sort", "uname", "id"):
@@ -175,8 +176,8 @@ def test_make_ends_where_none_is_found(tmp_path: Path) -> None:
 
 
 # --- wheel -----------------------------------------------------------------------------------------------------------
-# The wheel of `pip install penstock` contains everything that the checkout runs with.
-# The locations of the checkout's files in the wheel.
+# The wheel of `pip install penstock` contains all files that Penstock needs at run time. The locations of the
+# checkout's files in the wheel.
 PLACES = {
     "layers/core/penstock": "penstock",
     "layers/web/penstock_web": "penstock_web",
@@ -188,7 +189,7 @@ PLACES = {
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the contents of the wheel, built by the backend that pip uses."""
+    """Builds the wheel with pip's backend, and returns its contents."""
     folder = tmp_path_factory.mktemp("wheel")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     with ZipFile(wheel) as archive:
@@ -197,7 +198,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected() -> set[str]:
-    """Returns git's files, which exclude caches and other leftovers."""
+    """Returns the files that git knows, without caches and other leftovers."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PLACES],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -210,7 +211,7 @@ def expected() -> set[str]:
 
 
 def test_the_wheel_holds_every_file(installed: Path) -> None:
-    """The wheel contains code, SQL, the files of PgBouncer, those that commands print, and nothing else."""
+    """The wheel contains only code, SQL, PgBouncer's files, and files that commands print."""
     names = {str(file.relative_to(installed)) for file in installed.rglob("*") if file.is_file()}
     printed = {"alerts.yaml", "penstock.yaml", "dashboards/penstock.json", "dashboards/penstock-queue.json"}
     built = {"site.zip"} if (ROOT / "build/site.zip").exists() else set()  # `make dist` builds it first
@@ -221,7 +222,7 @@ def test_the_wheel_holds_every_file(installed: Path) -> None:
 
 
 def test_an_installed_package_finds_its_files(installed: Path) -> None:
-    """The package does not use the files of a checkout beside it, because the wheel is first on the path here."""
+    """The wheel is first on the path, so the package does not use the files of a checkout beside it."""
     code = (
         "from penstock.postgres import migrations; from penstock_web.local import pgbouncer\n"
         "names = ('auth_query.sql', 'pgbouncer.ini.tmpl')\n"
@@ -241,7 +242,7 @@ def test_an_installed_package_finds_its_files(installed: Path) -> None:
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------
-# Tests the output of `make audit` with weaknesses, without any, and without a connection.
+# Tests the output of `make audit` with weaknesses, without weaknesses, and without a connection.
 @pytest.mark.parametrize(
     ("program", "code", "said"),
     [

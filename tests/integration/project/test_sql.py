@@ -22,7 +22,7 @@ from tests.support.sql.function_check import check_files, check_server
 ROOT = Path(__file__).parents[3]
 
 # --- function files --------------------------------------------------------------------------------------------------
-# The check of the SQL functions finds each planted fault, and finds none in Penstock's functions.
+# The check of the SQL functions finds each planted fault, and finds no fault in Penstock's functions.
 HEADER = "-- queue.f(a): does something.\n"
 GOOD = HEADER + "create or replace function queue.f(p_a int) returns int\nlanguage sql as 'select p_a';\n"
 PART = "\n-- queue.g(): a part of it.\ncreate or replace function queue.g() returns int language sql as 'select 1';\n"
@@ -121,12 +121,12 @@ where p.pronamespace = 'queue'::regnamespace and a.grantee = 0
 
 
 def documented() -> dict[str, str]:
-    """Returns the signatures in the table: names of parameters, types and defaults."""
+    """Returns the signatures in the table: the parameters' names, types and defaults."""
     return dict(re.findall(r"^\| `(queue\.\w+)\((.*?)\)` \|", PAGE, re.MULTILINE))
 
 
 def written(arguments: str) -> str:
-    """Returns arguments of the catalogue in the page's notation."""
+    """Returns the catalogue's arguments in the page's notation."""
     short = arguments.replace("timestamp with time zone", "timestamptz")
     return re.sub(r" DEFAULT (.+?)(?:::[a-z \[\]]+)?(?=, \w+ [a-z]|$)", r" default \1", short).replace(
         "NULL", "null"
@@ -179,7 +179,8 @@ def test_arguments_are_given_by_name(database: Database) -> None:
 
 
 # --- statements ------------------------------------------------------------------------------------------------------
-# In the table of actions, mypy finds a misspelt operation and one of another request, and knows the type of rows.
+# mypy finds a misspelt operation, and an operation of another request, in the table of actions, and knows the type of
+# rows.
 CODE = """
 from penstock import actions
 from penstock.access.resources import use_queue
@@ -212,7 +213,7 @@ EXPECTED = {
 
 
 def test_the_seams_are_typed(tmp_path: Path) -> None:
-    """mypy uses the table's names and a separate cache, so that another mypy may run at the same time."""
+    """mypy uses the table's names, and a separate cache, because another mypy may run at the same time."""
     path = tmp_path / "seams.py"
     path.write_text(CODE)
     command = [
@@ -236,8 +237,8 @@ def test_the_seams_are_typed(tmp_path: Path) -> None:
 # --- rows ------------------------------------------------------------------------------------------------------------
 # The code of the layers reads rows of the database by the names of their columns, never by position.
 #
-# Only `penstock.postgres` and `penstock_web.database`, which create the rows, use positions. The check follows the
-# result of a database call through names within a function, and treats parameters named `row` and `rows` as rows.
+# Only `penstock.postgres` and `penstock_web.database`, which create the rows, use positions. Within a function, the
+# check follows the result of a database call through names. It treats parameters named `row` and `rows` as rows.
 LAYERS = ROOT / "layers"
 MAKERS = ("core/penstock/postgres/", "web/penstock_web/database/")
 EFFECTS = {"Call", "BatchCall", "Transact", "Receive"}
@@ -248,13 +249,13 @@ Loop = ast.For | ast.AsyncFor | ast.comprehension
 
 
 class Scope:
-    """The meaning of a function's names: `rows` are lists of rows, `row` is a single one."""
+    """The meaning of a function's names: `rows` is a list of rows, and `row` is a single row."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
         names = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
         self.rows, self.row = names & {"rows"}, names & {"row"}
-        for _ in range(3):  # a loop may use a name above its assignment
+        for _ in range(3):  # A loop may use a name above the name's assignment.
             for node in ast.walk(function):
                 self._learn(node)
 
@@ -384,7 +385,7 @@ def test_a_statement_that_counts_no_columns_is_not_found(line: str) -> None:
 
 
 def test_no_string_depends_on_standard_conforming_strings() -> None:
-    """Each backslash lies in E'…' or $re$…$re$, since the session of an application decides what it means in '…'."""
+    """Each backslash is inside E'…' or $re$…$re$, because an application's session decides its meaning in '…'."""
     token = re.compile(r"--[^\n]*|\$re\$.*?\$re\$|\b[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'", re.DOTALL)
     found = [
         (path.name, literal)

@@ -16,7 +16,7 @@ from tests.support import prose
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("layers", "sql/functions", "sql", "functions", "jobs", "infra")
-# Each word has the word to write instead.
+# Maps each retired word to the word to write instead.
 RETIRED = dict(
     pair.split("=")
     for pair in """
@@ -29,7 +29,7 @@ unsealable=undecryptable visit=call world=installation
 )
 # Names of tests and of the Makefile's targets.
 RETIRED_IN_TESTS = {"doors": "forms", "world": "installation", "story": "scenario"}
-# These folders have no refused phrase. The list grows until it equals prose.FOLDERS.
+# These folders are free of refused phrases. The list grows until it equals prose.FOLDERS.
 PLAIN = (
     "benchmarks",
     "examples",
@@ -40,7 +40,7 @@ PLAIN = (
     "sql",
     "tests/system",
 )
-# The same for tests. The other folders have a file that sends or expects such a text.
+# The same for tests. Each remaining folder has a file that sends or expects such a text.
 PLAIN_TESTS = {
     "tests/conformance": "aws scheduler sqs/dead_letters sqs/fifo sqs/messages",
     "tests/integration": "benchmarks delivery/functions delivery/http jobs project sns testing",
@@ -62,7 +62,7 @@ PLAIN_TESTS = {
     ),
     "tests/unit/web": "batching console doctor long_poll metrics report rest",
 }
-# For each rule there are at most three files, each of which may have one such phrase.
+# At most three files may break a rule, each with one phrase.
 EXCEPTIONS: dict[str, tuple[str, ...]] = {
     "nobody": ("benchmarks/postgres.py", "tests/system/local/test_up.py")
 }
@@ -72,16 +72,16 @@ _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 
 
 def retired_in(identifier: str, retired: Mapping[str, str] = RETIRED) -> set[str]:
-    """Returns the retired words of an identifier: the whole of it, or one of its parts."""
+    """Returns the retired words of an identifier: the whole identifier, or one of its parts."""
     identifier = re.sub(
         "dead_letters", "", identifier, flags=re.IGNORECASE
-    )  # the messages of a dead-letter queue
+    )  # This phrase means the messages of a dead-letter queue.
     parts = {word.lower() for word in _WORDS.findall(identifier)}
     return (parts | {identifier.strip("_").lower()}) & retired.keys()
 
 
 def replacements(identifiers: Iterable[str], retired: Mapping[str, str]) -> dict[str, str]:
-    """Returns the words to write instead, by identifier with a retired word."""
+    """Maps identifiers with a retired word to the words to write instead."""
     return {
         identifier: ", ".join(f"{retired[word]} for {word}" for word in sorted(words))
         for identifier in identifiers
@@ -139,7 +139,7 @@ def test_subjects_of_commits_fit_a_line() -> None:
 
 
 def test_names_of_tests_have_a_subject() -> None:
-    """Such a name is `test_a_sender_without_permission_is_refused`: subject, verb, object."""
+    """A good name has subject, verb and object: `test_a_sender_without_permission_is_refused`."""
     beginning = re.compile(r"test_(who|whoever|what|whatever|nobody|so|none|nor)(_|$)")
     found = {
         (name, word)

@@ -37,8 +37,8 @@ def _jobs(db: Connection) -> None:
 
 
 def test_simple_ones_fire_together(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The schedules fire in one statement and not in a savepoint each, which would give each row another xmin. If one
-    of them fails, each has a savepoint.
+    """The schedules fire in one statement. A savepoint for each schedule would give each row another xmin. If one of
+    the schedules fails, each gets a savepoint.
     """
     written_in = "select count(distinct xmin::text) from queue.schedule_run where fired_at is not null"
     for name in ("a", "b"):
@@ -235,7 +235,7 @@ def test_catch_up_has_a_limit_and_says_what_it_skipped(db: Connection, fire: Fir
 
 
 def test_an_account_with_many_schedules_delays_no_other(db: Connection, hour: Hour) -> None:
-    """Claims alternate between the accounts, and then take the schedules that have been due longest."""
+    """Claims alternate between the accounts, and take an account's longest overdue schedules first."""
     put(db, "mine", hour())
     db.execute("""insert into queue.schedule
         select (jsonb_populate_record(s, jsonb_build_object('schedule_id', n, 'name', 'other-' || n, 'account_id',
@@ -266,7 +266,7 @@ def test_failures_pause_at_the_threshold(db: Connection, fire: Fire, hour: Hour)
     row = None
     for failures in (1, 2, 3):
         assert fire()["failed"] == 1
-        assert fire()["failed"] == 0  # the schedule waits before the next attempt
+        assert fire()["failed"] == 0  # The schedule waits before its next attempt.
         row = read(db, "s")
         assert row is not None
         assert (row["consecutive_failures"], row["last_error"]) == (
@@ -277,7 +277,7 @@ def test_failures_pause_at_the_threshold(db: Connection, fire: Fire, hour: Hour)
         pass_time(db, 60)
     assert runs(db, "s") == [(at, False, 3, False, "Queue 'missing' does not exist")]
     assert row is not None
-    assert row["next_fire_at"] == at  # it can therefore fire when the cause is gone
+    assert row["next_fire_at"] == at  # The schedule can therefore fire after the cause is gone.
 
 
 def test_a_success_forgets_failures(db: Connection, fire: Fire, hour: Hour) -> None:
@@ -295,7 +295,7 @@ def test_a_success_forgets_failures(db: Connection, fire: Fire, hour: Hour) -> N
 
 
 def test_a_failed_catch_up_leaves_nothing_behind(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The savepoint covers all occurrences of a schedule. Here the second message is too long for the queue."""
+    """The savepoint covers all occurrences of a schedule. The second message is too long for the queue."""
     db.execute("""select queue.create('small', '{"MaximumMessageSize": "1024"}')""")
     db.execute("select queue.subscribe('both', 'jobs')")
     put(db, "s", hour(-5), catchup=True,
@@ -346,7 +346,7 @@ def test_overlap_skip_fires_when_the_last_message_is_gone(db: Connection, fire: 
 
 # --- exactly once ----------------------------------------------------------------------------------------------------
 def test_an_occurrence_that_has_fired_does_not_fire_again(db: Connection, fire: Fire, hour: Hour) -> None:
-    """A run has a unique key, so the test may set the schedule back in any way."""
+    """A run has a unique key, so the test may move the schedule back in any way."""
     at = hour()
     put(db, "s", at, catchup=True)
     assert fire()["fired"] == 1

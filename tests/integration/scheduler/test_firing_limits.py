@@ -44,7 +44,7 @@ def test_an_account_fires_no_more_in_a_second_and_the_rest_later(
     put_as(db, "111122223333", "other", hour())
 
     def claim(most: int) -> int:
-        """Claims and fires up to ten. Returns how many of them belong to this account."""
+        """Claims and fires up to ten. Returns the number of fired schedules of this account."""
         with db.transaction():
             claimed = [row.schedule_id for row in call(db, CLAIM_SCHEDULES, 10, most)]
             db.execute(
@@ -77,7 +77,8 @@ def test_the_worker_keeps_to_the_quota_and_fires_everything(db: Connection, fire
         put(db, f"s{n}", hour(), catchup=True)
     assert fire(quota_firings_per_second=2)["fired"] == 3
     seconds = value(db, "select extract(epoch from max(fired_at) - min(fired_at)) from queue.schedule_run")
-    assert seconds > 0.9  # nearly a second, because a firing is counted before it is recorded
+    # The pause is nearly a second, because a firing is counted before it is recorded.
+    assert seconds > 0.9
 
 
 def test_a_schedule_that_cannot_fire_hides_no_other(db: Connection, hour: Hour) -> None:

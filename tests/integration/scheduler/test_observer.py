@@ -36,7 +36,7 @@ class Heard(Observer):
 def test_how_late_each_occurrence_fires_and_what_became_of_it(
     database: Database, db: Connection, hour: Hour
 ) -> None:
-    """Occurrences with a flexible window are left out, because they are never late."""
+    """The report leaves out occurrences with a flexible window, because they are never late."""
     db.execute("select queue.create('jobs')")
     put(db, "late", hour() - HOUR, catchup=True)
     put(db, "any time", hour() - HOUR, catchup=True, jitter_seconds=30)

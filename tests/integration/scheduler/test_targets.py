@@ -36,7 +36,9 @@ def _queues(db: Connection) -> None:
 
 
 def invoke(db: Connection, at: datetime, arn: str = JOBS, text: str | None = "hello", **more: Any) -> None:
-    """Creates an hourly schedule `s` of EventBridge Scheduler. `more` has columns, and members of its target."""
+    """Creates an hourly schedule `s` of EventBridge Scheduler. `more` has columns of the schedule and members of its
+    target.
+    """
     members = {name: more.pop(name) for name in list(more) if name[0].isupper()}
     target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r", **members}
     if text is not None:
@@ -95,7 +97,7 @@ def test_a_fifo_queue_gets_the_message_group(db: Connection, fire: Fire, hour: H
 
 
 def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The envelopes equal those of Publish, even if the topic's SignatureVersion differs from the cached one."""
+    """The envelopes equal Publish's envelopes, even if the topic's SignatureVersion differs from the cached version."""
     call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {"SignatureVersion": "2"}, {}, {})
     subscribe(db)
     invoke(db, hour(), NEWS)
@@ -152,13 +154,13 @@ def test_action_after_completion(
     assert fire()["fired"] == 1
     row = read(db, "s")
     assert (row is not None) == continues
-    if row is not None:  # the owner decides the state of such a schedule
+    if row is not None:  # The schedule's owner decides its state.
         assert (row["status"], row["next_fire_at"], row["last_error"]) == ("active", None, None)
     assert fire()["fired"] == 0
 
 
 def test_missed_ones_fire_until_they_are_too_old(db: Connection, fire: Fire, hour: Hour) -> None:
-    """After an outage, they fire within MaximumEventAgeInSeconds (our choice)."""
+    """After an outage, late occurrences fire within MaximumEventAgeInSeconds (Penstock's choice)."""
     invoke(db, hour(-100), RetryPolicy={"MaximumEventAgeInSeconds": 3 * 3600})
     assert fire()["fired"] == 3
     row = read(db, "s")
@@ -178,7 +180,7 @@ def test_a_flexible_window_spreads_the_firing(db: Connection, hour: Hour) -> Non
 
 # --- retries and dead letters ----------------------------------------------------------------------------------------
 def dead_letters(db: Connection) -> list[tuple[str, dict[str, str]]]:
-    """Returns bodies and message attributes in the dead-letter queue."""
+    """Returns the bodies and message attributes in the dead-letter queue."""
     rows = db.execute(
         "select l.body, l.attributes from queue.log l join queue.queues q using (queue_id) where q.name = 'dead'"
     )
@@ -213,7 +215,7 @@ def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(
 
 
 def test_retries_wait_longer_each_time(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The back-off is exponential (RetryPolicy). The seconds of the back-off are our choice."""
+    """The back-off is exponential (RetryPolicy). The seconds of the back-off are Penstock's choice."""
     invoke(db, hour(), MISSING)
     fire()
     put(db, "s", None, "patch", status="paused")
@@ -237,7 +239,7 @@ def test_an_account_whose_targets_fail_delays_no_other_accounts_retries(db: Conn
     )
     with db.transaction():
         claimed = [row.retry_id for row in call(db, CLAIM_SCHEDULE_RETRIES, 10, 0)]
-        assert len(claimed) == 6  # half of the ten for each account
+        assert len(claimed) == 6  # Each account gets half of the ten.
         assert (
             value(db, "select min(retry_id) from queue.schedule_retry where right(account_id, 1) = '1'")
             in claimed

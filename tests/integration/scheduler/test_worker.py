@@ -1,5 +1,6 @@
-"""Tests the worker's loops: the container's, which sleeps and is woken, and the function's, which runs for its
-minute."""
+"""Tests the worker's loops: the container's loop sleeps until something wakes it, and the function's loop runs for a
+minute.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def _jobs(db: Connection) -> None:
 
 
 def once(db: Connection, name: str, seconds: float) -> None:
-    """Creates a one-shot that is due in this many seconds."""
+    """Creates a one-time schedule that is due in this many seconds."""
     at = now(db) + timedelta(seconds=seconds)
     put(db, name, at, expression_kind="fire_at")
 
@@ -35,9 +36,11 @@ def once(db: Connection, name: str, seconds: float) -> None:
 # --- the container ---------------------------------------------------------------------------------------------------
 @pytest.fixture
 def _service(database: Database) -> Iterator[None]:
-    """Runs a process that reads schedules once an hour, unless one is due or a notification wakes it."""
+    """Runs a process that reads schedules once an hour, unless a schedule is due or a notification wakes the
+    process.
+    """
     with running_service(database.api_dsn, QUEUE_SCHEDULE_POLL_MS="3600000"):
-        # The process has read them and sleeps, and it listens for notifications.
+        # The process has read the schedules, and now sleeps and listens for notifications.
         until_row(database.dsn, looked("queue.next_schedule"))
         until_row(database.dsn, looked("queue.due_work"))
         yield

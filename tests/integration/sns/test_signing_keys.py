@@ -1,4 +1,5 @@
-"""Tests the key that signs SNS messages: one for all processes, stored encrypted, replaced, and removed.
+"""Tests the key that signs SNS messages: all processes share one key, which is stored encrypted, replaced and
+removed.
 
 The source is docs/reference/topics.md, "Signatures".
 """
@@ -99,7 +100,7 @@ def path_of(message: dict[str, str]) -> str:
 def test_first_publishers_at_the_same_time_make_one_key(
     database: Database, function: Callable[..., str]
 ) -> None:
-    """There are two processes and the functions, with several publishers each."""
+    """Two processes and the functions publish, each with several publishers."""
     with running_service(database.api_dsn) as one, running_service(database.api_dsn) as two:
         deployments = [one.url, two.url, function()]
         topic = Topic(one.url)
@@ -141,7 +142,7 @@ def test_a_second_maker_waits_and_gets_the_first_ones_key(database: Database) ->
 
 # --- what a process keeps --------------------------------------------------------------------------------------------
 def context(encryption_key: str = "") -> Context:
-    """Returns the part of a request that signing needs."""
+    """Returns the parts of a request that signing needs."""
     settings = SimpleNamespace(queue_encryption_key=encryption_key)
     cache = SigningKeyCache()
     environment = SimpleNamespace(settings=settings, cache=lambda kind: {SigningKeyCache: cache}[kind])
@@ -154,14 +155,14 @@ def asked(operation: Any) -> Any:
 
 
 def ended(operation: Any, answer: object) -> Any:
-    """Returns the result of an operation whose last effect gets this answer."""
+    """Gives an operation's last effect this answer, and returns the operation's result."""
     with pytest.raises(StopIteration) as end:
         operation.send(answer)
     return end.value.value
 
 
 def test_first_publishers_of_a_process_offer_the_same_key() -> None:
-    """Creating one takes 50 ms, in which nothing else is done."""
+    """The creation of a key takes 50 ms, which block the process."""
     here = context()
     first, second, third = (find_signer(here) for _ in range(3))
     for operation in (first, second, third):
@@ -173,7 +174,8 @@ def test_first_publishers_of_a_process_offer_the_same_key() -> None:
     assert not rotate
     row = ADD_SIGNING_KEY.make_row((key_id, sealed, private_key))
     signers = [ended(operation, [row]) for operation in (first, second)]
-    assert signers[0] is signers[1] is ended(third, [])  # asked before there was one, answered after
+    # The third operation asked before the key existed, and got its answer afterwards.
+    assert signers[0] is signers[1] is ended(third, [])
 
 
 def test_a_process_looks_for_a_newer_key_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +194,7 @@ def test_a_process_looks_for_a_newer_key_after_a_minute(monkeypatch: pytest.Monk
         next(find_signer(here))
     assert end.value.value is kept
     now += 1
-    assert look(old) is kept  # the same key is not read again
+    assert look(old) is kept  # The process does not read the same key again.
     now += KEEP_SECONDS
     assert look(new).key_id == new.key_id
 
@@ -229,7 +231,7 @@ def test_a_key_that_was_sealed_with_another_key(
 def rotate(
     database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[], str]:
-    """Runs `penstock keys rotate-signing`. Returns the place of the new certificate."""
+    """Runs `penstock keys rotate-signing`. Returns the address of the new certificate."""
     monkeypatch.setenv("DATABASE_URL", database.api_dsn)
 
     def run() -> str:
@@ -254,7 +256,7 @@ def test_rotation(database: Database, function: Callable[..., str], rotate: Call
     kept = rows(
         database, "select retired_at is null, private_key <> '' from queue.signing_key order by created_at"
     )
-    assert kept == [(False, False), (True, True)]  # no process can sign with the old one again
+    assert kept == [(False, False), (True, True)]  # No process can sign with the old key again.
 
 
 def test_rotation_makes_the_first_key_too(database: Database, rotate: Callable[[], str]) -> None:
@@ -300,7 +302,7 @@ def test_certificates_are_served_for_thirty_days(
 
 # --- the database is away --------------------------------------------------------------------------------------------
 def test_without_a_database_certificates_are_503(database: Database, rotate: Callable[[], str]) -> None:
-    """The test does not use PgBouncer, where a function waits for a connection to the server as long as PgBouncer
+    """The test does not use PgBouncer, because a function would wait for a server connection as long as PgBouncer
     allows.
     """
     path = rotate()

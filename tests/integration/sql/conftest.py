@@ -24,7 +24,7 @@ def connect(database: Database) -> Iterator[Connect]:
             connection.execute("set lock_timeout = '20s'")  # A deadlock becomes an error.
             connection.execute(
                 "set plpgsql.extra_errors = 'all'"
-            )  # An example is a SELECT INTO that finds two rows.
+            )  # For example, a SELECT INTO that finds two rows fails.
             stack.callback(connection.close)
             return connection
 

@@ -1,9 +1,9 @@
 """Tests incomplete answers. Such an answer may have named failed messages, which must not be deleted.
 
-Also tests messages and invocations that are no longer tried.
+Also tests messages and invocations that the service no longer tries.
 
-The source is RetryPolicy (EventBridge Scheduler API Reference). The rule for callers that may have a function invoked
-is our choice.
+The source is RetryPolicy (EventBridge Scheduler API Reference). AWS does not document which callers may have a
+function invoked, so that rule is Penstock's choice.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> None:
-    """Calls with the address of a server that reads a request and sends this response."""
+    """Passes on the address of a server that reads a request and sends this response."""
     ended: list[asyncio.Future[None]] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -58,7 +58,7 @@ async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> No
 
 
 async def invoke(target: str, respond: Respond) -> bytes:
-    """Returns an Invoker's result for the response of a URL, or of Lambda."""
+    """Returns an Invoker's result for a response of a URL or of Lambda."""
     bodies: list[bytes] = []
 
     async def call(address: str) -> None:
@@ -102,8 +102,8 @@ async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) ->
 
 
 async def test_a_body_that_comes_late() -> None:
-    """The service waits for the body of an invocation because the body counts. The service does not wait for the body
-    of a webhook's answer.
+    """The service waits for the body of an invocation's answer, because the body has the result. The service does not
+    wait for the body of a webhook's answer.
     """
     answers: list[Answer] = []
     came_late = asyncio.Event()
@@ -131,7 +131,7 @@ async def test_a_body_that_comes_late() -> None:
 
 @pytest.mark.parametrize("target", ["", FUNCTION])
 async def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
-    """Lambda's answer may have 6 MB. The service keeps the beginning."""
+    """Lambda's answer may have 6 MB. The service keeps the beginning of a longer answer."""
     body = b"x" * (6 * 1_048_576)
 
     async def respond(writer: asyncio.StreamWriter) -> None:
@@ -203,7 +203,7 @@ SCHEDULE = {
 
 
 def test_a_function_of_another_account_than_the_subscriber(harness: Harness) -> None:
-    """A release that invoked no functions let any account subscribe any function."""
+    """In a release that did not invoke functions, any account could subscribe any function."""
     name = harness.function(lambda _: None)
     sns = harness.service.client("sns")
     topic = sns.create_topic(Name="foreign")["TopicArn"]
@@ -245,7 +245,7 @@ def paused_invocation(db: Connection, until: float, dead_letters: str) -> None:
 def test_an_invocation_whose_function_is_paused_waits_as_long_as_its_policy_says(
     db: Connection, until: float, dead: int
 ) -> None:
-    """Other webhooks are given up after an hour. The dead letter contains the input of the last attempt."""
+    """The service gives up other webhooks after an hour. The dead letter contains the input of the last attempt."""
     dead_letters = create(db, "dead")
     paused_invocation(db, until, dead_letters)
     assert db.execute("select dead_lettered from queue.expire_deliveries(10)").fetchone() == (dead,)

@@ -41,7 +41,7 @@ def schedule(harness: Harness, function: str, **target: Any) -> str:
 
 
 def make_due(harness: Harness) -> None:
-    """Makes invocations that wait for their next attempt due now."""
+    """Makes the next attempts of all waiting invocations due now."""
     with psycopg.connect(harness.dsn, autocommit=True) as db:
         db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() where lease is null")
         db.execute("select queue.wake_deliveries()")

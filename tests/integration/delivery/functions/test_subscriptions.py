@@ -47,7 +47,7 @@ def redrive(arn: str) -> dict[str, str]:
 
 
 def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None:
-    """The test compares each field of the page's example, and each value that does not depend on the moment."""
+    """The test compares each field of the page's example, and each value that is the same at all times."""
     name = harness.function(ignore)
     topic, subscription = subscribed(harness, name)
     assert subscription.startswith(f"{topic}:")  # the subscription needs no confirmation
@@ -92,7 +92,7 @@ def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None
 
 
 def test_powertools_reads_the_event(harness: Harness) -> None:
-    """Powertools' data class and pydantic model accept the event, also without a subject and attributes."""
+    """Powertools' data class and pydantic model accept the event, with and without a subject and attributes."""
     name = harness.function(ignore)
     topic, subscription = subscribed(harness, name)
     harness.service.client("sns").publish(TopicArn=topic, Message='{"id": 1}')
@@ -112,7 +112,7 @@ def test_powertools_reads_the_event(harness: Harness) -> None:
 
 
 def test_filters_and_texts_of_its_own(harness: Harness) -> None:
-    """FilterPolicy decides, and MessageStructure json has a text for the protocol `lambda`."""
+    """FilterPolicy selects the messages, and MessageStructure json has a text for the protocol `lambda`."""
     name = harness.function(ignore)
     topic, _ = subscribed(harness, name, FilterPolicy='{"kind": ["order"]}')
     sns = harness.service.client("sns")
@@ -128,7 +128,9 @@ def test_filters_and_texts_of_its_own(harness: Harness) -> None:
 
 
 def test_a_throttled_function_is_tried_again(harness: Harness) -> None:
-    """The service retries at once, three times ("Amazon SNS message delivery retries"). The log has each attempt."""
+    """The service retries at once, three times ("Amazon SNS message delivery retries"). The log contains each
+    attempt.
+    """
     answers = iter([Throttle(), Refusal(500, "ServiceException")])
 
     def fails_twice(_: Any) -> None:
@@ -178,6 +180,6 @@ def test_functions_that_may_not_be_invoked(harness: Harness, endpoint: str, text
 
 
 def test_raw_messages_are_refused(harness: Harness) -> None:
-    """ "Amazon SNS raw message delivery" is for queues, URLs and Firehose."""
+    """Raw message delivery is for queues, URLs and Firehose ("Amazon SNS raw message delivery")."""
     with pytest.raises(ClientError, match="does not support raw message delivery"):
         subscribed(harness, "f", RawMessageDelivery="true")

@@ -20,7 +20,7 @@ Deliver = Callable[..., Counts]
 
 @pytest.fixture
 def store(db: Connection) -> DeliveryStore:
-    """Stores outgoing deliveries on the test's connection. At most 20 of an endpoint are under way."""
+    """Stores outgoing deliveries on the test's connection. At most 20 deliveries of an endpoint are under way."""
     return DeliveryStore(db, None, 20)
 
 

@@ -1,6 +1,6 @@
 """Tests the log of attempts, and endpoints that an operator pauses (docs/reference/webhooks.md).
 
-Also tests queue.outgoing_delivery_history, which has the outcome of each delivery once.
+Also tests queue.outgoing_delivery_history, which contains each delivery's outcome once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_each_attempt_is_logged(db: Connection, deliver: Deliver, receiver: Rece
     publish(db, *urls.values())
     deliver(webhook_log_answers=True)
     lost = "the endpoint closed the connection"
-    # The log keeps no answer from the operator's network, whatever the setting is.
+    # The log never keeps answers from the operator's network, and the setting does not change that.
     assert logged(db) == [
         (urls["/200"], 1, "delivered", 200, None, None, ACCOUNT, True, True),
         (urls["/404"], 1, "given_up", 404, "HTTP status 404", None, ACCOUNT, True, True),
@@ -70,7 +70,7 @@ def test_of_public_addresses_the_answers_are_kept(
 def test_a_body_that_never_ends_takes_nothing_from_the_status(
     db: Connection, deliver: Deliver, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The attempt ends while the service reads the body. The status counts, as it does without the log."""
+    """The attempt ends while the service reads the body. The status decides the outcome, with and without the log."""
     monkeypatch.setattr(sender_module, "is_public", lambda _: True)
     receiver.answers["/half"] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
     publish(db, receiver.url("/half"), kind="event", raw=True)
@@ -190,7 +190,7 @@ def test_a_delivery_that_was_given_up(
 
 
 def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: DeliveryStore) -> None:
-    """Another worker has claimed the webhook since."""
+    """Another worker has since claimed the webhook."""
     publish(db, URL)
     (late,) = store.claim(1, {})
     pass_time(db, 3600)

@@ -1,4 +1,6 @@
-"""Tests kill -9 in mid-batch, many deliveries, and an endless answer: nothing is lost, and memory stays constant."""
+"""Tests kill -9 during a batch, many deliveries, and an endless answer: no delivery is lost, and memory stays
+constant.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ LEASE_SECONDS = 30
 
 
 class Workers:
-    """Runs WORKERS worker processes and replaces a killed one."""
+    """Runs WORKERS worker processes and replaces killed workers."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
@@ -60,7 +62,7 @@ def workers(database: Database) -> Iterator[Workers]:
 def test_nothing_is_lost_when_workers_are_killed(
     db: Connection, receiver: Receiver, workers: Workers
 ) -> None:
-    """A second delivery is possible only for the claims of the killed worker, at most a batch for each kill."""
+    """Only the killed worker's claims may be delivered twice, at most a batch for each kill."""
     rnd, published = random.Random(4), 0
     for kill in range(KILLS):
         arrived = len(receiver.requests)
@@ -70,7 +72,7 @@ def test_nothing_is_lost_when_workers_are_killed(
         wait_until(lambda arrived=arrived: len(receiver.requests) >= arrived + 10)  # type: ignore[misc]
         workers.kill(rnd.randrange(WORKERS))
         if kill % 10 == 9:
-            pass_time(db, LEASE_SECONDS + 1)  # leases of the killed and of the living workers
+            pass_time(db, LEASE_SECONDS + 1)  # Both killed and living workers have leases.
     pass_time(db, LEASE_SECONDS + 1)
     wait_until(lambda: not release(db))
     bodies = Counter(request.body.decode() for request in receiver.requests)
@@ -82,7 +84,7 @@ def test_nothing_is_lost_when_workers_are_killed(
 
 
 def release(db: Connection) -> int:
-    """Releases the remaining webhooks. None of them has a lease of a dead worker."""
+    """Releases the remaining webhooks. A dead worker has no lease on these webhooks."""
     left = number(db, "select count(*) from queue.outgoing_delivery")
     stuck = number(
         db, "select count(*) from queue.outgoing_delivery where due_at > clock_timestamp() + interval '5 s'"
@@ -94,7 +96,7 @@ def release(db: Connection) -> int:
 
 @pytest.mark.slow
 def test_ten_thousand_deliveries(db: Connection, database: Database) -> None:
-    """The rate is at least 1,000 a second on one core, by the processor time of this process."""
+    """By this process's processor time, one core delivers at least 1,000 webhooks a second."""
     command = [sys.executable, "-m", "tests.support.delivery.receiver"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -1,8 +1,8 @@
 """Tests the worker against a real receiver: attempts, spacing and final state.
 
-For SNS the sources are "Amazon SNS message delivery retries", "Fanout Amazon SNS notifications to HTTPS endpoints" (5xx
-and 429 are tried again, all else is permanent) and the headers' page of its developer guide. For events the
-specification says 10, 30, 60 and 300 seconds, 5 attempts.
+The sources for SNS are pages of its developer guide: "Amazon SNS message delivery retries", "Fanout Amazon SNS
+notifications to HTTPS endpoints" (SNS retries 5xx and 429, and all other errors are permanent), and the page of
+headers. Penstock makes 5 attempts for an event, with pauses of 10, 30, 60 and 300 seconds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ POLICY = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 4, "numR
 
 
 def spacing(db: Connection, deliver: Deliver, **settings: Any) -> list[float]:
-    """Returns the seconds before each retry of the one webhook until none is left. The clock is moved to each retry."""
+    """Runs all retries of the only webhook, and returns the seconds before each retry. The function moves the clock
+    to each retry.
+    """
     delays: list[float] = []
     while True:
         before = number(db, "select coalesce(sum(attempts), 0) from queue.outgoing_delivery")
@@ -95,8 +97,8 @@ def test_nothing_is_claimed_when_delivery_is_off(
 def test_user_and_password_answer_a_challenge(
     db: Connection, deliver: Deliver, receiver: Receiver, path: str, requests: int, password: str | None
 ) -> None:
-    """ "Fanout Amazon SNS notifications to HTTPS endpoints": the first request has no Authorization. A 401 without
-    credentials, or after them, stays a permanent failure.
+    """ "Fanout Amazon SNS notifications to HTTPS endpoints": the first request has no Authorization. A 401 is a
+    permanent failure if the endpoint has no credentials, or has refused them.
     """
     url = receiver.url(path).replace("//", "//max:****@")
     publish(db, url)
@@ -129,7 +131,8 @@ def test_sns_does_not_try_again_after_a_permanent_failure(
     publish(db, receiver.url(path))
     assert deliver()["exhausted"] == 1
     assert deliveries(db) == [Row("exhausted", 1, int(path[1:]), f"HTTP status {path[1:]}")]
-    assert [request.path for request in receiver.requests] == [path]  # A redirect is not followed.
+    # The worker does not follow a redirect.
+    assert [request.path for request in receiver.requests] == [path]
 
 
 @pytest.mark.parametrize("path", ["/500", "/404", "/302", "/hang_up"])
@@ -145,7 +148,7 @@ def test_an_event_is_tried_five_times(
 def test_a_delivery_policy_sets_attempts_and_delays(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """The first retry has no delay and is part of the first run."""
+    """The first retry comes at once and belongs to the first run."""
     publish(db, receiver.url("/500"), policy=POLICY)
     assert spacing(db, deliver) == [1, 4, 4]
     assert receiver.count("/500") == 5
@@ -168,7 +171,9 @@ def test_the_status_counts_whatever_becomes_of_the_body(
 
 
 def test_an_endless_body_is_not_read(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """The worker reads 64 KiB. The buffers of both sockets are far smaller than the body that the receiver offers."""
+    """The worker reads at most 64 KiB. The buffers of both sockets are far smaller than the body that the receiver
+    offers.
+    """
     publish(db, receiver.url("/gzip"), copies=5)
     assert deliver()["delivered"] == 5
     assert receiver.sent["gzip"] < 5 * 16 * 2**20
@@ -242,7 +247,7 @@ def test_only_the_holder_of_the_lease_writes_the_outcome(db: Connection, receive
 
 
 def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, receiver: Receiver) -> None:
-    """Neither worker leaves the notice behind."""
+    """The workers leave no notice behind."""
     publish(db, receiver.url("/200"), copies=2)
     claims = [DeliveryStore(db, None, 20).claim(1, {})[0] for _ in range(2)]
     for claimed in claims:

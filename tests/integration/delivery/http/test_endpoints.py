@@ -1,4 +1,4 @@
-"""Tests endpoints and hosts that fail, are slow or are throttled. Only their webhooks wait for them."""
+"""Tests endpoints and hosts that fail, are slow or are throttled. Only the webhooks of such an endpoint wait for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def settle(store: DeliveryStore, claims: list[Claimed], status: int) -> dict[str
 
 
 def busy(claims: list[Claimed]) -> dict[str, int]:
-    """Returns the requests that are under way when these webhooks are posted."""
+    """Posts these webhooks, and returns the requests that are under way at the same time."""
     return dict(Counter(claimed.delivery.endpoint_key for claimed in claims))
 
 
@@ -44,7 +44,7 @@ def endpoints(claims: list[Claimed]) -> list[str]:
 
 
 def pause(db: Connection, store: DeliveryStore, more: int = 30) -> None:
-    """Lets 20 attempts of BAD fail, and `more` webhooks wait for it."""
+    """Lets 20 attempts of BAD fail, and `more` webhooks wait for BAD."""
     publish(db, BAD, copies=20 + more)
     claims = store.claim(50, {})
     assert len(claims) == 20
@@ -135,7 +135,7 @@ def test_another_process_may_take_what_one_set_aside(db: Connection, store: Deli
 def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(
     db: Connection, store: DeliveryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says it once, and the endpoint needs attention from then on."""
+    """The log reports the endpoint once, and the endpoint needs attention from then on."""
     pause(db, store)
     warned = [one for one in caplog.records if one.message == "deliveries to an endpoint are paused"]
     assert [(one.levelname, vars(one)["endpoint"]) for one in warned] == [("WARNING", BAD)]
@@ -229,7 +229,7 @@ def test_an_accounts_failures_pause_no_other_accounts_webhooks_for_the_same_url(
 
 
 def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: DeliveryStore) -> None:
-    """The other URL is served also if its webhooks waited for the host before the pause."""
+    """The worker serves the other URL even if its webhooks waited for the host before the pause."""
     publish(db, BAD, copies=60)
     publish(db, BAD + "works")
     failing = store.claim(50, {})
@@ -245,11 +245,11 @@ def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: D
 
 
 def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: DeliveryStore) -> None:
-    """The rate is 5 a second, which is one each 200 ms for all workers together. Unused capacity expires."""
+    """The rate of all workers together is 5 a second: one webhook each 200 ms. Unused capacity expires."""
     publish(db, BAD, policy=THROTTLED, copies=1)
     db.execute(COPIES)
     taken = []
-    # The clock of the database continues, so the test counts what a second of moved time gives.
+    # The database's clock continues, so the test counts the webhooks of a second of moved time.
     with db.transaction():
         for _ in range(10):
             taken.append(len(store.claim(50, {})))

@@ -1,7 +1,8 @@
 """Tests the gateway (SNS_GATEWAY_URL) that carries text messages and pushes, against a real receiver.
 
-The contract is ours (docs/reference/topics.md, "Gateway"). The signature is that of Standard Webhooks 1.0. The same
-answers are tried again as in SNS ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS Developer Guide).
+Penstock defines the contract (docs/reference/topics.md, "Gateway"). Standard Webhooks 1.0 defines the signature. The
+worker retries after the same answers as SNS ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS Developer
+Guide).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
 def send(
     db: Connection, text: str, to: str = PHONE, protocol: str = "sms", account: str = ACCOUNT
 ) -> str | None:
-    """Publishes to a number or an endpoint. Returns the error, if there is one."""
+    """Publishes to a number or an endpoint. Returns the error, or None."""
     row = db.execute(
         "select error from queue.send_outgoing(%s, %s, %s, 'Notification', %s, gen_random_uuid(), 's', %s, %s)",
         (account, REGION, protocol, to, text, '{"a": {"DataType": "String", "StringValue": "b"}}'),
@@ -45,7 +46,7 @@ def states(db: Connection) -> list[tuple[str, str | None]]:
 
 
 def through(deliver: Deliver, receiver: Receiver, path: str = "/200", **settings: Any) -> Counts:
-    """Runs the worker of an installation with a gateway, which may be at a forbidden address."""
+    """Runs the worker of an installation with a gateway. The gateway may have a forbidden address."""
     return deliver(sns_gateway_url=receiver.url(path), webhook_allow_cidrs="", **settings)
 
 
@@ -90,13 +91,13 @@ def subscribe(db: Connection, topic: str, endpoint: str, **attributes: str) -> s
 
 
 def publish(db: Connection, topic: str, text: str) -> None:
-    """Publishes to a topic, in an envelope that is `{"for": subscription, "Message": text}`."""
+    """Publishes to a topic in the envelope `{"for": subscription, "Message": text}`."""
     contents = {"*": {"raw": text, "head": '{"for":"', "tail": f'","Message":"{text}"}}'}}
     assert db.execute(PUBLISH, (json.dumps(contents), topic_arn(topic))).fetchone() == (None,)
 
 
 def test_each_phone_of_a_topic_gets_its_own_id(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """A receiver treats webhooks with one `webhook-id` as one (Standard Webhooks 1.0, "Idempotency")."""
+    """A receiver treats webhooks with the same `webhook-id` as one webhook (Standard Webhooks 1.0, "Idempotency")."""
     arns = [subscribe(db, "news", phone) for phone in (PHONE, "+15550100124")]
     publish(db, "news", "hello")
     assert through(deliver, receiver, webhook_signing_secret=SECRET)["delivered"] == 2
@@ -108,7 +109,7 @@ def test_each_phone_of_a_topic_gets_its_own_id(db: Connection, deliver: Deliver,
 
 
 def redrive(name: str) -> dict[str, str]:
-    """Returns the attribute of a subscription with this dead-letter queue."""
+    """Returns the attribute that gives a subscription this dead-letter queue."""
     return {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn_of(name)})}
 
 
@@ -143,7 +144,7 @@ def test_a_dead_letter_queue_that_is_gone(db: Connection, deliver: Deliver, rece
 def test_a_number_that_opts_out_before_the_gateway_gets_no_message(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """An opt-out is a client-side error too: the phone of a person who sent STOP gets nothing."""
+    """An opt-out is a client-side error too: a phone that sent STOP gets no messages."""
     create(db, "dead")
     arn = subscribe(db, "news", PHONE, **redrive("dead"))
     publish(db, "news", "hello")
@@ -207,7 +208,7 @@ def test_a_gateway_that_refuses(db: Connection, deliver: Deliver, receiver: Rece
 def test_a_worker_without_a_gateway_posts_nowhere(
     db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the settings or this process lack the gateway, no host with the name `gateway` gets a request."""
+    """No host with the name `gateway` gets a request if the settings or this process lack the gateway."""
     asked: list[str] = []
 
     def resolve(host: str, *_: object, **__: object) -> list[object]:
@@ -234,7 +235,9 @@ def test_where_the_gateway_is_stays_the_operators_secret(
 
 
 def test_only_these_messages_go_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """Mail, messages older than six hours and opted-out numbers do not go there. Without a gateway no message does."""
+    """The gateway does not get mail, messages older than six hours, and messages to opted-out numbers. Without a
+    gateway, the worker sends no such messages.
+    """
     send(db, "old")
     assert sum(deliver().values()) == 0
     db.execute("update queue.outgoing set created_at = created_at - interval '361 minutes'")
@@ -248,7 +251,7 @@ def test_only_these_messages_go_to_the_gateway(db: Connection, deliver: Deliver,
 
 
 def test_an_account_sends_a_number_of_text_messages_a_day(db: Connection) -> None:
-    """Text messages beyond QUOTA_TEXT_MESSAGES fail. Pushes and other accounts are not affected."""
+    """Text messages beyond QUOTA_TEXT_MESSAGES fail. Pushes and other accounts continue."""
     subscribe(db, "news", PHONE)
     for number in range(3):
         send(db, f"m{number}")
@@ -311,7 +314,7 @@ def test_two_workers_hand_over_each_message_once(
 
 
 def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
-    """Messages without a gateway cause no delay either, because the worker does not read them."""
+    """Messages without a gateway do not delay others, because the worker does not read these messages."""
     for number in range(30):
         send(db, f"m{number}")
         send(db, f"m{number}", "a@example.com", "email")
@@ -326,7 +329,7 @@ def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
 
 
 def test_old_messages_go(db: Connection) -> None:
-    """Maintenance removes messages after a number of days, and of each account all but the newest."""
+    """Maintenance removes messages after a number of days, and keeps only the newest messages of each account."""
     for number in range(5):
         send(db, f"m{number}")
     db.execute(
@@ -345,7 +348,7 @@ def test_old_messages_go(db: Connection) -> None:
 def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
     db: Connection, others: list[Connection], days: int, most: int
 ) -> None:
-    """The clean-up therefore cannot deadlock with workers that write outcomes and lock messages in the order of their
+    """The clean-up cannot deadlock with workers, which write outcomes and lock messages in the order of their
     webhooks.
     """
     for number in range(4):
@@ -363,7 +366,7 @@ def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
 def test_a_message_that_the_gateway_has_not_got_stays(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """Publish has accepted the messages, so they stay, however many newer messages exist."""
+    """Publish has accepted the messages, so they stay, even if many newer messages exist."""
     for number in range(6):
         send(db, f"m{number}")
     db.execute("update queue.outgoing set created_at = created_at - interval '6 hours' where body = 'm0'")

@@ -1,6 +1,7 @@
 """Tests the bytes on the wire: headers of SNS ("HTTP/HTTPS headers"), of events, and of Standard Webhooks.
 
-The tests run the worker with URLs that lead to this machine. No worker connects to the receiver there.
+The tests run the worker with URLs that lead to this machine. The receiver has an address to which a worker never
+connects.
 
 `tests/unit/delivery/http/test_guard.py` tests the spellings of all addresses without connections.
 """
@@ -85,7 +86,7 @@ def test_an_event_is_json_without_signature(db: Connection, deliver: Deliver, re
 
 
 def test_an_event_is_signed_with_every_secret(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """By Standard Webhooks 1.0 the signature is the HMAC-SHA256 of `id.timestamp.body`, in base64, after `v1,`."""
+    """The signature is `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64 (Standard Webhooks 1.0)."""
     settings = {"webhook_signing_secret": SETTING}
     message_id, request = posted(db, deliver, receiver, kind="event", raw=True, settings=settings)
     headers = request.headers
@@ -127,7 +128,7 @@ ANSWERS = {
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Returns the system resolver's answer for ANSWERS."""
+    """Returns ANSWERS in the form of the system's resolver."""
     ask = socket.getaddrinfo
 
     def answer(host: Any, port: Any, *more: Any, **given: Any) -> Any:
@@ -153,7 +154,7 @@ def test_no_delivery_connects_to_this_machine(db: Connection, deliver: Deliver, 
 
 @pytest.mark.usefixtures("names")
 def test_where_a_name_leads_is_not_told(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """The owner of a webhook must not learn names within the network."""
+    """A webhook's owner must not learn names of the operator's network."""
     publish(db, *(f"http://{host}:{receiver.port}/200" for host in ANSWERS))
     deliver(webhook_allow_cidrs="")
     told = {row.last_error for row in deliveries(db)}

@@ -1,14 +1,13 @@
-"""Tests a reader who subscribes, confirms, reads and unsubscribes by the links in mails, over the container and over
+"""Tests a person who subscribes, confirms, reads and unsubscribes by the links in mails, in the container and in
 functions.
 
 The sources are "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API
-reference). RFC 8058, 3.2, defines the click of a mail program.
+reference). RFC 8058, 3.2, defines a mail program's click.
 
-The service limits how often it asks an address to confirm (our choice: docs/reference/topics.md, "E-mail"), so that no
-address can be
-flooded.
+The service limits the confirmation mails to an address (Penstock's choice: docs/reference/topics.md, "E-mail"),
+because callers could flood an address otherwise.
 
-For an account at most ten such mails are sent in an hour, and to an address one.
+In an hour, the service sends at most ten such mails for an account, and one to an address.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ READER = "reader@example.com"
 
 @contextmanager
 def container(database: Database, variables: dict[str, str]) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yields the address of a container whose worker runs."""
+    """Yields the address of a container with a running worker."""
     with running_service(database.api_dsn, **variables) as service:
         yield service.url, lambda: None
 
@@ -99,7 +98,7 @@ def test_from_the_first_mail_to_the_last(
 
 @pytest.mark.parametrize("deployment", [container, functions])
 def test_envelopes_by_mail(database: Database, mail_server: MailServer, deployment: Any) -> None:
-    """With `email-json` the confirmation is JSON too. The link in the envelope ends the subscription."""
+    """The confirmation is JSON too with `email-json`. The link in the envelope ends the subscription."""
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
     with deployment(database, variables) as (url, run_workers):
         sns = boto3.client("sns", endpoint_url=url, region_name="us-east-1", aws_access_key_id="x",
@@ -127,7 +126,7 @@ def test_envelopes_by_mail(database: Database, mail_server: MailServer, deployme
 def test_a_message_for_an_address_that_is_refused(
     database: Database, mail_server: MailServer, protocol: str
 ) -> None:
-    """The dead-letter queue gets the envelope with the text of the protocol, as a queue would."""
+    """The dead-letter queue gets the envelope with the protocol's text, as a subscribed queue would."""
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
     with functions(database, variables) as (url, run_workers):
         sns, sqs = (
@@ -212,7 +211,7 @@ def test_the_link_is_good_for_two_days_from_when_it_goes_out(db: Connection, del
 
 
 def test_an_account_that_asks_one_address_too_often_waits(db: Connection, deliver: Deliver) -> None:
-    """Ten mails of an account wait, so that other accounts can ask. No mail waits for more than two days."""
+    """At most ten mails of an account wait, which leaves room for other accounts. A mail waits for at most two days."""
     for _ in range(13):
         ask(db, make_topic(db), "reader@example.com")
     for account in range(1, 9):
@@ -228,7 +227,7 @@ def test_an_account_that_asks_one_address_too_often_waits(db: Connection, delive
 def test_a_repeated_subscription_sends_no_second_mail(
     db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
-    """The rule applies within an hour. The first link stays valid."""
+    """The limit applies within an hour. The first link stays valid."""
     topic = make_topic(db)
     arn = ask(db, topic, "reader@example.com")
     token = db.execute("select token from queue.subscription").fetchone()
@@ -245,7 +244,7 @@ def test_a_repeated_subscription_sends_no_second_mail(
 
 
 def test_two_workers_keep_the_rate(db: Connection, database: Database) -> None:
-    """One worker waits for the times that the other has taken."""
+    """A worker waits for the times that the other worker has locked."""
     topic = make_topic(db)
     for reader in range(20):
         ask(db, topic, f"reader{reader}@example.com")

@@ -1,9 +1,9 @@
 """Tests messages sent by e-mail, and their outcomes, with a real mail server.
 
 The sources are "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email notifications" (SNS
-Developer Guide), a mail of AWS in pull request 102 of librato/librato-services, RFC 2369 and RFC 8058 for the headers,
-and RFC 5321 for replies. The limit of refusals for an address and repeated answers are our choice
-(docs/reference/topics.md, "E-mail").
+Developer Guide), a mail of AWS in pull request 102 of librato/librato-services, RFC 2369 and RFC 8058 for the
+headers, and RFC 5321 for replies. The limit of an address's refusals and the handling of repeated answers are
+Penstock's choice (docs/reference/topics.md, "E-mail").
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServe
 
 
 def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """With `email-json` the text is the envelope. The default subject is the same as at AWS."""
+    """The text is the envelope with `email-json`. The default subject equals AWS's."""
     reader = subscribe(db, make_topic(db), "reader@example.com", "email-json")
     envelope = json.dumps({"Type": "Notification", "Message": "x" * 200_000})
     publish(db, reader, envelope)
@@ -57,8 +57,8 @@ def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) 
 
 
 def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """AuthenticateOnUnsubscribe is the reason (ConfirmSubscription, API reference). One click needs https (RFC
-    8058).
+    """The reason is AuthenticateOnUnsubscribe (ConfirmSubscription, API reference). One-click unsubscription needs
+    https (RFC 8058).
     """
     topic = make_topic(db)
     signed, plain = (subscribe(db, topic, f"{name}@example.com") for name in ("signed", "plain"))
@@ -77,7 +77,7 @@ def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_
 def test_no_line_of_a_user_becomes_a_header(
     db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
-    """The header is safe for text that reaches the database in any way."""
+    """The header is safe for any text in the database."""
     texts = ["a\r\nBcc: x@example.com", "a\nBcc: x@example.com\n\nbody", "a\rBcc: x", "a\x0bb\x85c\u2028d"]
     for text in texts:
         reader = subscribe(db, make_topic(db, DisplayName=text), "reader@example.com")
@@ -106,7 +106,9 @@ def test_no_line_of_a_user_becomes_a_command(
 # --- refusals --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["greylisted", "busy", "away"])
 def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: MailServer, name: str) -> None:
-    """The worker retries after 10 seconds twice, then after longer times up to 600: 50 times in over 6 hours."""
+    """The worker retries twice after 10 seconds, and then after longer times up to 600 seconds: 50 times in over 6
+    hours.
+    """
     publish(db, subscribe(db, make_topic(db), f"{name}@example.com"), "m")
     assert deliver()["retried"] == 1
     assert (states(db), round(due_in_seconds(db)[0])) == ([("waiting", None)], 10)
@@ -127,7 +129,7 @@ def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: Mail
 
 
 def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The message goes to the dead-letter queue, or is kept if the subscription has none."""
+    """The message goes to the dead-letter queue, or stays in the database if the subscription has no such queue."""
     topic, dead, names = make_topic(db), create(db, "dead"), ["refused", "blocked", "spam"]
     for name in names:
         reader = subscribe(db, topic, f"{name}@example.com", dead_letters=dead)
@@ -167,7 +169,7 @@ def test_an_address_that_is_refused_again_and_again(
 def test_a_mail_that_is_accepted_ends_the_count(
     db: Connection, deliver: Deliver, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A successful mail also ends the count if an operator retried it after the address was disabled (POST
+    """A successful mail resets the count, even if an operator retried the mail after the address was disabled (POST
     /v1/deliveries/{id}/retry).
     """
     reader = subscribe(db, make_topic(db), "refused@example.com")
@@ -197,7 +199,7 @@ def test_an_unsubscribed_address_gets_no_mail(
 
 
 def test_without_a_mail_server(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The queue keeps mails. A mail that a process with a server has begun uses no attempt."""
+    """The queue keeps mails. A mail keeps its attempts if a process with a mail server has begun to send it."""
     reader = subscribe(db, make_topic(db), "busy@example.com")
     publish(db, reader, "m")
     assert sum(deliver(sns_smtp_url="").values()) == 0
@@ -221,7 +223,7 @@ def test_many_readers(db: Connection, deliver: Deliver, mail_server: MailServer)
 
 
 def test_a_topic_of_whose_account_too_many_mails_wait(db: Connection) -> None:
-    """The service counts mails apart from text messages and pushes (QUOTA_DELIVERIES, docs/operate/security.md)."""
+    """Mails have a separate quota from text messages and pushes (QUOTA_DELIVERIES, docs/operate/security.md)."""
     topic = make_topic(db)
     reader = subscribe(db, topic, "reader@example.com")
     for _ in range(2):

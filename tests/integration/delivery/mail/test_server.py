@@ -1,7 +1,7 @@
 """Tests the way to the mail server: TLS, logins, slow or missing servers, lost answers, and killed workers.
 
-The sources are RFC 3207 (STARTTLS), RFC 4954 (AUTH), and RFC 5321, 4.5.3.2 (waits) and 4.2.1. It is our choice that a
-login needs TLS.
+The sources are RFC 3207 (STARTTLS), RFC 4954 (AUTH), and RFC 5321, 4.5.3.2 (waits) and 4.2.1. A login needs TLS,
+which is Penstock's choice.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SESSIONS_OF_OTHERS = """
 
 @pytest.fixture
 def certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """Returns the context of a server at 127.0.0.1, whose authority this process trusts."""
+    """Returns the TLS context of a server at 127.0.0.1. This process trusts the server's authority."""
     authority = Authority()
     made = authority.server("127.0.0.1")
     trusted, own = tmp_path / "authority.pem", tmp_path / "server.pem"
@@ -62,7 +62,7 @@ def test_tls_and_a_login(db: Connection, deliver: Deliver, certified: ssl.SSLCon
 def test_no_password_without_tls(
     db: Connection, deliver: Deliver, mail_server: MailServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The account learns nothing about the server. The log names the server without the password."""
+    """The account sees no facts about the server. The log names the server without the password."""
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     with caplog.at_level(logging.WARNING):
         assert deliver(sns_smtp_url=mail_server.url(LOGIN))["retried"] == 1
@@ -84,7 +84,9 @@ def test_a_certificate_of_somebody_else(
 
 
 def test_a_wrong_password(db: Connection, deliver: Deliver, certified: ssl.SSLContext) -> None:
-    """The operator is at fault, so the message is not given up, and the address is not blamed."""
+    """The fault is the operator's, so the worker keeps the message and does not count the failure against the
+    address.
+    """
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     with running_mail_server(starttls=certified) as server:
         assert deliver(sns_smtp_url=server.url("user:wrong@"))["retried"] == 1
@@ -125,7 +127,9 @@ def test_a_name_without_address(db: Connection, deliver: Deliver) -> None:
 
 # --- answers that are late or lost -----------------------------------------------------------------------------------
 def test_an_answer_that_is_lost(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The server has the mail, but no reply arrived. The mail is sent again later under the same Message-ID."""
+    """The server has accepted the mail, but its reply was lost. The worker sends the mail again later with the same
+    Message-ID.
+    """
     publish(db, subscribe(db, make_topic(db), "lost@example.com"), "m")
     assert deliver()["retried"] == 1
     assert round(due_in_seconds(db)[0]) == 600
@@ -154,7 +158,7 @@ def test_a_server_that_never_answers_gets_five_copies(
 def test_a_slow_server_is_not_waited_for(
     db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The attempt ends in every state of the conversation."""
+    """The attempt ends in time in every state of the conversation."""
     monkeypatch.setattr(carrier_module, "ATTEMPT_SECONDS", 0.2)
     publish(db, subscribe(db, make_topic(db), "slow@example.com"), "m")
     assert deliver()["retried"] == 1
@@ -162,7 +166,7 @@ def test_a_slow_server_is_not_waited_for(
 
 @pytest.fixture
 def workers(database: Database, mail_server: MailServer) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Runs a worker process. `start` replaces a killed one."""
+    """Runs a worker process. `start` replaces a killed worker."""
     started: list[subprocess.Popen[bytes]] = []
     yield started
     for process in started:
@@ -173,7 +177,7 @@ def workers(database: Database, mail_server: MailServer) -> Iterator[list[subpro
 def test_nothing_is_lost_when_workers_are_killed(
     db: Connection, database: Database, mail_server: MailServer, workers: list[subprocess.Popen[bytes]]
 ) -> None:
-    """kill -9 comes while the server has mails and has not answered. Only those mails are sent twice."""
+    """kill -9 comes while the server has mails and has not answered. The workers send only those mails twice."""
     topic = make_topic(db)
     for reader in range(5):
         publish(db, subscribe(db, topic, f"slow+{reader}@example.com"), "m")
@@ -187,7 +191,7 @@ def test_nothing_is_lost_when_workers_are_killed(
         wait_until(lambda kill=kill: slow_ones(mail_server) >= 5 * (kill + 1))  # type: ignore[misc]
         os.kill(workers[-1].pid, signal.SIGKILL)
         workers[-1].wait()
-        # Until then, the session of the killed worker holds its rows.
+        # Until then, the killed worker's session locks its rows.
         wait_until(lambda: not number(db, SESSIONS_OF_OTHERS))
         pass_time(db, LEASE_SECONDS + 1)
     mail_server.release.set()

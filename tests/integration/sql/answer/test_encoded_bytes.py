@@ -1,7 +1,7 @@
 """Tests that queue.encoded_bytes and queue.answer_bytes measure the output of the encoders.
 
-The encoders define the right number: `penstock/aws/codec` writes the body, and the Lambda runtime writes JSON around
-it.
+The encoders define the expected number: `penstock/aws/codec` writes the body, and the Lambda runtime writes JSON
+around it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.support.sql.calls import Connection, arn_of, value
 
 FORMATS = ("json", "xml", "function-json", "function-xml", "function-json-ascii", "function-xml-ascii")
 
-# The weights favour characters that some encoder escapes.
+# The weights favour characters that an encoder escapes.
 BEYOND_ASCII = ["\x80", "é", "\u2028", "漢", "\ud7ff", "\ue000", "\ufffe", "\uffff"]
 SPECIAL = [*map(chr, range(1, 32)), *'"\\/&<>\x7f', *BEYOND_ASCII]
 # PostgreSQL stores neither NUL nor lone surrogates.
@@ -47,12 +47,12 @@ def in_function(text: str, *, ascii_only: bool) -> int:
 
 
 def encoded(text: str, kind: str) -> int:
-    """Returns the encoders' output for a text that is the value of a member."""
+    """Returns the encoders' output for a text as the value of a member."""
     inner = msgspec.json.encode(text).decode()
     if kind == "json":
         return len(inner.encode()) - 2
     if kind.startswith("function-json"):
-        # The length includes its quotes and those of the member.
+        # The length includes the quotes of the text and of the member.
         return in_function(inner, ascii_only=kind.endswith("ascii")) - 2 - 4
     inner = xml.write_document(xml.escape_text(text)).decode()
     if kind == "xml":
@@ -80,8 +80,8 @@ def row(
 
 
 def answers(received: ReceivedRow) -> dict[str, list[str]]:
-    """Returns the bodies of all answers that may have one message, by the language of the formats that measure them."""
-    queue = ResolvedQueue(arn_of("q.fifo"))  # whose messages have the most attributes
+    """Maps each format to the bodies of all answers with one message."""
+    queue = ResolvedQueue(arn_of("q.fifo"))  # These messages have the most attributes.
     message = build_message(received, queue, "h" * 88, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     result = ReceiveMessageResult(messages=[message])
     rest = StoredMessage(
@@ -179,7 +179,7 @@ def test_no_accepted_message_grows_more_than_is_assumed_before_it_is_measured(
     attributes: dict[str, dict[str, str]],
     system: dict[str, str] | None,
 ) -> None:
-    """SQS and the other interfaces accept these three of the characters below a space (SendMessage, API reference)."""
+    """SQS and the other interfaces accept only these three characters below a space (SendMessage, API reference)."""
     received = row(body, accepted(attributes) or None, system)
     measured = value(db, DELIVERY, body, received.attributes, received.system, kind)
     stored = value(db, STORED, body, received.attributes, received.system)

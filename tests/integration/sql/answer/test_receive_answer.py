@@ -1,9 +1,9 @@
-"""Tests queue.receive_answer: messages that do not fit into an answer are not received, and one that is too long alone
-is skipped.
+"""Tests queue.receive_answer: it leaves messages that do not fit into an answer, and skips a message that is too long
+by itself.
 
 The expected results follow from two rules of AWS. A receive "might return fewer" messages than requested
-(ReceiveMessage, MaxNumberOfMessages). The receive count says how often a message was received and not deleted (Message,
-ApproximateReceiveCount), and no consumer has received a message that no answer carried.
+(ReceiveMessage, MaxNumberOfMessages). The receive count is the number of receives without a delete (Message,
+ApproximateReceiveCount), and a message that no answer carried was not received.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tests.support.sql.calls import (
 
 BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 LIMIT = 100_000
-LONG = '"' * 25_000  # each takes four bytes as JSON in JSON
+LONG = '"' * 25_000  # Each quote takes four bytes in JSON within JSON.
 SHORT = "short"
 
 
@@ -73,7 +73,7 @@ def send_each(db: Connection, arn: str, *texts: str) -> None:
     [("function-json", 100_000), ("function-xml-ascii", 80_000), ("json", 95_000), ("xml", 95_000)],
 )
 def test_as_many_as_fit_and_the_others_stay(db: Connection, name: str, kind: str, limit: int) -> None:
-    """Three messages of 30,000 bytes fit in each of these limits, or two with room to spare, and never four."""
+    """Each of these limits has room for three messages of 30,000 bytes, or for two and a rest, but never for four."""
     dead = create(db, "dead.fifo" if name.endswith(".fifo") else "dead")
     arn = create(db, name, RedrivePolicy=redrive(dead, 1))
     texts = [f"{number}" * 30_000 for number in range(7)]
@@ -101,7 +101,7 @@ def test_short_messages_come_together(db: Connection, name: str) -> None:
     ("kind", "limit"), [("json", 4_200_000), ("xml", 4_200_000), ("function-json", LIMIT)]
 )
 def test_messages_that_did_not_fit_are_unchanged(db: Connection, name: str, kind: str, limit: int) -> None:
-    """The remaining messages have no lease, no count and no time, as if fewer had been requested."""
+    """The remaining messages have no lease, no count and no time, as if the caller had requested fewer."""
     one, other = create(db, name), create(db, f"other-{name}")
     body = "x" * (10_000 if kind.startswith("function") else 500_000)
     for arn in (one, other):
@@ -131,7 +131,9 @@ def test_a_long_one_behind_short_ones_comes_alone(db: Connection, name: str) -> 
 
 @pytest.mark.parametrize(("length", "count"), [(350_000, 20), (450_000, 9)])
 def test_merged_requests_have_a_limit_each(db: Connection, length: int, count: int) -> None:
-    """Ten are for one caller of the container, and ten for another. No caller gets more than an answer may have."""
+    """One caller of the container gets ten messages, and another gets ten others. The messages of each caller fit
+    into an answer.
+    """
     arn = create(db)
     send_each(db, arn, *["x" * length] * 20)
     _, rows = answer(db, arn, 20, limit=4_200_000, kind="json")
@@ -149,7 +151,7 @@ def test_merged_requests_have_a_limit_each(db: Connection, length: int, count: i
 def test_just_below_the_limit_both_come_and_just_above_one(
     db: Connection, kind: str, character: str, growth: int
 ) -> None:
-    """There are two messages with escapes by the encoders' rules. 1,500 bytes are for the text around a message."""
+    """There are two messages with escapes by the encoders' rules. The text around a message has 1,500 bytes."""
     arn = create(db)
     body = character * 30_000
     send_each(db, arn, body, body)
@@ -192,8 +194,8 @@ def in_the_slow_path(db: Connection, arn: str) -> int:
 def test_a_message_that_is_too_long_is_passed_over(
     db: Connection, name: str, put: Callable[[Connection, str], int]
 ) -> None:
-    """The message may be anywhere, and any number of receives may try. Other messages come, and the container then
-    gets this one.
+    """The message may have any position, and any number of receives may meet it. The other messages arrive first, and
+    the container then gets this message.
     """
     dead = create(db, "dead.fifo" if name.endswith(".fifo") else "dead")
     arn = create(db, name, RedrivePolicy=redrive(dead, 2))
@@ -221,7 +223,7 @@ def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
     assert [(row.body, row.receive_count) for row in taken] == [(SHORT, 2)] * 2
     assert answer(db, arn) == ("ResponseTooLarge", [])
     assert delete(db, [old[0], taken[1]]) == ["deleted"] * 2
-    assert delete(db, [old[1]]) == ["deleted"]  # other interfaces may have received it
+    assert delete(db, [old[1]]) == ["deleted"]  # Other interfaces may have received the message.
     assert counts(db, arn) == Counts(0, 0, 0)
 
 
@@ -241,20 +243,23 @@ def test_a_message_of_a_noisy_tenant_is_passed_over(db: Connection) -> None:
 
 
 def test_it_is_measured_once(db: Connection) -> None:
-    """The next receives read the measured length. A way with a higher limit measures nothing either, and returns it."""
+    """The next receives read the stored length. A receive with a higher limit does not measure either, and returns
+    the message.
+    """
     arn = create(db)
     send_each(db, arn, LONG)
     answer(db, arn)
     measured = value(db, "select answer_bytes from queue.side where queue_id = %s", queue_id(db, arn))
     assert measured == {"function-json": 4 * 25_000 + 1_500}
-    db.execute("update queue.side set answer_bytes = '{\"function-json\": 1}'")  # the size of a short message
+    # This is the size of a short message.
+    db.execute("update queue.side set answer_bytes = '{\"function-json\": 1}'")
     assert answer(db, arn) == ("ResponseTooLarge", [])
     assert value(db, "select answer_bytes from queue.side where queue_id = %s", queue_id(db, arn)) == measured
     assert bodies(answer(db, arn, limit=110_000)[1]) == [LONG]
 
 
 def test_each_format_is_measured_on_its_own(db: Connection) -> None:
-    """A body of angle brackets is four times as long in XML, and has its length in JSON."""
+    """A body of angle brackets is four times as long in XML as in JSON."""
     arn = create(db)
     send_each(db, arn, "<" * 30_000)
     assert answer(db, arn, kind="function-xml") == ("ResponseTooLarge", [])
@@ -284,7 +289,7 @@ def test_measuring_ends_long_before_the_calls_deadline(db: Connection, database:
 
 
 def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection) -> None:
-    """If only functions receive, messages that are passed over stay in front until their retention period ends."""
+    """If only functions receive, skipped messages stay in front until the end of their retention period."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send_each(db, arn, *[SHORT] * 120, LONG)
@@ -299,7 +304,9 @@ def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection)
 
 @BOTH
 def test_it_is_refused_only_when_all_have_been_measured(db: Connection, name: str) -> None:
-    """A receive of one measures 20 at most. There may be others behind them, and the next receive finds them."""
+    """A receive of one message measures 20 messages at most. Further messages may be behind these, and the next
+    receive finds them.
+    """
     arn = create(db, name)
     send_each(db, arn, *[LONG] * 25, SHORT)
     assert answer(db, arn, 1) == (None, [])
@@ -325,7 +332,7 @@ def test_its_group_waits_for_it(db: Connection) -> None:
 
 
 def test_many_groups_that_wait_are_not_locked(db: Connection, connect: Connect) -> None:
-    """The number of groups does not matter, because receives for longer answers take them during that time."""
+    """The number of groups does not matter, because receives with longer answers take the messages during that time."""
     arn = create(db, "q.fifo")
     entries = [Entry(SHORT, group=f"g{number}", deduplication=f"{number}") for number in range(1_001)]
     send_entries(db, arn, entries)
@@ -376,12 +383,12 @@ def pass_over(db: Connection, arn: str, message: str) -> bool:
 
 
 def received(other: Connection, arn: str) -> None:
-    """Makes another consumer hold it."""
+    """Lets another consumer receive the message."""
     assert len(receive(other, arn, 1, visibility=60)) == 1
 
 
 def hidden(other: Connection, arn: str) -> None:
-    """Hides it, as an operator does, or a consumer whose visibility timeout is over."""
+    """Hides the message, as an operator does, or a consumer after its visibility timeout."""
     with other.transaction(force_rollback=True):
         (row,) = receive(other, arn, 1)
     assert change_by_id(other, arn, row.public_id, 60)
@@ -397,8 +404,9 @@ def test_a_message_that_another_transaction_changed_is_not_passed_over(
     put: Callable[[Connection, str], int],
     happens: Callable[[Connection, str], None],
 ) -> None:
-    """The change is between the undone receive and `pass_over`. The message stays invisible and keeps its receive
-    count."""
+    """The change comes between the undone receive and `pass_over`. The message stays invisible and keeps its receive
+    count.
+    """
     arn = create(db, name)
     before = put(db, arn)
     message = undone(db, arn)
@@ -427,7 +435,9 @@ def test_an_unchanged_message_is_passed_over(
 
 @BOTH
 def test_it_is_not_refused_while_others_hold_short_ones(db: Connection, connect: Connect, name: str) -> None:
-    """A receive holds a shard, and a send a message group. Messages that wait there can be received in a moment."""
+    """A receive locks a shard, and a send locks a message group. Consumers can receive the waiting messages a moment
+    later.
+    """
     arn = create(db, name)
     group = "short" if name.endswith(".fifo") else None
     send_each(db, arn, LONG)

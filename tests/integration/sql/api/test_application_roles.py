@@ -1,6 +1,6 @@
-"""Tests what a database role of an application can reach: only its account, by the documented functions.
+"""Tests that an application's database role reaches only its account, and only by the documented functions.
 
-Each attempt on the other account uses a login that has only `penstock_app`. The test then checks everything of the
+Each attack on the other account uses a login with only the role `penstock_app`. The test then checks all data of the
 other account. The same call on the caller's queue works.
 """
 
@@ -28,8 +28,7 @@ PASSWORD = "long enough"
 
 
 class Setup(NamedTuple):
-    """The superuser's address, those of two applications, and ids of messages of the first application's
-    queues."""
+    """The addresses of the superuser and of two applications, and ids of messages in the first application's queues."""
 
     dsn: str
     victim: str
@@ -38,7 +37,7 @@ class Setup(NamedTuple):
 
 
 def login(database: Database, account: str, *groups: str) -> str:
-    """Creates a login role that has the account. Returns its address."""
+    """Creates a login role for the account. Returns its address."""
     name = f"app_{account}_{database.name}"
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(
@@ -121,7 +120,7 @@ BELONGINGS = (
     """select proname, proowner, proacl, prosrc, prosecdef, proconfig from pg_proc
         where pronamespace = 'queue'::regnamespace order by oid""",
 )
-"""Lists what the victim has, and the keys, roles and functions of the installation."""
+"""Lists all data of the attacked account, and the keys, roles and functions of the installation."""
 
 
 def belongings(setup: Setup) -> list[Any]:
@@ -129,8 +128,8 @@ def belongings(setup: Setup) -> list[Any]:
         return [connection.execute(query.encode(), {"account": VICTIM}).fetchall() for query in BELONGINGS]
 
 
-# The documented functions, on a queue {q} or FIFO queue {f} with messages of these ids. The last ones name no queue of
-# the other account, but ids or names of its messages, schedules and routing keys.
+# The documented functions, on a queue {q} or FIFO queue {f} with messages of these ids. The last calls name ids or
+# names of the other account's messages, schedules and routing keys instead of a queue.
 CALLS = {
     "send": "select queue.send('{q}', '1')",
     "send_batch": "select queue.send_batch('{q}', array['1', '2']::jsonb[])",
@@ -215,8 +214,8 @@ def attempt(address: str, statement: str, *before: str) -> tuple[str | None, lis
             return error.sqlstate, [(str(error),)]
 
 
-# An application may change its session in these ways, so that a function would use the application's objects instead
-# of Penstock's.
+# An application may change its session in these ways to make a function use the application's objects instead of
+# Penstock's.
 TRICKS = {
     "plainly": (),
     "shadowed": (
@@ -256,7 +255,7 @@ def test_an_attempt_on_another_account(setup: Setup, what: str, trick: str) -> N
 
 @pytest.mark.parametrize("what", CALLS)
 def test_the_same_on_ones_own(postgres: TestServer, what: str) -> None:
-    """Otherwise an attempt that fails would prove nothing."""
+    """Without this test, a failed attack would prove nothing."""
     with postgres.database() as database:
         address = login(database, VICTIM, "penstock_app")
         with psycopg.connect(address, autocommit=True) as connection:

@@ -52,7 +52,7 @@ def test_a_body_that_is_no_json_arrives_as_a_string(db: Connection, body: str) -
 
 
 def test_escapes_that_jsonb_refuses_arrive_as_the_replacement_character(db: Connection) -> None:
-    """JSON allows U+0000 and half a surrogate pair as escapes (RFC 8259), jsonb does not."""
+    """JSON allows U+0000 and half a surrogate pair as escapes (RFC 8259), but jsonb does not."""
     db.execute("select queue.create('q')")
     send(db, arn_of("q"), '{"a": "x\\u0000y", "b": "\\ud83d"}')
     assert value(db, "select message from queue.receive('q')") == {"a": "x\ufffdy", "b": "\ufffd"}
@@ -146,7 +146,7 @@ def test_a_queue_that_archives_keeps_what_is_deleted_in_any_way(db: Connection, 
     db.execute("select queue.delete(%s, (select msg_id from queue.receive(%s)))", (name, name))
     db.execute("select queue.purge_queue(%s)", (name,))
     rows = call(db, READ_ARCHIVE, arn_of(name), None, 10, None)
-    assert [row.body for row in rows] == ["1", "2"]  # A purge deletes for good.
+    assert [row.body for row in rows] == ["1", "2"]  # A purge does not archive messages.
     assert [row.body for row in call(db, READ_ARCHIVE, arn_of(name), rows[0].archive_id, 10, None)] == ["2"]
 
 
@@ -199,7 +199,7 @@ SENDS = ("send", "send_batch", "send_fifo", "publish_event", "send_topic")
 
 
 def stock(db: Connection) -> None:
-    """Creates the queues, and processes that wait for everything."""
+    """Creates the queues, and registers processes that wait for all changes."""
     dead = value(db, "select queue.create('dead')")
     policy = json.dumps({"deadLetterTargetArn": dead, "maxReceiveCount": 1})
     value(db, "select queue.create('q', %s)", Jsonb({"RedrivePolicy": policy}))

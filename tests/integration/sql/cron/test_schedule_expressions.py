@@ -1,7 +1,7 @@
 """Tests queue.parse_schedule, next_fires and preview_schedule against tables of edge cases and
 penstock.scheduler.expressions.
 
-The two were written separately, in plpgsql and in Python. Each is the reference for the other.
+The plpgsql and the Python code were written separately. Each implementation is the reference for the other.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def test_rates_as_in_python(
 
 
 @given(instants, st.sampled_from(ZONES), st.sampled_from(["", "Z", "+05:30", "-11:00"]))
-@settings(TOGETHER, max_examples=15)  # PostgreSQL takes 40 ms to look a zone up.
+@settings(TOGETHER, max_examples=15)  # PostgreSQL needs 40 ms to look up a zone.
 def test_moments_as_in_python(db: Connection, instant: datetime, zone: str, offset: str) -> None:
     text = f"{instant:%Y-%m-%dT%H:%M:%S}"
     for form, written in (("fire_at", text + offset), ("aws", f"at({text})")):
@@ -202,7 +202,7 @@ def test_a_preview_of_what_never_comes_is_empty(db: Connection) -> None:
     "zone", ["America", "america/new_york", "UTC+3", "PST", "right/Europe/Berlin", "", "Europe/Berlim"]
 )
 def test_time_zones_of_the_iana_database_only(db: Connection, zone: str) -> None:
-    """PostgreSQL itself would accept most of these."""
+    """PostgreSQL itself would accept most of these expressions."""
     with pytest.raises(psycopg.Error, match="not a time zone") as refused:
         canonical(db, "cron", "* * * * *", zone)
     assert refused.value.sqlstate == "QU003"

@@ -1,5 +1,6 @@
-"""Tests dead-letter queues: when messages move, what they keep, and queues that are missing, equal or of the other
-type."""
+"""Tests dead-letter queues: the time of a move, the values that a message keeps, and queues that are missing, equal
+or of the other type.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +115,7 @@ def test_an_acknowledged_message_does_not_move(db: Connection) -> None:
 
 
 def test_a_standard_message_keeps_its_time_of_sending_and_a_fifo_one_does_not(db: Connection) -> None:
-    """The source is the Amazon SQS Developer Guide, dead-letter queues and message retention."""
+    """The source is the Amazon SQS Developer Guide on dead-letter queues and message retention."""
     for suffix, kept in (("", True), (".fifo", False)):
         dead = create(db, "dead" + suffix)
         arn = create(db, "q" + suffix, RedrivePolicy=redrive(dead, 1))

@@ -42,7 +42,7 @@ def test_bad_routing_keys(db: Connection, key: str) -> None:
 
 
 def test_acknowledging_with_other_work(db: Connection, arns: list[str]) -> None:
-    """All of it happens at the commit. A message that no longer exists rolls everything back."""
+    """All effects happen at the commit. A message that no longer exists rolls everything back."""
     message = value(db, "select queue.send('a', '1')")
     db.execute("begin")
     db.execute("select queue.ack('a', array[%s]), queue.send('b', '2')", (message,))

@@ -1,4 +1,4 @@
-"""Tests fair queues: tenants that keep the consumers busy are passed over while others wait, and lose nothing.
+"""Tests fair queues: receives skip tenants that keep the consumers busy while others wait, and no message is lost.
 
 The SQS Developer Guide defines the expected results: "How Amazon SQS fair queues work"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
@@ -63,7 +63,7 @@ def crowd(db: Connection, arn: str, messages: int = 200, in_flight: int = 40) ->
 
 
 def drain(db: Connection, arn: str) -> list[Delivery]:
-    """Receives all messages that can be received."""
+    """Receives all visible messages."""
     taken: list[Delivery] = []
     while deliveries := receive(db, arn, 100):
         taken += deliveries
@@ -103,7 +103,7 @@ def test_of_noisy_tenants_the_one_with_the_fewest_in_flight_comes_first(db: Conn
     send_as(db, arn, "louder", 100)
     assert tenants(receive(db, arn, 1)) == [
         "louder"
-    ]  # a group that is not noisy yet comes before "loud", which is
+    ]  # A group that is not noisy yet comes before the noisy group "loud".
 
 
 @pytest.mark.parametrize(("in_flight", "first"), [(1, "many"), (40, "quiet")])
@@ -125,7 +125,7 @@ def test_tenants_without_a_backlog_keep_their_order(db: Connection) -> None:
 
 
 def test_a_tenth_and_thirty(db: Connection) -> None:
-    """35 of 380 in flight is less than a tenth, and 45 of 390 is more."""
+    """35 of 380 messages in flight are less than a tenth, and 45 of 390 are more."""
     arn = create(db)
     for tenant in range(69):
         send_as(db, arn, f"t{tenant}", 5)
@@ -180,13 +180,13 @@ def test_everything_is_cleaned_and_recorded_once(db: Connection) -> None:
 
 
 def mixed(db: Connection, arn: str, dice: random.Random, count: int, start: int = 0) -> None:
-    """A sixth of the messages belong to a noisy tenant, among those of a hundred others."""
+    """A noisy tenant has a sixth of the messages, mixed with the messages of a hundred others."""
     for number in range(start, start + count):
         send_as(db, arn, "noisy" if dice.random() < 1 / 6 else f"t{dice.randrange(100)}", 1, number)
 
 
 def test_messages_of_quiet_groups_are_leased_together(db: Connection) -> None:
-    """Messages in between are skipped, and nothing is written a second time for them."""
+    """Receives skip the messages in between, and write nothing a second time for these messages."""
     arn, dice = create(db), random.Random(1)
     crowd(db, arn, messages=41)
     slow = rows_of(db, "side", arn)
@@ -203,7 +203,7 @@ def test_messages_of_quiet_groups_are_leased_together(db: Connection) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) -> None:
-    """Each message is in one of the two views exactly once, whatever happens to its neighbours."""
+    """Each message is in one of the two views exactly once, even if its neighbours change."""
     arn, dice, sent = create(db), random.Random(seed), 260
     crowd(db, arn, messages=sent)
     held: list[Delivery] = []
@@ -236,7 +236,7 @@ def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) 
     assert rows_of(db, "log", arn) == rows_of(db, "side", arn) == rows_of(db, "deferred", arn) == 0
 
 
-# sweep_shard does this with a shard of which thousands are done, up to the cursor.
+# sweep_shard cleans a shard up to the cursor if thousands of its messages are done.
 SWEEP = """
 select queue.clear_range(x.queue_id, 0, x.low, queue.lease_boundary(x.queue_id, 0, x.low, x.pos), x.pos)
 from (select * from queue.lease where queue_id = %(queue)s order by pos desc limit 1) x
@@ -289,7 +289,7 @@ def test_far_behind_the_cursor_it_stays_in_the_log(db: Connection) -> None:
 
 
 def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> None:
-    """Quiet tenants' messages behind it are cleaned when they are done, though it stays."""
+    """Maintenance cleans quiet tenants' finished messages behind a noisy tenant's message, which stays."""
     arn = create(db)
     crowd(db, arn, messages=300)
     for number in range(6):
@@ -304,7 +304,8 @@ def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> No
     received_seconds_ago(db, 0)
     maintain(db, arn)
     assert rows_of(db, "side", arn) == 0
-    assert rows_of(db, "log", arn) <= 4_000 + 420  # the noisy tenant's, and those too few for a sweep
+    # the noisy tenant's messages, and too few others for a sweep
+    assert rows_of(db, "log", arn) <= 4_000 + 420
 
 
 def test_a_move_task_takes_what_was_passed_over(db: Connection) -> None:
@@ -347,11 +348,12 @@ def test_a_receive_takes_no_message_twice(db: Connection) -> None:
     taken = receive(db, arn, 100, visibility=0)
     assert tenants(taken) == ["noisy"] * 20
     assert len({d.message_id for d in taken}) == 20
-    assert counts(db, dead).visible == 1  # the quiet tenant's message, which had been received before
+    # the quiet tenant's message, which a consumer had received before
+    assert counts(db, dead).visible == 1
 
 
 def starved_first(db: Connection) -> None:
-    """Makes the next receive one of the tenth that first serves tenants that were passed over for long."""
+    """Makes the next receive serve tenants first that were skipped for long, as a tenth of all receives do."""
     for number in range(1000):
         db.execute("select setseed(%s)", (number / 1000,))
         if value(db, "select random()") < 0.1:
@@ -361,7 +363,7 @@ def starved_first(db: Connection) -> None:
 
 
 def test_receivers_side_by_side_share_what_was_passed_over(db: Connection, connect: Connect) -> None:
-    """Receivers of one shard work one after the other, as for everything in the log: the second waits for the first."""
+    """Receivers of one shard work one after the other, as always in the log: the second waits for the first."""
     arn = create(db)
     crowd(db, arn, messages=1000)
     send_as(db, arn, "quiet", 1)

@@ -1,4 +1,4 @@
-"""Tests FIFO queues: order in a group, deduplication, and groups side by side."""
+"""Tests FIFO queues: the order in a group, deduplication, and several groups."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_returned_message_comes_first(db: Connection) -> None:
 
 
 def test_an_expired_handle_is_refused(db: Connection) -> None:
-    """After the visibility timeout a FIFO handle does not work (Amazon SQS API reference, DeleteMessage)."""
+    """A FIFO handle does not work after the visibility timeout (Amazon SQS API reference, DeleteMessage)."""
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
     old = receive(db, arn, visibility=0)
@@ -80,7 +80,7 @@ def test_sequence_numbers_rise_and_are_delivered(db: Connection) -> None:
 
 
 def test_a_duplicate_is_accepted_and_not_stored(db: Connection) -> None:
-    """The answer has the id and the sequence number of the original, even after the original was deleted."""
+    """The answer has the original's id and sequence number, even after the deletion of the original."""
     arn = create(db, "q.fifo")
     original = send_one(db, arn, "m", deduplication="1")
     stored = receive(db, arn)
@@ -125,7 +125,9 @@ def test_the_scope_of_deduplication(db: Connection, scope: str, stored: list[str
 
 
 def test_content_based_deduplication(db: Connection) -> None:
-    """The deduplication id is the SHA-256 of the body. Attributes do not count, and an explicit id wins."""
+    """The deduplication id is the SHA-256 of the body. Attributes do not change the id, and an explicit id replaces
+    it.
+    """
     arn = create(db, "q.fifo", ContentBasedDeduplication="true")
     for entry in (
         Entry("same", group="g"),
@@ -183,8 +185,9 @@ def test_a_group_of_which_everything_was_a_duplicate_is_no_obstacle(db: Connecti
 
 
 def test_receivers_of_one_call_share_no_group(db: Connection) -> None:
-    """Rows 1 to 3 are for one receiver, and the next three for another. The rest of a group stays behind its first
-    messages."""
+    """One receiver gets rows 1 to 3, and another gets the next three. The rest of a group stays behind its first
+    messages.
+    """
     arn = create(db, "q.fifo")
     send(db, arn, "a1", "a2", "a3", "a4", group="a")
     send(db, arn, "b1", "b2", group="b")
@@ -202,7 +205,7 @@ def test_many_groups_of_one_message_fill_one_receive(db: Connection) -> None:
 
 
 def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) -> None:
-    """Message and deduplication id of a transaction that is still open stay. Committed ones are forgotten."""
+    """An open transaction's message and deduplication id stay. Committed ones are forgotten."""
     arn = create(db, "q.fifo")
     send_one(db, arn, "committed", "a", deduplication="1")
     with connect() as sender:
@@ -215,7 +218,8 @@ def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) 
 
 
 # --- old snapshot ----------------------------------------------------------------------------------------------------
-# Tests FIFO queues while an old snapshot of a backup, a report or a forgotten transaction keeps every dead row.
+# Tests FIFO queues while an old snapshot keeps every dead row. The snapshot belongs to a backup, a report or a
+# forgotten transaction.
 
 
 MESSAGES = 200
@@ -225,14 +229,14 @@ ROUNDS = 40
 
 
 def pages_read(db: Connection) -> int:
-    """Returns the cost of a message: the pages that its send, receive and delete read."""
+    """Returns the number of pages that a message's send, receive and delete read."""
     return pages_of(db, "queue.send_fifo('q.fifo', '1', 'group')") + pages_of(
         db, "queue.delete('q.fifo', r.msg_id) from queue.receive('q.fifo', 60, 1) r"
     )
 
 
 def pages_of(db: Connection, selected: str) -> int:
-    """Returns the pages that a query of one row reads."""
+    """Returns the number of pages that a query of one row reads."""
     explained = db.execute(f"explain (analyze, buffers, format json) select {selected}".encode()).fetchone()
     top: dict[str, Any] = explained[0][0]["Plan"]  # type: ignore[index]
     assert top["Actual Rows"] == 1
@@ -250,7 +254,7 @@ def test_a_message_costs_the_same_after_many(db: Connection, old: Connection) ->
 
 @pytest.fixture
 def old(connect: Connect) -> Connection:
-    """Runs a transaction that stays open once it has begun."""
+    """Begins a transaction that stays open."""
     return connect()
 
 

@@ -32,7 +32,7 @@ Message = Mapping[str, tuple[str, str]] | str
 
 
 def facts(message: Message) -> str | None:
-    """Returns the facts as the service sends them."""
+    """Returns the facts in the service's form."""
     if isinstance(message, str):
         found = encode_body_facts(message)
         return None if found is None else found.decode()
@@ -46,14 +46,14 @@ def facts(message: Message) -> str | None:
 
 
 def matches(db: Connection, policies: list[str | None], messages: list[Message]) -> list[list[bool]]:
-    """Returns for each compiled policy whether it accepts each message, with one statement for all."""
+    """Returns whether each compiled policy accepts each message, with one statement for all."""
     row = db.execute(MATCHES, (policies, [facts(message) for message in messages])).fetchone()
     assert row is not None
     return [row[0][at : at + len(messages)] for at in range(0, len(row[0]), len(messages))]
 
 
 def accepts(db: Connection, policy: Any, message: Message, scope: str = "MessageBody") -> bool:
-    """Returns whether one policy accepts one message. The tests' evaluator must agree."""
+    """Returns whether one policy accepts one message. Fails if the tests' evaluator disagrees."""
     text = json.dumps(policy)
     accepted = matches(db, [compile_policy(text, scope)], [message])[0][0]
     assert accepted == filter_oracle.accepts(text, scope, message)
@@ -66,7 +66,7 @@ def body(**members: Any) -> str:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases()])
 def test_examples_of_aws(case: Case) -> None:
-    """The evaluator must agree with the pages before others are compared with it."""
+    """The evaluator must agree with the pages, because other tests compare SQL with the evaluator."""
     assert filter_oracle.accepts(case.policy, case.scope, case.message) == case.accepted
 
 
@@ -81,7 +81,7 @@ def test_examples_of_aws_in_sql(db: Connection) -> None:
 
 # --- compared with the evaluator -------------------------------------------------------------------------------------
 def test_every_operator_with_every_value(db: Connection) -> None:
-    """There is one key, one operator, and one value or two. One statement compares the bodies of both."""
+    """Each policy has one key, one operator, and one or two values. One statement matches all bodies."""
     policies = [json.dumps({"k": [operator]}) for operator in strategies.operators()]
     values = strategies.VALUES
     messages: list[Message] = [body(k=value) for value in values]
@@ -129,7 +129,8 @@ def test_random_policies_and_messages(
     """SQL and the evaluator agree about every policy and message. Both answers are common."""
     answers: Counter[bool] = Counter()
 
-    # The examples come from the text of `compare` (derandomize), so another name in it makes others.
+    # The examples depend on the source of `compare` (derandomize), so another name in its source gives other
+    # examples.
     @settings(
         max_examples=150,
         derandomize=True,
@@ -156,7 +157,7 @@ def test_random_policies_and_messages(
 )
 @given(strategies.bodies)
 def test_sql_makes_the_same_facts(db: Connection, text: str) -> None:
-    """queue.body_facts is for events that SQL publishes. Values of a path have no order."""
+    """SQL's publications use queue.body_facts. Values of a path have no order."""
 
     def sorted_facts(found: Any) -> Any:
         return found and {
@@ -196,7 +197,7 @@ def test_brackets_within_texts_are_no_arrays(db: Connection) -> None:
     ids=lambda text: str(text)[:10],
 )
 def test_these_bodies_have_no_facts(db: Connection, text: str, expected: bool | None) -> None:
-    """A policy rejects what is no object, and lets pass what is too complicated to judge."""
+    """A policy rejects a body that is not an object, and accepts a body that is too complicated to judge."""
     assert value(db, "select queue.body_facts(%s::jsonb)", text) is expected
     assert json.loads(encode_body_facts(text) or b"null") is expected
     policy = compile_policy('{"b": [1]}', "MessageBody")
@@ -240,7 +241,7 @@ DOTTED = [{"name.first": "Anna", "work.place.town": "Rome"}, {"name.first": "Pet
     ],
 )
 def test_names_with_dots_are_paths(db: Connection, policy: dict[str, Any], accepted: bool) -> None:
-    """The rule holds in policies and in messages, as in AWS's rule engine, and where keys match in one element of an
+    """The rule applies to policies and messages, as in AWS's rule engine, and to keys that match in one element of an
     array.
     """
     text = body(people=DOTTED)
@@ -271,7 +272,7 @@ def test_text_that_postgresql_cannot_store(db: Connection, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["123456789012", "-1000000000.5", "1e300", "1" * 300])
 def test_numbers_out_of_range(db: Connection, text: str) -> None:
-    """Account ids and similar numbers equal themselves. Numeric matching does not know them."""
+    """Account ids and similar numbers match themselves. Numeric matching does not accept them."""
     policies = [f'{{"a":[{text}]}}', '{"a":[{"numeric":[">",0]}]}', '{"a":[{"numeric":["<",0]}]}']
     found = matches(
         db, [compile_policy(policy, "MessageBody") for policy in policies], [f'{{"a":{text}}}', '{"a":1}']
@@ -280,8 +281,9 @@ def test_numbers_out_of_range(db: Connection, text: str) -> None:
 
 
 def test_the_deepest_arrays_that_have_facts(db: Connection) -> None:
-    """The recursion in SQL is as deep as the arrays. The limit in Python keeps it far below PostgreSQL's limit; deeper
-    arrays pass every policy."""
+    """SQL's recursion is as deep as the arrays. Python's limit keeps the depth far below PostgreSQL's limit, and
+    deeper arrays pass every policy.
+    """
     policy = compile_policy('{"a":{"a":["x"],"b":["z"]}}', "MessageBody")
 
     def deep(levels: int) -> str:
@@ -294,8 +296,7 @@ def test_the_deepest_arrays_that_have_facts(db: Connection) -> None:
 
 
 def test_every_character_has_one_lower_case(db: Connection) -> None:
-    """This holds in Python and in SQL, for any collation and each character alone. No conversion changes a text's
-    length.
+    """Python and SQL agree for any collation and each single character. No conversion changes a text's length.
 
     The test uses letters and symbols of Unicode 3.2, because later additions depend on Python's version.
     """
@@ -306,6 +307,8 @@ def test_every_character_has_one_lower_case(db: Connection) -> None:
 
 
 def test_a_pattern_with_stars_takes_no_time(db: Connection) -> None:
-    """A megabyte is matched against three stars. A regular expression would not finish, and the test would hang."""
+    """The test matches a megabyte against three stars. A regular expression would not finish, so the test
+    would hang.
+    """
     policy = compile_policy(json.dumps({"a": [{"wildcard": "*aab*aab*c"}]}), "MessageBody")
     assert matches(db, [policy], [body(a="a" * 1_000_000)]) == [[False]]

@@ -1,4 +1,6 @@
-"""Tests waiting for messages: the notified process, the time, and the ready queues; and looking without receiving."""
+"""Tests waiting for messages (the notified process, the time, and the ready queues) and looks at queues without a
+receive.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,8 @@ def heard(connect: Connect) -> Callable[[], list[str]]:
     listener.execute("listen penstock")
 
     def ask() -> list[str]:
-        listener.execute("select 1")  # The signals of earlier commits are handled before its answer ends.
+        # The session handles the signals of earlier commits before its answer ends.
+        listener.execute("select 1")
         said = payloads[:]
         payloads.clear()
         return said
@@ -128,7 +131,7 @@ def test_a_watcher_may_be_good_for_longer(db: Connection, heard: Callable[[], li
 def test_a_sender_does_not_notify_its_own_process(
     db: Connection, heard: Callable[[], list[str]], name: str
 ) -> None:
-    """A setting names the process, and it wakes its waiting requests by itself."""
+    """A setting names the process, which wakes its own waiting requests."""
     arn, own = create(db, name), uuid.uuid4()
     call(db, WATCH_QUEUES, [arn], own, None)
     db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
@@ -139,7 +142,8 @@ def test_a_sender_does_not_notify_its_own_process(
     send(db, arn, "2", group=group(name))
     assert heard() == [arn]
     assert db.execute("select watcher from queue.watcher").fetchall() == [(own,)]
-    change(db, receive(db, arn), 0)  # The process does not know of messages that come back.
+    # The process does not know about messages that become visible again.
+    change(db, receive(db, arn), 0)
     assert heard() == [arn]
 
 
@@ -179,7 +183,7 @@ def test_an_old_snapshot_may_notify_too(
     with connect() as application:
         application.execute(f"begin isolation level {isolation}".encode())
         application.execute("select count(*) from queue.queues")
-        send(db, arn, "first")  # takes the watcher that the old snapshot still sees
+        send(db, arn, "first")  # The old snapshot still sees the watcher that this call takes.
         assert heard() == [arn]
         send(application, arn, "second")
         application.execute("commit")
@@ -187,8 +191,9 @@ def test_an_old_snapshot_may_notify_too(
 
 
 def test_a_search_that_took_long_is_asked_for_once(db: Connection) -> None:
-    """Otherwise a request that waits for an empty queue would look, find nothing, be told that it is ready, and repeat
-    this."""
+    """Otherwise a request that waits for an empty queue would look, find no message, learn that the queue is ready,
+    and look again.
+    """
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
     delete(db, receive(db, arn))
@@ -221,7 +226,7 @@ def test_queues_that_are_ready(db: Connection) -> None:
 
 
 def look(db: Connection, arns: list[str], seen: str | None = None) -> Look:
-    """Returns the ready queues, and the last row's snapshot and time."""
+    """Returns the ready queues, and the snapshot and time of the last row."""
     rows = call(db, POLL_QUEUES, arns, seen)
     return {str(row.arn) for row in rows[:-1]}, *(
         (rows[-1].snapshot, rows[-1].wait_ms) if rows else (None, None)
@@ -229,7 +234,7 @@ def look(db: Connection, arns: list[str], seen: str | None = None) -> Look:
 
 
 def look_twice(db: Connection, arns: list[str]) -> tuple[Look, Look]:
-    """Looks twice with one snapshot, because a vacuum of the same server may commit between two looks in autocommit."""
+    """Looks twice with one snapshot, because a vacuum of the same server may commit between two separate looks."""
     with db.transaction():
         db.execute("set transaction isolation level repeatable read")
         first = look(db, arns)
@@ -237,7 +242,7 @@ def look_twice(db: Connection, arns: list[str]) -> tuple[Look, Look]:
 
 
 def test_a_look_says_for_how_long_it_holds(db: Connection) -> None:
-    """The result is valid until the first end of a lease, of a delay or of a group's wait in all queues."""
+    """The result is valid until the first lease, delay or wait of a group in any queue ends."""
     standard, fifo, empty = create(db, "q", shards=3), create(db, "q.fifo"), create(db, "empty")
     everything = [standard, fifo, empty]
     (ready, snapshot, wait_ms), again = look_twice(db, everything)
@@ -304,7 +309,7 @@ def test_peeking_shows_each_state_page_by_page(db: Connection, name: str) -> Non
 
 
 # --- poll slots ------------------------------------------------------------------------------------------------------
-# Requests of a Lambda function wait in slots. The number of slots is limited, and no slot is lost for good.
+# Requests of a Lambda function wait in slots. The number of slots is limited, and a lost slot becomes free again.
 
 
 GATEWAY, OTHER = "penstock-Gateway", "staging-Gateway"
@@ -345,7 +350,7 @@ def test_a_holder_that_is_gone_loses_its_slot_after_its_time(db: Connection) -> 
 
 
 def test_a_simultaneous_caller_waits_for_the_answer(connect: Connect) -> None:
-    """A slot that another one has taken but not committed is not free, and another free one is found."""
+    """A slot that another session has taken but not committed is not free, so the call finds another slot."""
     first, second, observer = connect(), connect(), connect()
     for slots, found in ((1, []), (2, [2])):
         name = f"{GATEWAY}-{slots}"

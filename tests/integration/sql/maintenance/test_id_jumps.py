@@ -1,11 +1,11 @@
-"""Tests that after a failover or a restore, ids continue far above those that may have been given out and lost.
+"""Tests that ids jump after a failover or a restore, far above all ids that may have been given out and lost.
 
-Otherwise an application that kept the id of a lost message would delete another message with it.
+Otherwise an application with the id of a lost message would delete another message.
 
-Also tests a clock of the database that goes back, by NTP or to a host whose clock is behind. Stored times are then in
-the future.
+Also tests a database's clock that goes back, because of NTP or on a host whose clock is behind. Stored times are then
+in the future.
 
-Workers and limits use the present clock. Messages stay invisible until the promised time.
+Workers and limits use the new clock. Messages stay invisible until the promised time.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def check(db: Connection, after_restore: bool = False) -> bool:
 
 
 def jump(db: Connection) -> None:
-    """Imitates a failover: the server has another timeline than the stored one."""
+    """Imitates a failover: the server's timeline differs from the stored timeline."""
     check(db)
     db.execute("update queue.server set timeline = timeline - 1")
     assert check(db)
@@ -112,7 +112,7 @@ def test_ids_of_fifo_queues_and_of_the_slow_path_jump(db: Connection) -> None:
 
 
 def test_an_old_id_deletes_nothing(db: Connection) -> None:
-    """The id belongs to a message that was sent and lost, which the next message would have had."""
+    """The id belongs to a lost message, and the next message would have got the same id."""
     arn = create(db)
     kept = sent_id(db, arn)
     jump(db)
@@ -232,7 +232,7 @@ def test_a_move_task_goes_on(db: Connection) -> None:
     assert receive(db, source) == []
     (started,) = call(db, START_MOVE_TASK, dead, source, 500, None, None, None)
     db.execute("update queue.move_task set paced_at = paced_at + interval '1 hour'")
-    for _ in range(1000):  # The rate counts from now on: 2 ms for each message.
+    for _ in range(1000):  # The rate applies from now on: 2 ms for each message.
         if call(db, RUN_MOVE_TASK, started.task_id, 100)[0].moved:
             break
     assert bodies(receive(db, source)) == ["m"]

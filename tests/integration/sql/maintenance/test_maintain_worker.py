@@ -1,4 +1,4 @@
-"""Tests the worker `maintain`: bounded runs that continue where the last one stopped, side by side."""
+"""Tests the worker `maintain`: concurrent, bounded runs that each continue at the end of the last run."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ WINDOWS = (
 
 @pytest.fixture
 def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Imitates a clock that says after one check that the run has lasted long enough."""
+    """Imitates a clock that ends the run after one check."""
     seconds = count(0.0, maintain.LONGEST_RUN_SECONDS * 0.4)
     monkeypatch.setattr(maintain, "monotonic", lambda: next(seconds))
 
 
 def make_queues(db: Connection, number: int) -> list[str]:
-    """Creates queues that have one deleted message each, not cleaned yet."""
+    """Creates queues with one deleted message each, which maintenance has not cleaned yet."""
     arns = [create(db, f"q{n}") for n in range(number)]
     for arn in arns:
         send(db, arn, "m")
@@ -72,7 +72,7 @@ def test_rows_of_no_queue_are_cleaned_without_any_queue(db: Connection) -> None:
 def test_a_process_cleans_what_belongs_to_no_queue_now_and_then(
     db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process cleans it in each round while there are rows to remove, and otherwise after a pause."""
+    """The process cleans the queue in each round while rows remain, and otherwise after a pause."""
     seconds = 0.0
     monkeypatch.setattr(maintain, "monotonic", lambda: seconds)
     worker = maintain.Maintainer()
@@ -86,7 +86,7 @@ def test_a_process_cleans_what_belongs_to_no_queue_now_and_then(
 
 
 def test_old_windows_of_metrics_are_cleaned(db: Connection) -> None:
-    """With QUEUE_METRICS_DAYS of 30, minutes are kept for 30 days, hours for 360, and days for ever."""
+    """If QUEUE_METRICS_DAYS is 30, the database keeps minutes for 30 days, hours for 360 days, and days forever."""
     ages = [(60, 29), (60, 31), (3600, 359), (3600, 361), (86400, 31), (86400, 9999)]
     for table, columns, values in WINDOWS:
         query = f"""insert into queue.{table} (window_seconds, queue_id, starts_at, ends_at, {columns})
@@ -103,7 +103,8 @@ def test_old_windows_of_metrics_are_cleaned(db: Connection) -> None:
 def test_workers_side_by_side_clean_and_count_once(
     db: Connection, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintain, "LONGEST_RUN_SECONDS", 600.0)  # long enough for every machine
+    # This time is long enough for every machine.
+    monkeypatch.setattr(maintain, "LONGEST_RUN_SECONDS", 600.0)
     arns = make_queues(db, 60)
     for arn in arns[:30]:
         send(db, arn, "n")
@@ -134,7 +135,7 @@ def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> No
     receive(db, taken)
     for arn in (done, old):
         delete(db, receive(db, arn))
-    purge(db, done_fifo)  # the purge leaves the group; a delete removes it
+    purge(db, done_fifo)  # The purge leaves the group, and a delete removes the group.
     (old_id,) = ids(db, old)
     call(db, MAINTAIN_QUEUE, old_id)
     found = call(db, QUEUES_WITH_LEFTOVER_ROWS, ids(db, *arns))
@@ -147,7 +148,7 @@ def ids(db: Connection, *arns: str) -> list[int]:
 
 @pytest.mark.parametrize("table", ["deduplication", "topic_deduplication", "archive"])
 def test_a_table_that_refuses_changes_keeps_no_other_from_being_cleaned(db: Connection, table: str) -> None:
-    """The run still raises the error, so that the log and the metrics of workers show it."""
+    """The run still raises the error, which then appears in the log and in the workers' metrics."""
     (arn,) = make_queues(db, 1)
     db.execute(b"create function refuse() returns trigger language plpgsql as $$begin raise 'refused'; end$$")
     query = (

@@ -34,7 +34,7 @@ from tests.support.sql.calls import (
 )
 from tests.support.sql.metric_rows import add_window
 
-# No sweep begins for this number of messages that are done behind an open lease.
+# A sweep does not begin for this number of finished messages behind an open lease.
 UNSWEPT = 4_000
 TABLES = ("log", "lease", "side", "hole", "fifo_group", "fifo_ready", "deduplication", "archive", "watcher")
 
@@ -45,7 +45,7 @@ def send_many(db: Connection, arn: str, number: int) -> list[int]:
 
 
 def age(db: Connection, text: str = "1 day") -> None:
-    """Moves the time of sending of all messages back by this much."""
+    """Moves the send times of all messages back by this much."""
     for table in ("log", "side", "fifo_message"):
         db.execute(f"update queue.{table} set sent_at = sent_at - %s::interval".encode(), (text,))
 
@@ -56,7 +56,7 @@ def installation(db: Connection, limit: int = 1000) -> int:
 
 
 def test_a_large_purge_is_cleaned_in_pieces(db: Connection) -> None:
-    """The purge covers more ids than one cleaning reads."""
+    """The purge covers more ids than a single cleaning reads."""
     arn = create(db)
     send_many(db, arn, 25_000)
     assert purge(db, arn) == 25_000
@@ -67,7 +67,7 @@ def test_a_large_purge_is_cleaned_in_pieces(db: Connection) -> None:
 
 
 def test_a_wide_hole_does_not_end_the_cleaning(db: Connection) -> None:
-    """A lease may cover more ids than one cleaning reads if those between were deleted by id."""
+    """A lease may cover more ids than one cleaning reads if the ids between were deleted separately."""
     arn = create(db)
     first, *others = send_many(db, arn, 20_100)
     delete_by_id(db, arn, *others[:-1])
@@ -92,7 +92,7 @@ def test_receives_clean_now_and_then(db: Connection) -> None:
 
 
 def straggle(db: Connection, arn: str) -> list[Delivery]:
-    """Keeps one message in flight, while 10,100 later ones are received and deleted."""
+    """Keeps one message in flight, and receives and deletes 10,100 later messages."""
     send(db, arn, "straggler")
     straggler = receive(db, arn)
     send_many(db, arn, 10_100)
@@ -113,7 +113,7 @@ def test_a_straggler_does_not_hold_up_the_cleaning(db: Connection) -> None:
 
 
 def test_finished_messages_behind_an_open_lease_are_swept(db: Connection) -> None:
-    """The sweep does not copy the open message, which is soon done too."""
+    """The sweep does not copy the open message, because that message is soon done too."""
     arn = create(db)
     straggler = straggle(db, arn)
     received_seconds_ago(db, 0)
@@ -129,7 +129,7 @@ def test_finished_messages_behind_an_open_lease_are_swept(db: Connection) -> Non
 
 
 def test_a_later_sweep_takes_what_was_open_at_the_first(db: Connection) -> None:
-    """The sweep does so while the oldest message is still open."""
+    """The sweep copies messages while the oldest message is still open."""
     arn = create(db)
     send(db, arn, "straggler")
     receive(db, arn)
@@ -141,7 +141,8 @@ def test_a_later_sweep_takes_what_was_open_at_the_first(db: Connection) -> None:
             held.append(first)
             delete(db, messages)
         maintain(db, arn)
-    assert rows_of(db, "log", arn) <= UNSWEPT + 10 * len(held)  # a lease keeps its messages
+    # A lease keeps its messages in the log.
+    assert rows_of(db, "log", arn) <= UNSWEPT + 10 * len(held)
     delete(db, held)
     send_many(db, arn, 20_000)
     while messages := receive(db, arn, 1000, lease_size=1000):
@@ -169,7 +170,9 @@ def test_retention_ends_a_message_whatever_its_state(db: Connection, state: str)
 
 
 def test_retention_ends_a_message_behind_many_others(db: Connection) -> None:
-    """The message may become visible at any time. The other messages would be received before it for a long time."""
+    """The message may become visible at any time. Otherwise consumers would receive the other messages first for a
+    long time.
+    """
     arn = create(db, MessageRetentionPeriod="60")
     send(db, arn, "old", delay=900)
     age(db)
@@ -247,15 +250,16 @@ def test_a_deleted_queue_is_cleaned_in_pieces(db: Connection, name: str) -> None
     for table in (*TABLES, "fifo_message"):
         left = value(db, f"select count(*) from queue.{table} where queue_id = %s", number)
         assert left == 0, table
-    assert value(db, "select count(*) from queue.dropped_queue") == 1  # a late sender may still commit
+    # A late sender may still commit its message.
+    assert value(db, "select count(*) from queue.dropped_queue") == 1
     db.execute("update queue.dropped_queue set dropped_at = dropped_at - interval '11 minutes'")
     installation(db)
     assert value(db, "select count(*) from queue.dropped_queue") == 0
 
 
 def test_the_name_of_a_deleted_queue_stays_with_its_metrics(db: Connection) -> None:
-    """The name stays while metrics exist. The queue is cleaned once, and does not prevent another queue with this
-    name.
+    """The queue's name stays while metrics exist. The queue is cleaned once, and does not prevent another queue with
+    this name.
     """
     arn = create(db, "q")
     add_window(db, queue_id(db, arn), datetime(2026, 1, 1, tzinfo=UTC), seconds=3_600)
@@ -318,7 +322,9 @@ def test_a_day_with_rows_in_the_default_partition_stays_there(db: Connection) ->
 def test_an_open_writer_of_history_does_not_stop_maintenance(
     db: Connection, connect: Connect, end: str
 ) -> None:
-    """Creating a partition needs a lock that no writer shares, so it is left to the next run."""
+    """The creation of a partition needs a lock that excludes all writers, so the call leaves the partition to the
+    next run.
+    """
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
     writer = connect()
@@ -364,7 +370,7 @@ def test_all_shards_are_cleaned_whichever_comes_first(db: Connection) -> None:
 
 
 def test_deleted_queues_are_cleaned_a_piece_a_call(db: Connection) -> None:
-    """A call ends when it has removed as many rows as it may, however many queues there are."""
+    """A call ends when it has removed its maximum of rows, and the number of queues does not matter."""
     for name in "abcde":
         arn = create(db, name)
         send_many(db, arn, 20)
@@ -402,7 +408,7 @@ def test_statistics_are_brought_up_to_date_once(db: Connection) -> None:
     changed_again = "insert into queue.hole select 2, 0, n from generate_series(1, 9000) n"
     db.execute(changed_again.encode())
     db.execute("select pg_stat_force_next_flush()")
-    assert refresh(db) == 0  # at most one minute old
+    assert refresh(db) == 0  # The row is at most one minute old.
 
 
 def test_statistics_of_small_changes_are_left_to_autovacuum(db: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Tests what queue.find_problems reports for a healthy database, and for each kind of damage."""
+"""Tests the reports of queue.find_problems for a healthy database, and for each kind of damage."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def test_an_empty_database(db: Connection) -> None:
 
 
 def test_messages_that_come_again_keep_their_ids(db: Connection) -> None:
-    """The messages keep the numbers of their shard's log, which may be ahead of the sequence of `queue.side`."""
+    """The messages keep the numbers of their shard's log. These numbers may be ahead of the sequence of
+    `queue.side`.
+    """
     arn = create(db, "retried")
     send(db, arn, *"abc")
     change(db, receive(db, arn, 3), 30)
@@ -155,9 +157,9 @@ def test_rights_that_are_missing(database: Database, damage: str, words: str | N
 
 
 # --- topic maintenance -----------------------------------------------------------------------------------------------
-# Tests what maintenance removes from topics. Sources: the header of queue.maintain_topics; for the periods "Message
-# deduplication for FIFO topics", "Deleting an Amazon SNS topic and subscription" (SNS Developer Guide), Subscribe (API
-# reference).
+# Tests the rows of topics that maintenance removes. Sources: the header of queue.maintain_topics; for the periods
+# "Message deduplication for FIFO topics", "Deleting an Amazon SNS topic and subscription" (SNS Developer Guide),
+# Subscribe (API reference).
 
 
 TOPIC = "insert into queue.topic (account_id, region, name, attributes) values ('0', 'r', %s, '{}') returning topic_id"
@@ -191,7 +193,7 @@ def rows(db: Connection, table: str) -> int:
 
 
 def test_ids_of_messages_are_forgotten_after_their_time(db: Connection, topic: int) -> None:
-    """A call forgets at most a limited number."""
+    """A call removes at most a limited number."""
     db.execute(DEDUPLICATION, (topic, "1 second", 1))
     db.execute(DEDUPLICATION.replace("n::text", "'old' || n"), (topic, "-1 second", 25))
     assert [maintain_topics(db, 10) for _ in range(4)] == [10, 10, 5, 0]
@@ -217,12 +219,12 @@ def test_ended_subscriptions_that_nobody_took_back(db: Connection, topic: int) -
 
 
 def test_notices_without_webhooks(db: Connection) -> None:
-    """Every call checks some from a random position. After a few calls none is left."""
+    """Every call checks some rows from a random position on. After a few calls no such row is left."""
     db.execute(DELIVERY, (value(db, NOTICE),))
     for _ in range(5):
         value(db, NOTICE)
     removed = 0
-    # A call that begins behind the last one finds nothing by chance. The next call finds it.
+    # A call that happens to begin behind the last row finds nothing. The next call finds the row.
     while removed < 5:
         removed += maintain_topics(db, 2)
     assert rows(db, "notice") == 1

@@ -1,4 +1,4 @@
-"""Tests which process polls for a mapping (queue.claim_mappings)."""
+"""Tests the choice of the process that polls for a mapping (queue.claim_mappings)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROCESSES, MAPPINGS, ROUNDS = 4, 50, 60
 
 
 def test_processes_that_begin_together_share_no_mapping(database: Database) -> None:
-    """Otherwise it would have twice as many concurrent invocations until the next claim."""
+    """Otherwise the mapping would have twice as many concurrent invocations until the next claim."""
     began = Barrier(PROCESSES)
 
     def claim(connection: psycopg.Connection) -> list[object]:
@@ -40,7 +40,7 @@ def test_processes_that_begin_together_share_no_mapping(database: Database) -> N
 
 
 def test_a_process_knows_that_others_poll(database: Database) -> None:
-    """Without mappings there is no row, so that an idle process asks seldom."""
+    """An installation without mappings has no row, so an idle process seldom asks."""
     claim = "select mapping_id from queue.claim_mappings(gen_random_uuid(), 15)"
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         assert connection.execute(claim).fetchall() == []

@@ -1,4 +1,6 @@
-"""Tests the measurements for /metrics: each queue once in a round, and each move to a dead-letter queue once."""
+"""Tests the measurements for /metrics: a round measures each queue once, and counts each move to a dead-letter queue
+once.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def reading(db: Connection, name: str) -> dict[str, float]:
 
 
 def rows(db: Connection, limit: int = 100) -> dict[str | None, tuple[Any, ...]]:
-    """Returns visible, in flight, delayed, and moved to the dead-letter queue."""
+    """Returns the numbers of visible, in-flight, delayed and dead-lettered messages."""
     return {
         row.arn: (row.visible, row.in_flight, row.delayed, row.dead_lettered)
         for row in call(db, READ_MEASUREMENTS, limit)
@@ -97,7 +99,9 @@ def test_each_move_to_a_dead_letter_queue_counts_once(db: Connection, suffix: st
 def test_each_message_past_its_retention_counts_once(
     db: Connection, suffix: str, cleaner: Callable[[Connection, str], object]
 ) -> None:
-    """The message counts in the minute and in the measurement, whoever ends it and wherever it is."""
+    """The message counts in the minute and in the measurement. Neither its storage nor the caller that ends it
+    matters.
+    """
     arn = create(db, "q" + suffix, MessageRetentionPeriod="60")
     for state in ("delayed", "in flight", "waits"):
         send(db, arn, state, delay=900 if state == "delayed" and not suffix else 0, group=state)
@@ -147,7 +151,7 @@ def test_the_installation(db: Connection, connect: Connect) -> None:
     with connect().transaction() as _:
         measured(db)
     assert reading(db, "dead_rows").keys() == reading(db, "live_rows").keys()
-    assert "history" in reading(db, "live_rows")  # the reading does not separate its days
+    assert "history" in reading(db, "live_rows")  # The reading does not separate the days.
     partitions = ("history_default", "history_p", "history_2")
     assert not [table for table in reading(db, "live_rows") if table.startswith(partitions)]
     for name in (
@@ -174,7 +178,7 @@ def test_an_open_transaction_is_seen(db: Connection, connect: Connect) -> None:
 def test_the_oldest_snapshot_is_of_this_database(
     db: Connection, connect: Connect, empty_database: Database
 ) -> None:
-    """Vacuum sees it this way (ComputeXidHorizons): a snapshot of another database keeps no row of this one."""
+    """A snapshot of another database keeps no row of this database (Vacuum's ComputeXidHorizons)."""
     burn = "do $$ begin for i in 1..2000 loop perform pg_current_xact_id(); commit; end loop; end $$"
 
     def held_for() -> float:
@@ -185,7 +189,8 @@ def test_the_oldest_snapshot_is_of_this_database(
     with psycopg.connect(empty_database.dsn) as stranger, connect() as holder:
         stranger.execute("set transaction isolation level repeatable read")
         stranger.execute("select 1")
-        wait_until(lambda: held_for() < 2000)  # An autovacuum of this database may hold a snapshot too.
+        # An autovacuum in this database may hold a snapshot too.
+        wait_until(lambda: held_for() < 2000)
         holder.execute("begin isolation level repeatable read")
         holder.execute("select 1")
         assert held_for() >= 2000
@@ -199,7 +204,7 @@ def test_an_overdue_schedule_is_seen(db: Connection) -> None:
 
 
 def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
-    """Counts accumulate if only functions run. Nothing is lost by it, and deleted queues are forgotten."""
+    """Counts accumulate if only functions run. No count is lost, and the counts of deleted queues are removed."""
     arn = create(db, "a")
     number = queue_id(db, arn)
     query = (

@@ -33,12 +33,14 @@ COUNTS = "sum(sent), sum(received), sum(redelivered), sum(deleted), sum(dead_let
 
 
 def store(db: Connection, most: int = 100) -> int:
-    """Returns how many queues had activity since the last call."""
+    """Returns the number of queues with activity since the last call."""
     return sum(row.queues for row in call(db, STORE_MINUTES, 1000, most, 0))
 
 
 def counts(db: Connection, arn: str) -> tuple[int, ...]:
-    """Returns sent, received, redelivered, deleted and dead-lettered in all minutes of the queue."""
+    """Returns the numbers of sent, received, redelivered, deleted and dead-lettered messages over all minutes of the
+    queue.
+    """
     query = f"select {COUNTS} from queue.minute where queue_id = %s"
     row = db.execute(query.encode(), (queue_id(db, arn),)).fetchone()
     assert row is not None
@@ -46,7 +48,7 @@ def counts(db: Connection, arn: str) -> tuple[int, ...]:
 
 
 def held(db: Connection, arn: str) -> tuple[int, ...]:
-    """Returns visible, in flight and delayed in the queue's last minute."""
+    """Returns the numbers of visible, in-flight and delayed messages in the queue's last minute."""
     query = "select visible, in_flight, delayed from queue.minute where queue_id = %s order by starts_at desc limit 1"
     row = db.execute(query, (queue_id(db, arn),)).fetchone()
     assert row is not None
@@ -267,7 +269,7 @@ def test_paused_endpoints_are_those_whose_deliveries_end_in_the_queue(db: Connec
 
 
 def test_mappings_that_stand(db: Connection) -> None:
-    """The facts contain the reason of a mapping that was stopped, not by a person, and the enabled one that has failed
+    """The facts contain the reason of a mapping that Penstock stopped, and the enabled mapping that has failed
     longest.
     """
     for name in ("fine", "stands"):

@@ -1,8 +1,8 @@
-"""Tests when and how a message entered its queue, and when it was received again.
+"""Tests the time and the way of a message's entry into a queue, and the times of its later receives.
 
-A message is in one queue at a time, from entering it to its end there. queue.history and queue.live_message have a row
-for each stay (our choice). Retention counts from the sending, and the age in a dead-letter queue from the move there
-(Developer Guide, "Setting-up dead-letter queue retention in Amazon SQS").
+A message is in one queue at a time, from its entry to its end there. queue.history and queue.live_message have a row
+for each stay (Penstock's choice). Retention counts from the send, and the age in a dead-letter queue counts from the
+move into that queue (Developer Guide, "Setting-up dead-letter queue retention in Amazon SQS").
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def how(db: Connection, arn: str) -> list[tuple[str, str | None]]:
 
 @dataclass
 class Marks:
-    """Moments between the steps of a test, and the messages of two queues then."""
+    """Moments between the steps of a test, and the messages of two queues at these moments."""
 
     db: Connection
     arns: tuple[str, ...]
@@ -69,7 +69,7 @@ class Marks:
         return self.at[-1]
 
     def depths(self) -> list[tuple[int, ...]]:
-        """Returns for each moment how many messages each queue had."""
+        """Returns each queue's number of messages at each moment."""
         lives = [stays(self.db, arn) for arn in self.arns]
         return [
             tuple(sum(e < at and (f is None or f > at) for e, f, *_ in stay) for stay in lives)
@@ -108,7 +108,7 @@ def test_a_message_is_in_one_queue_at_a_time(db: Connection, storage: str) -> No
 
 
 def test_a_dead_letter_ends_and_enters_at_one_moment(db: Connection) -> None:
-    """Its time of sending stays. One message is in the log, and one in the slow path."""
+    """The send time stays. One message is in the log, and one in the slow path."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "1", "2")
@@ -161,7 +161,9 @@ def test_how_a_message_came_is_known_however_it_ends(db: Connection, suffix: str
 
 
 def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -> None:
-    """The messages are in one lease with others, in the slow path, deleted unreceived, and dead-lettered once more."""
+    """The messages share a lease with others, are in the slow path, are deleted unreceived, or are dead-lettered once
+    more.
+    """
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, *"123")
@@ -173,7 +175,7 @@ def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -
     _, one, two, three = sorted(receive(db, arn, 4, visibility=0), key=lambda message: message.public_id)
     assert delete(db, [one]) == ["deleted"]
     change(db, [two], 900)
-    assert receive(db, arn) == []  # the first and the last are dead-lettered once more
+    assert receive(db, arn) == []  # The first and the last message are dead-lettered once more.
     assert delete(db, [two]) == ["deleted"]
     maintain(db, arn)
     assert sorted(how(db, arn)) == [
@@ -205,7 +207,7 @@ def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
 
 @pytest.mark.parametrize("storage", ["log", "slow path", "q.fifo"])
 def test_when_a_message_was_received_again(db: Connection, storage: str) -> None:
-    """The time is between the moments before and after each receive, and stays after the message has ended."""
+    """The time is between the moments before and after each receive, and stays after the message's end."""
     arn = create(db, "q.fifo" if storage == "q.fifo" else "q")
     marks, messages = Marks(db, ()), list[Delivery]()
     send(db, arn, "m", group="g")
@@ -227,7 +229,7 @@ def test_when_a_message_was_received_again(db: Connection, storage: str) -> None
 
 
 def test_each_message_of_a_lease_has_its_own_redeliveries(db: Connection) -> None:
-    """Messages are acknowledged at once, received again with some of the others, or with all of the others."""
+    """Messages are acknowledged at once, or are received again with some or all of the others."""
     arn = create(db)
     send(db, arn, *"12345")
     delete(db, receive(db, arn, 5, visibility=0)[:1])
@@ -239,7 +241,7 @@ def test_each_message_of_a_lease_has_its_own_redeliveries(db: Connection) -> Non
 
 
 def test_a_move_task_is_no_redelivery(db: Connection) -> None:
-    """A move task takes messages of the log as a receive does, but no consumer gets them."""
+    """A move task takes messages from the log as a receive does, but no consumer gets them."""
     dead, other = create(db, "dead"), create(db, "other")
     create(db, RedrivePolicy=redrive(dead, 1))
     send(db, dead, "1", "2")
@@ -270,7 +272,7 @@ def test_only_the_first_hundred_redeliveries_are_kept(db: Connection, suffix: st
 
 @BOTH
 def test_an_ordinary_message_stores_nothing_of_this(db: Connection, suffix: str) -> None:
-    """The message's row and its row in the history are as before these columns."""
+    """The message's row and its history row look as they did before these columns existed."""
     arn = create(db, "q" + suffix)
     send(db, arn, "1", "2", group="g")
     send(db, arn, "later", group="h", delay=None if suffix else 900)
@@ -292,7 +294,9 @@ def test_an_ordinary_message_stores_nothing_of_this(db: Connection, suffix: str)
 
 
 def test_rows_of_the_previous_release_read_as_before(db: Connection) -> None:
-    """Dead letters and history without the new columns were entered when sent, and have no known redelivery."""
+    """Without the new columns, dead letters and history rows count as entered at the send time and as never
+    redelivered.
+    """
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "m")

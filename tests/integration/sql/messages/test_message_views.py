@@ -1,6 +1,6 @@
-"""Tests queue.live_message and queue.finished_message together: each message once, with all known facts.
+"""Tests queue.live_message and queue.finished_message together: they contain each message once, with all known facts.
 
-test_model.py compares random calls. This module tests what its model lacks.
+test_model.py compares random calls. This module tests the cases that test_model.py lacks.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def test_an_early_acknowledged_message_counts_as_received_once(
     arn = create(db)
     send(db, arn, *"12345")
     delete(db, receive(db, arn, 5, visibility=0)[:2])
-    (third,) = receive(db, arn, 1, visibility=0)  # splits the rest of the lease
+    (third,) = receive(db, arn, 1, visibility=0)  # This call splits the rest of the lease.
     assert delete(db, [third]) == ["deleted"]
     assert seen(db, arn) == {finished("deleted", 1): 2, live("deleted", 2): 1, live("visible", 1): 2}
     delete(db, receive(db, arn, 5))
@@ -111,7 +111,7 @@ def test_the_slow_path(db: Connection) -> None:
 
 
 def test_messages_received_together_keep_their_groups(db: Connection) -> None:
-    """The messages are one row of the history."""
+    """The messages share one row of the history."""
     arn = create(db)
     for group in ("a", "b", None):
         send(db, arn, "1", "2", group=group)
@@ -173,7 +173,7 @@ def test_expired_messages(db: Connection, name: str, received: bool) -> None:
 
 @BOTH
 def test_messages_on_their_way_to_a_dead_letter_queue_and_back(db: Connection, name: str) -> None:
-    """Each queue has a separate message: it ended in the one and began in the other."""
+    """Each queue shows a separate message, which ended in one queue and began in the other."""
     dead = create(db, name.replace("q", "dead"))
     arn = create(db, name, RedrivePolicy=redrive(dead))
     send(db, arn, "m", group="g")
@@ -213,7 +213,7 @@ def test_a_deleted_queue_leaves_its_history_alone(db: Connection, name: str) -> 
 
 
 def times(db: Connection, view: str) -> tuple[Any, ...]:
-    """Returns when a queue's only message was sent, first received and finished."""
+    """Returns the times at which a queue's only message was sent, first received and finished."""
     query = f"select sent_at, first_received_at, finished_at from queue.{view}"
     (row,) = db.execute(query.encode()).fetchall()
     return tuple(row)
@@ -221,7 +221,7 @@ def times(db: Connection, view: str) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("storage", ["log", "slow path", "q.fifo"])
 def test_the_times_of_a_message(db: Connection, storage: str) -> None:
-    """The times stay the same while the message goes from table to table."""
+    """The times stay the same while the message moves from table to table."""
     arn = create(db, "q.fifo" if storage == "q.fifo" else "q")
     before = value(db, "select clock_timestamp()")
     send(db, arn, "m", group="g")
@@ -244,7 +244,7 @@ def test_the_times_of_a_message(db: Connection, storage: str) -> None:
 
 
 def test_cleaning_does_not_show_in_a_snapshot(db: Connection, connect: Connect) -> None:
-    """A reader of both views in one snapshot sees each message once, whatever is cleaned in between."""
+    """A reader of both views in one snapshot sees each message once, even if maintenance cleans in between."""
     arn = create(db)
     send(db, arn, "1", "2")
     delete(db, receive(db, arn, 1))
@@ -261,8 +261,8 @@ def test_cleaning_does_not_show_in_a_snapshot(db: Connection, connect: Connect) 
 def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(
     db: Connection, connect: Connect
 ) -> None:
-    """The row is recorded before the snapshot and committed after it. A reader below pg_snapshot_xmin finds the row
-    next time.
+    """The row is recorded before the snapshot and committed after it. A reader that reads up to pg_snapshot_xmin
+    finds the row next time.
     """
     one, other = create(db, "one.fifo"), create(db, "other.fifo")
     for arn in (one, other):
@@ -273,9 +273,9 @@ def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(
         delete(late, receive(late, one))
         delete(db, receive(db, other))
         assert value(db, "select count(*) from queue.finished_message") == 1
-        assert value(db, below) == 0  # another transaction may have recorded an earlier row
+        assert value(db, below) == 0  # Another transaction may have recorded an earlier row.
         late.execute("commit")
-    # Autovacuum may also have a transaction, in any database of the server.
+    # Autovacuum may also have a transaction in any database of the server.
     wait_until(lambda: value(db, below) == 2)
 
 
@@ -288,7 +288,7 @@ BOTH_KINDS = pytest.mark.parametrize("suffix", ["", ".fifo"])
 
 @pytest.fixture
 def extended_db(db: Connection, database: Database) -> Connection:
-    """Makes the tables of messages have one column more, which no function names."""
+    """Adds a column to the tables of messages that no function names."""
     with psycopg.connect(database.dsn, autocommit=True) as owner:
         for table in ("log", "side", "fifo_message", "archive"):
             owner.execute(f"alter table queue.{table} add column hint text")
@@ -316,7 +316,7 @@ def test_it_stays_when_a_message_that_waits_is_delayed(extended_db: Connection) 
 
 @BOTH_KINDS
 def test_it_goes_to_dead_letter_queues(extended_db: Connection, suffix: str) -> None:
-    """The message moves from the log to the slow path, and from there from queue to queue."""
+    """The message moves from the log to the slow path, and then from queue to queue."""
     last = create(extended_db, "last" + suffix)
     dead = create(extended_db, "dead" + suffix, RedrivePolicy=redrive(last))
     arn = create(extended_db, "q" + suffix, RedrivePolicy=redrive(dead))

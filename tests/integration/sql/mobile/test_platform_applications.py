@@ -50,8 +50,9 @@ create trigger meanwhile after insert on queue.{table} for each statement
 def test_an_application_deleted_during_its_creation_is_created_again(
     db: Connection, database: Database, table: str
 ) -> None:
-    """The answer always has an ARN. The trigger is another session that deletes the row that the insertion has
-    found."""
+    """The answer always has an ARN. The trigger imitates another session that deletes the row that the insertion has
+    found.
+    """
     assert create_application(db) == APPLICATION
     create_endpoint(db, "token")
     with psycopg.connect(database.dsn) as owner:
@@ -71,7 +72,7 @@ def endpoints(db: Connection) -> int:
 
 
 def counted(db: Connection) -> int:
-    """Returns the number that the quota uses."""
+    """Returns the number that the quota limits."""
     found = db.execute("select sum(endpoints)::int from queue.platform_endpoint_count").fetchone()
     assert found is not None
     return int(found[0])
@@ -108,7 +109,7 @@ def test_an_endpoint_that_is_made_while_its_application_is_deleted_is_removed(
     with db.transaction():
         assert create_endpoint(db, "token") is not None
         other.execute("set lock_timeout = '100ms'")
-        with pytest.raises(psycopg.errors.LockNotAvailable):  # it waits for the commit
+        with pytest.raises(psycopg.errors.LockNotAvailable):  # The call waits for the commit.
             other.execute("select queue.drop_platform_application(%s)", (APPLICATION,))
     other.execute("select queue.drop_platform_application(%s)", (APPLICATION,))
     db.execute("select queue.maintain_installation(10, 30)")
