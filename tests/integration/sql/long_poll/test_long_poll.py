@@ -191,8 +191,8 @@ def test_an_old_snapshot_may_notify_too(
 
 
 def test_a_search_that_took_long_is_asked_for_once(db: Connection) -> None:
-    """Otherwise a request that waits for an empty queue would look, find no message, learn that the queue is ready,
-    and look again.
+    """Otherwise a request that waits for an empty queue would find no message, learn that the queue is ready, and
+    repeat this.
     """
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
