@@ -37,3 +37,12 @@ class Console:
             ).fetchone()  # fmt: skip
         assert row is not None
         return row
+
+
+def build_form(name: str) -> dict[str, str]:
+    """Returns fields that are valid in every form, for the queue, topic or schedule with this name."""
+    url = "http://127.0.0.1/"
+    return {
+        "name": name, "typed": name, "status": "paused", "state": "enabled", "id": "1", "body": "x", "queue": name,
+        "function": url, "endpoint": url,
+    }  # fmt: skip

@@ -5,7 +5,8 @@ Each module has one subject. Each module contains the documents, which msgspec d
 context has the account and the region. No module here knows HTTP: each caller translates its own requests. The
 functions of AWS's actions never import this package.
 
-    queues, messages/, events, bindings, transactions, topics, mappings, schedules/    resources and their messages
+    queues, messages/, events, bindings, transactions,
+    topics, mappings, schedules/, move_tasks          resources and their messages
     deliveries/, outbox                               deliveries and messages that wait, failed or are under way
     metrics/, verdicts                                results of the metrics job, and of the minutes
     access, policies, rights, actions                 users, keys, policies and rights

@@ -16,6 +16,7 @@ from penstock.access.keys import is_user_name, make_key
 from penstock.access.users import build_owner_arn, build_user_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.rights import needs
 from penstock.postgres.statements.access import (
     CREATE_KEY,
     END_USER,
@@ -101,6 +102,7 @@ def list_users(context: Context) -> Operation[list[ShownUser]]:
     return [show_user(row) for row in rows]
 
 
+@needs("user", "penstock:SetUser")
 @audited(
     lambda name, policies, context: Act(
         "penstock:SetUser", build_user_arn(context.account_id, name), {"policies": policies}
@@ -118,6 +120,7 @@ def set_user(name: str, policies: list[str], context: Context) -> Operation[bool
     return row.created
 
 
+@needs("user", "penstock:EndUser")
 @audited(lambda name, context: Act("penstock:EndUser", build_user_arn(context.account_id, name)))
 def end_user(name: str, context: Context) -> Operation[None]:
     """Revokes a user's keys and deletes the user. Raises UserNotFound."""
@@ -133,6 +136,7 @@ def list_keys(context: Context) -> Operation[list[ShownKey]]:
     return [show_key(row) for row in rows]
 
 
+@needs("operation", "penstock:CreateKey")
 @audited(
     lambda new, context: Act(
         "penstock:CreateKey", build_owner_arn(new.user, context.account_id), {"bearer": new.bearer}
@@ -167,6 +171,7 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
     return MadeKey(key_id, secret, f"{key_id}.{secret}" if new.bearer else None)
 
 
+@needs("operation", "penstock:LimitKey")
 @audited(
     lambda key_id, expires_at, _context: Act(
         "penstock:LimitKey", key_id, {"expires_at": None if expires_at is None else expires_at.isoformat()}
@@ -180,6 +185,7 @@ def limit_key(key_id: str, expires_at: datetime | None, context: Context) -> Ope
     yield from Call(LIMIT_KEY, (key_id, expires_at))
 
 
+@needs("operation", "penstock:RevokeKey")
 @audited(lambda key_id, _context: Act("penstock:RevokeKey", key_id))
 def revoke_key(key_id: str, context: Context) -> Operation[None]:
     """Revokes a key of the account. Raises KeyNotFound."""

@@ -14,6 +14,7 @@ from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.routing_keys import is_pattern
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
+from penstock.management.rights import needs
 from penstock.postgres.statements.events import BIND, LIST_BINDINGS, MATCH_EVENT, UNBIND, BindingRow, BoundRow
 from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sqs import handles
@@ -55,6 +56,7 @@ class BindingPage(msgspec.Struct, omit_defaults=True):
     next: int | None = None
 
 
+@needs("account", "penstock:Subscribe")
 @audited(
     lambda pattern, new, _context: Act(
         "penstock:Subscribe",
@@ -102,6 +104,7 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation
     return show_binding(row)
 
 
+@needs("account", "penstock:Unsubscribe")
 @audited(lambda pattern, binding_id, _context: Act("penstock:Unsubscribe", pattern, {"id": binding_id}))
 def unsubscribe(pattern: str, binding_id: int, context: Context) -> Operation[None]:
     """Deletes a binding. Raises SubscriptionNotFound, InvalidParameterValue."""

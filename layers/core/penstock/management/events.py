@@ -12,6 +12,7 @@ from penstock.context import Context
 from penstock.documents.decoding import check_length_of_one, decode_body, one_counter
 from penstock.documents.routing_keys import is_routing_key
 from penstock.effects import Call, Operation, Wake, compute
+from penstock.management.rights import needs
 from penstock.observing.reports import EventPublished, Sent
 from penstock.postgres.statements.events import PUBLISH_EVENTS, PublishedEventRow
 from penstock.postgres.statements.messages import TransactedRow
@@ -82,6 +83,7 @@ class OutgoingEvent(NamedTuple):
     delay_seconds: int | None
 
 
+@needs("account", "penstock:PublishEvent")
 def publish_event(routing_key: str, event: NewEvent, context: Context) -> Operation[PublishedEvent]:
     """Publishes an event and returns the queues it reached.
 

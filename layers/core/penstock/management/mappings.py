@@ -15,6 +15,7 @@ from penstock.event_sources import operations as mappings
 from penstock.event_sources import types as aws
 from penstock.event_sources.batches import StoredMapping
 from penstock.event_sources.checks import DEFAULT_BATCH, MOST_FILTERS
+from penstock.management.rights import needs
 
 Filter = dict[str, msgspec.Raw]
 Queue = Annotated[str, Meta(min_length=1, max_length=2_048)]
@@ -97,6 +98,7 @@ _json = msgspec.json.Encoder()
 _pattern_of = msgspec.json.Decoder(Filter)
 
 
+@needs("mappings", "lambda:CreateEventSourceMapping")
 def create_mapping(new: NewMapping, context: Context) -> Operation[ShownMapping]:
     """Creates a mapping, which is active at once. Raises the errors of CreateEventSourceMapping."""
     checks.check_served(context)
@@ -127,11 +129,22 @@ def describe_mapping(mapping_id: str, context: Context) -> Operation[ShownMappin
     return show_mapping((yield from mappings.read(mapping_id, context)))
 
 
+@needs("mapping", "lambda:UpdateEventSourceMapping", "lambda:TagResource", "lambda:UntagResource")
 def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping]:
     """Changes the given members. From now on the rights of the caller count, unless only tags change.
 
     Raises the errors of UpdateEventSourceMapping.
     """
+    return (yield from _change(mapping_id, patch, context))
+
+
+@needs("mapping", "lambda:UpdateEventSourceMapping")
+def set_mapping_state(mapping_id: str, *, enabled: bool, context: Context) -> Operation[ShownMapping]:
+    """Enables or disables a mapping, which needs no rights on tags. Raises the errors of UpdateEventSourceMapping."""
+    return (yield from _change(mapping_id, MappingPatch(enabled=enabled), context))
+
+
+def _change(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping]:
     checks.check_served(context)
     given = msgspec.structs.asdict(patch)
     changed = {name: value for name, value in given.items() if value is not msgspec.UNSET}
@@ -147,6 +160,7 @@ def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Op
     return show_mapping((yield from mappings.read(mapping_id, context)))
 
 
+@needs("mapping", "lambda:DeleteEventSourceMapping")
 def delete_mapping(mapping_id: str, context: Context) -> Operation[None]:
     """Deletes a mapping. Raises ResourceNotFoundException."""
     checks.check_served(context)

@@ -10,6 +10,7 @@ from penstock.access.quotas import check_quota
 from penstock.context import Context
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
+from penstock.management.rights import needs
 from penstock.postgres.statements.sns.outgoing import LIST_OUTGOING, OutgoingRow
 from penstock.postgres.statements.sns.phone_numbers import OPT_OUT
 
@@ -54,6 +55,7 @@ def list_outgoing(
     return [describe_outgoing(row) for row in rows]
 
 
+@needs("account", "penstock:OptOutPhoneNumber")
 @audited(lambda phone_number, _context: Act("penstock:OptOutPhoneNumber", phone_number))
 def opt_number_out(phone_number: str, context: Context) -> Operation[None]:
     """Records that a phone number is opted out. Raises OverLimit."""

@@ -15,6 +15,7 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, Woken
+from penstock.management.rights import needs
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES, LIST_RECEIVERS
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest
@@ -85,6 +86,7 @@ class ReceiverDescription(msgspec.Struct):
     messages: int
 
 
+@needs("operation", "sqs:CreateQueue")
 def create_queue(new: NewQueue, context: Context) -> Operation[str]:
     """Creates a queue. Returns its name.
 
@@ -152,6 +154,7 @@ def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
     )
 
 
+@needs("queue", "sqs:SetQueueAttributes")
 @audited(
     lambda name, changes, context: Act(
         "sqs:SetQueueAttributes",
@@ -172,6 +175,7 @@ def change_queue(name: str, changes: Attributes, context: Context) -> Operation[
     return (yield from describe_queue(name, context))
 
 
+@needs("queue", "penstock:PauseQueue")
 @audited(
     lambda name, *, paused, context: Act(
         f"penstock:{'Pause' if paused else 'Resume'}Queue", build_queue_arn(name, context)
@@ -185,11 +189,13 @@ def set_paused(name: str, *, paused: bool, context: Context) -> Operation[None]:
         yield Wake(arn, 1, Woken.FOR_MORE)
 
 
+@needs("queue", "sqs:DeleteQueue")
 def delete_queue(name: str, context: Context) -> Operation[None]:
     """Deletes a queue and its messages. Raises QueueDoesNotExist."""
     yield from queues.delete_queue(DeleteQueueRequest(name), context)
 
 
+@needs("queue", "sqs:PurgeQueue")
 def purge_queue(name: str, context: Context) -> Operation[int]:
     """Deletes every message of a queue. Returns their number. Raises QueueDoesNotExist, PurgeQueueInProgress."""
     return (yield from queues.purge(build_queue_arn(name, context), context))

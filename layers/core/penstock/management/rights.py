@@ -1,21 +1,28 @@
-"""Declares the rights that a route, a page or a tool requires of the caller's policies.
+"""Declares the rights that an operation, a page or a tool requires of the caller's policies.
 
-A right is asked with the ARN that the AWS API asks it with, so that one policy means the same at every interface.
+    @needs("queue", "sqs:PurgeQueue")
+    def purge_queue(name: str, context: Context) -> Operation[int]: ...
+
+An operation that changes something asks for its rights itself, so no interface can forget them; `right_of` gives the
+rights to routes and screens. A right is asked with the ARN that the AWS API asks it with, so that one policy means the
+same at every interface.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Final, Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Final, Literal, NamedTuple, ParamSpec, TypeVar, cast
 
+from penstock.access.audit.acts import find_context
 from penstock.access.authorization import authorize_one, check_anywhere, check_user
 from penstock.access.resources import ANY, build_mapping_arn
 from penstock.access.users import build_user_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP, schedule_arn
+from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
 
 from .actions import KNOWN_ACTIONS
-from .topics import build_topic_arn
 
 Scope = Literal[
     "account",
@@ -29,21 +36,24 @@ Scope = Literal[
     "user",
     "operation",
 ]
-PathNames = Mapping[str, str]
+P = ParamSpec("P")
+T = TypeVar("T")
+RIGHT: Final = "penstock_right"
 
 
 class Right(NamedTuple):
     """A right. The caller's policies must allow all `actions`. Without actions every key and every session has the
     right.
 
-    `scope` says what the policies must allow them on: `*`, or the resource that the request's path names. The policy of
-    a queue or topic counts, too. With `operation`, the operation asks, since only it knows the resource. `is_public`
-    means that the request needs no key.
+    `scope` says what the policies must allow them on: `*`, or the resource that the request names. The policy of a
+    queue or topic counts, too. With `operation`, only the operation knows the resource. `is_public` means that the
+    request needs no key. With `is_of_operation` the operation asks, and not the page or the tool.
     """
 
     actions: tuple[str, ...] = ()
     scope: Scope = "account"
     is_public: bool = False
+    is_of_operation: bool = False
 
 
 PUBLIC: Final = Right(is_public=True)
@@ -79,20 +89,61 @@ def require_on(scope: Scope, *actions: str) -> Right:
     return Right(actions, scope)
 
 
-def authorize(right: Right, names: PathNames, context: Context) -> Operation[None]:
+def needs(scope: Scope, *actions: str) -> Callable[[Callable[P, Operation[T]]], Callable[P, Operation[T]]]:
+    """Decorates an operation that asks for a right before it does anything else. Its first arguments name the resource.
+
+    With the scope `operation`, the operation asks where it knows the resource. Raises ValueError as `require` does.
+    """
+    right = require_on(scope, *actions)._replace(is_of_operation=True)
+
+    def decorate(function: Callable[P, Operation[T]]) -> Callable[P, Operation[T]]:
+        @wraps(function)
+        def operation(*arguments: P.args, **named: P.kwargs) -> Operation[T]:
+            context = cast("Context", find_context(arguments, named))
+            yield from authorize(right, cast("Sequence[str]", arguments), context)
+            return (yield from function(*arguments, **named))
+
+        decorated = function if scope == "operation" else operation
+        decorated.__dict__[RIGHT] = right
+        return decorated
+
+    return decorate
+
+
+def right_of(operation: Callable[..., object]) -> Right:
+    """Returns the right that an operation asks for. Raises TypeError for an operation that asks for none."""
+    right: Right | None = getattr(operation, RIGHT, None)
+    if right is None:
+        raise TypeError(f"{operation.__qualname__} asks for no right: declare it with @needs")
+    return right
+
+
+def authorize_at_door(right: Right, names: Sequence[str], context: Context) -> Operation[None]:
     """Raises AccessDenied unless the caller has the right. `names` are the parameters of the request's path.
 
-    Keys of the account itself have every right here, so that they can repair policies. If the operation asks for the
-    right, this function refuses only callers who have it on no resource at all.
+    If the operation asks for a right on a resource, this function only refuses a caller whose policies allow an action
+    nowhere: such a caller learns nothing of the request. Policies of queues and topics can allow an action, too, so the
+    operation alone asks for rights on queues and topics.
     """
-    if context.caller.principal.is_root:
+    if not right.is_of_operation or right.scope == "account":
+        yield from authorize(right, names, context)
+    elif context.user is not None and right.scope not in OWNED:
+        for action in right.actions:
+            service, _, action_name = action.partition(":")
+            check_anywhere(service, action_name, context)
+
+
+def authorize(right: Right, names: Sequence[str], context: Context) -> Operation[None]:
+    """Raises AccessDenied unless the caller has the right on the resource that `names` begin with.
+
+    Without QUEUE_ACCESS=sigv4 a request has no user, and every caller has every right.
+    """
+    if context.user is None:
         return
     arn = BUILDERS[right.scope](names, context)
     for action in right.actions:
         service, _, action_name = action.partition(":")
-        if right.scope == "operation":
-            check_anywhere(service, action_name, context)
-        elif service == OWNED.get(right.scope) and "\0" not in arn:  # no resource of this name has a policy
+        if service == OWNED.get(right.scope) and "\0" not in arn:  # no resource of this name has a policy
             yield from authorize_one(service, action_name, arn, context)
         else:
             check_user(service, action_name, arn, context)
@@ -102,28 +153,9 @@ OWNED: Final = {"queue": "sqs", "topic": "sns", "subscription": "sns"}
 """Maps a scope to the service whose resources have policies."""
 
 
-def _choose_any(_: PathNames, __: Context) -> str:
-    return ANY
-
-
-def _build_subscription(names: PathNames, context: Context) -> str:
-    return f"{build_topic_arn(names['topic'], context)}:{names['id']}"
-
-
-def _build_schedule(names: PathNames, context: Context) -> str:
-    return build_schedule_arn(names.get("schedule") or names["name"], context)
-
-
-def _build_schedules(_: PathNames, context: Context) -> str:
-    return build_schedule_arn(ANY, context)
-
-
-def _build_mapping(names: PathNames, context: Context) -> str:
-    return build_mapping_arn(names.get("mapping") or names["id"], context)
-
-
-def _build_mappings(_: PathNames, context: Context) -> str:
-    return build_mapping_arn(ANY, context)
+def build_topic_arn(name: str, context: Context) -> str:
+    """Returns the ARN of a topic of the caller's account."""
+    return str(TopicArn(context.region, context.account_id, name))
 
 
 def build_schedule_arn(name: str, context: Context) -> str:
@@ -131,16 +163,16 @@ def build_schedule_arn(name: str, context: Context) -> str:
     return schedule_arn(context.region, context.account_id, DEFAULT_GROUP, name)
 
 
-BUILDERS: Final[dict[Scope, Callable[[PathNames, Context], str]]] = {
-    "account": _choose_any,
-    "operation": _choose_any,
-    "queue": lambda names, context: build_queue_arn(names["name"], context),
-    "topic": lambda names, context: build_topic_arn(names["topic"], context),
-    "subscription": _build_subscription,
-    "schedule": _build_schedule,
-    "schedules": _build_schedules,
-    "mapping": _build_mapping,
-    "mappings": _build_mappings,
-    "user": lambda names, context: build_user_arn(context.account_id, names["user"]),
+BUILDERS: Final[dict[Scope, Callable[[Sequence[str], Context], str]]] = {
+    "account": lambda _, __: ANY,
+    "operation": lambda _, __: ANY,
+    "queue": lambda names, context: build_queue_arn(names[0], context),
+    "topic": lambda names, context: build_topic_arn(names[0], context),
+    "subscription": lambda names, context: f"{build_topic_arn(names[0], context)}:{names[1]}",
+    "schedule": lambda names, context: build_schedule_arn(names[0], context),
+    "schedules": lambda _, context: build_schedule_arn(ANY, context),
+    "mapping": lambda names, context: build_mapping_arn(names[0], context),
+    "mappings": lambda _, context: build_mapping_arn(ANY, context),
+    "user": lambda names, context: build_user_arn(context.account_id, names[0]),
 }
 """Maps a scope to the function that builds the ARN of its resource."""

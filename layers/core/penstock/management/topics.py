@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 import msgspec
 
 from penstock import errors
+from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import check_user
 from penstock.access.resources import build_arn
 from penstock.aws.fifo_name import is_fifo_name
-from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn as queue_arn_of
 from penstock.effects import Operation
+from penstock.management.rights import build_topic_arn, needs
 from penstock.sns import subscriptions as subscribing
 from penstock.sns import topics
 from penstock.sns import types as sns
@@ -116,11 +117,7 @@ class MadeSubscription(msgspec.Struct):
 _json = msgspec.json.Encoder()
 
 
-def build_topic_arn(name: str, context: Context) -> str:
-    """Returns the ARN of a topic of the caller's account."""
-    return str(TopicArn(context.region, context.account_id, name))
-
-
+@needs("operation", "sns:CreateTopic")
 def create_topic(new: NewTopic, context: Context) -> Operation[ShownTopic]:
     """Creates a topic, or returns an existing one that has every given attribute and tag. Raises AccessDenied."""
     check_user("sns", "CreateTopic", build_arn("sns", new.name, context), context)
@@ -150,6 +147,7 @@ def describe_topic(name: str, context: Context) -> Operation[DescribedTopic]:
     return DescribedTopic(name, arn, found.attributes or {}, {tag.key: tag.value for tag in tagged.tags})
 
 
+@needs("topic", "sns:Publish")
 def publish_message(name: str, new: NewTopicMessage, context: Context) -> Operation[PublishedMessage]:
     """Publishes a message. Raises NotFound and the errors of SNS."""
     validation.check_number_of_attributes(len(new.headers))
@@ -170,12 +168,21 @@ def publish_message(name: str, new: NewTopicMessage, context: Context) -> Operat
     return PublishedMessage(published.message_id or "", published.sequence_number)
 
 
+@needs("topic", "sns:Publish")
+@audited(lambda name, _request, context: Act("sns:Publish", build_topic_arn(name, context)))
+def publish_written(name: str, request: sns.PublishRequest, context: Context) -> Operation[None]:
+    """Publishes a message that a person has written, which is an act. Raises NotFound and the errors of SNS."""
+    request.topic_arn = build_topic_arn(name, context)
+    yield from publishing.publish(request, context)
+
+
 def read_text(raw: msgspec.Raw) -> str:
     """Returns the text of a JSON string, or any other JSON without blanks."""
     text = format_compact(raw)
     return msgspec.json.decode(text, type=str) if text.startswith('"') else text
 
 
+@needs("topic", "sns:Subscribe")
 def subscribe(name: str, new: NewTopicSubscription, context: Context) -> Operation[MadeSubscription]:
     """Subscribes a queue or a URL. Raises InvalidParameterValue, NotFound and the errors of SNS."""
     if (new.queue is None) == (new.url is None):
@@ -220,11 +227,13 @@ def list_subscriptions(
     return TopicSubscriptionList(shown, page.next_token)
 
 
+@needs("topic", "sns:DeleteTopic")
 def delete_topic(name: str, context: Context) -> Operation[None]:
     """Deletes a topic and its subscriptions. A missing topic is not an error."""
     yield from topics.delete_topic(sns.DeleteTopicRequest(build_topic_arn(name, context)), context)
 
 
+@needs("subscription", "sns:Unsubscribe")
 def unsubscribe(name: str, subscription: str, context: Context) -> Operation[None]:
     """Ends a subscription of a topic. A missing subscription is not an error."""
     arn = f"{build_topic_arn(name, context)}:{subscription}"

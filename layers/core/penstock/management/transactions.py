@@ -16,6 +16,7 @@ from penstock.context import Context
 from penstock.documents.decoding import MAX_MESSAGES, decode_body, transaction_counter
 from penstock.documents.queue_names import authorize_queues, build_queue_arn, find_queue
 from penstock.effects import Call, Operation, Transact, compute
+from penstock.management.rights import needs
 from penstock.observing.reports import Deleted, Transacted
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
 from penstock.sns.filter_policy.unjudged import report_unjudged
@@ -88,6 +89,7 @@ def read_transaction(body: bytes) -> Transaction:
     return decode_body(_transaction, body, transaction_counter, 3 * MAX_MESSAGES)
 
 
+@needs("operation", "sqs:SendMessage", "sqs:DeleteMessage", "penstock:PublishEvent")
 def run_transaction(transaction: Transaction, context: Context) -> Operation[TransactionResult]:
     """Runs the transaction and returns its result.
 

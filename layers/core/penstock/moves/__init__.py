@@ -1,1 +1,1 @@
-"""Message move tasks: AWS's actions, and tasks for selected messages (REST, console, command line)."""
+"""AWS's actions for message move tasks. `management/move_tasks.py` has tasks for selected messages."""

@@ -9,7 +9,7 @@ from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
 from penstock.context import Context, Interface
 from penstock.effects import Operation
-from penstock.management.rights import BUILDERS, Right, authorize
+from penstock.management.rights import BUILDERS, Right, authorize_at_door
 from penstock_web.routing.runner import OperationRunner
 
 from .forms import Form, Query
@@ -54,12 +54,16 @@ class Page:
 
     def may_open(self, screen: Screen) -> bool:
         """Returns whether the navigation bar shows a screen."""
-        arn = BUILDERS[screen.right.scope]({}, self.context)
+        arn = BUILDERS[screen.right.scope]((), self.context)
         return all(self.may(action, arn) for action in screen.right.actions)
 
     async def check(self, right: Right) -> None:
-        """Raises AccessDenied unless the user has the right. The path names the resource of the right."""
-        await self.run(authorize(right, self.request.path_params, self.context))
+        """Raises AccessDenied unless the user has the right. The path begins with the resource of the right.
+
+        An operation that asks for the right itself does so later, when the form has been read.
+        """
+        names = tuple(self.request.path_params.values())
+        await self.run(authorize_at_door(right, names, self.context))
 
     async def run(self, operation: Operation[T]) -> T:
         """Returns the result of an operation. Raises its typed errors."""

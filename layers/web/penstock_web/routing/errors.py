@@ -25,7 +25,7 @@ from penstock.management.errors import (
     SubscriptionNotFound,
     UserNotFound,
 )
-from penstock.moves.move_tasks import MoveTaskConflict, MoveTaskNotFound
+from penstock.management.move_tasks import MoveTaskConflict, MoveTaskNotFound
 from penstock.sns.errors import NotFound, Throttled
 
 

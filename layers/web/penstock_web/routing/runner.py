@@ -16,7 +16,7 @@ from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
 from penstock.environment import Environment
 from penstock.errors import InvalidParameterValue
 from penstock.http import HttpRequest
-from penstock.management.rights import Right, authorize
+from penstock.management.rights import Right, authorize_at_door
 from penstock.settings import Settings
 
 from .errors import UnsupportedMediaType
@@ -91,7 +91,7 @@ class OperationRunner:
     def _check(self, access: AccessRule, right: Right) -> Operation[None]:
         yield from access.check_rest_request(self.context)
         names = self._scope.get("path_params", {})  # Transactions are routed outside FastAPI.
-        yield from authorize(right, names, self.context)
+        yield from authorize_at_door(right, tuple(names.values()), self.context)
 
     async def read(self, reader: Callable[[bytes], T]) -> T:
         """Returns the result of `reader` for the request's body. A long body does not delay other requests."""

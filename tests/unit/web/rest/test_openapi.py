@@ -238,6 +238,16 @@ def test_a_right_is_about_the_resource_of_the_path() -> None:
                 assert route.right.scope == scope, route
 
 
+READING_POSTS = {"search", "preview"}
+
+
+def test_operations_that_change_something_ask_for_their_rights() -> None:
+    for routes in ROUTES:
+        for route in routes:
+            if route.method != "GET" and route.name not in READING_POSTS:
+                assert route.right.is_of_operation, route
+
+
 def test_tools_ask_what_the_routes_ask_that_do_the_same() -> None:
     asked = {route.name: route.right for routes in ROUTES for route in routes}
     same = {

@@ -9,7 +9,7 @@ counts refused requests. Calls that send, receive and delete messages through th
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial, wraps
 from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, cast
 
@@ -90,16 +90,20 @@ def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]
     def decorate(function: Callable[P, Operation[T]]) -> Callable[P, Operation[T]]:
         @wraps(function)
         def operation(*arguments: P.args, **named: P.kwargs) -> Operation[T]:
-            context = next(
-                one for one in (*arguments[::-1], *named.values()) if hasattr(one, "interface_name")
-            )
             act = partial(describe, *arguments, **named)
-            return (yield from record_act(act, function(*arguments, **named), cast("Actor", context)))
+            actor = find_context(arguments, named)
+            return (yield from record_act(act, function(*arguments, **named), actor))
 
         operation.__dict__["penstock_act"] = describe
         return operation
 
     return decorate
+
+
+def find_context(arguments: Sequence[object], named: Mapping[str, object]) -> Actor:
+    """Returns the context among the arguments of an operation."""
+    given = (*arguments[::-1], *named.values())
+    return cast("Actor", next(one for one in given if hasattr(one, "interface_name")))
 
 
 def record_act(act: Act | Callable[[], Act], operation: Operation[T], actor: Actor) -> Operation[T]:

@@ -13,6 +13,7 @@ from penstock.documents.endpoint import mask_password
 from penstock.effects import Call, Operation, Wake
 from penstock.errors import RequestThrottled
 from penstock.management.errors import EndpointNotFound
+from penstock.management.rights import needs
 from penstock.postgres.statements.deliveries import FIND_TEST_TARGET, SEND_TEST_WEBHOOK, TestTargetRow
 from penstock.sns import notification
 from penstock.sns.envelopes import build_signing_context
@@ -31,6 +32,7 @@ class SentTest(msgspec.Struct):
     message_id: str
 
 
+@needs("account", "penstock:TestEndpoint")
 @audited(lambda endpoint, _context: Act("penstock:TestEndpoint", mask_password(endpoint)))
 def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
     """Sends the test event.

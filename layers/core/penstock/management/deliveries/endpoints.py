@@ -9,6 +9,7 @@ from penstock.documents.endpoint import mask_password
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake
 from penstock.management.errors import EndpointNotFound
+from penstock.management.rights import needs
 from penstock.postgres.statements.deliveries import (
     LIST_DELIVERY_ENDPOINTS,
     PAUSE_DELIVERY_ENDPOINT,
@@ -45,6 +46,7 @@ def list_endpoints(context: Context) -> Operation[list[EndpointDescription]]:
     return [_show(row) for row in rows]
 
 
+@needs("account", "penstock:PauseEndpoint")
 @audited(lambda endpoint, _context: Act("penstock:PauseEndpoint", mask_password(endpoint)))
 def pause_endpoint(endpoint: str, context: Context) -> Operation[None]:
     """Pauses an endpoint. Raises EndpointNotFound."""
@@ -53,6 +55,7 @@ def pause_endpoint(endpoint: str, context: Context) -> Operation[None]:
         raise EndpointNotFound
 
 
+@needs("account", "penstock:PauseEndpoint")
 @audited(lambda endpoint, _context: Act("penstock:ResumeEndpoint", mask_password(endpoint)))
 def resume_endpoint(endpoint: str, context: Context) -> Operation[None]:
     """Resumes an endpoint. Raises EndpointNotFound if it is not paused."""

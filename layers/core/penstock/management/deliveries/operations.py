@@ -13,6 +13,7 @@ from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake
 from penstock.management.errors import DeliveryNotFound
 from penstock.management.messages.types import MessageId
+from penstock.management.rights import needs
 from penstock.postgres.statements.deliveries import (
     LIST_DELIVERIES,
     RETRY_DELIVERIES,
@@ -71,6 +72,7 @@ def describe_retry(wanted: GivenUp) -> Act:
     return Act("penstock:RetryDelivery", endpoint, chosen, counted="retried")
 
 
+@needs("account", "penstock:RetryDelivery")
 @audited(lambda wanted, _context: describe_retry(wanted))
 def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDeliveriesRow]:
     """Makes the selected deliveries of the account due again. Returns their number."""
@@ -92,6 +94,7 @@ def find_deliveries(
     return [describe_delivery(row) for row in rows]
 
 
+@needs("account", "penstock:RetryDelivery")
 @audited(lambda delivery_id, _context: Act("penstock:RetryDelivery", str(delivery_id)))
 def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
     """Makes a delivery due again. Returns its id. Raises DeliveryNotFound."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from penstock import errors
+from penstock.access.audit.acts import Act, audited
 from penstock.calls import decode_texts
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn, find_queue
@@ -10,6 +11,7 @@ from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, compute
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages.pages import fit_page, limit_page_bytes
+from penstock.management.rights import needs
 from penstock.observing.reports import Deleted, ReceivedBy, VisibilityChanged
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 from penstock.postgres.statements.stored_messages import (
@@ -22,6 +24,7 @@ from penstock.sqs import delete as deleting
 from penstock.sqs import handles, sql_errors
 from penstock.sqs import receive as receiving
 from penstock.sqs import send as sending
+from penstock.sqs.types import SendMessageRequest
 
 from .conversion import (
     convert_to_json,
@@ -34,6 +37,7 @@ from .conversion import (
 from .types import Hidden, NewMessage, StoredMessage
 
 
+@needs("queue", "sqs:SendMessage")
 def send(
     name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context
 ) -> Operation[list[int]]:
@@ -60,6 +64,18 @@ def send(
     return [row.id for row in stored if row.id is not None]
 
 
+@needs("queue", "sqs:SendMessage")
+@audited(
+    lambda name, _, copied, context: Act(
+        "sqs:SendMessage", build_queue_arn(name, context), {"copy_of": copied} if copied else {}
+    )
+)
+def send_written(name: str, request: SendMessageRequest, _copied: str, context: Context) -> Operation[None]:
+    """Sends a message that a person has written, which is an act. `_copied` names the message that it copies."""
+    request.queue_url = name
+    yield from sending.send_message(request, context)
+
+
 def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Operation[None]:
     """Raises the error that storing any of the messages would cause.
 
@@ -79,6 +95,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Ope
         raise sql_errors.make_sql_error("DeduplicationIdRequired", None)
 
 
+@needs("queue", "sqs:ReceiveMessage")
 def receive(
     name: str, count: int, visibility_seconds: int | None, wait_seconds: int, context: Context
 ) -> Operation[list[StoredMessage]]:
@@ -104,8 +121,24 @@ def receive(
     ]
 
 
+@needs("queue", "sqs:DeleteMessage")
 def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
     """Deletes messages. Returns the ids of those that existed, in the client's order."""
+    return (yield from _delete_ids(name, ids, context))
+
+
+@needs("queue", "sqs:DeleteMessage")
+@audited(
+    lambda name, ids, context: Act(
+        "sqs:DeleteMessage", build_queue_arn(name, context), {"ids": ids}, counted="*"
+    )
+)
+def delete_chosen(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
+    """Does the same for messages that a person has chosen, which is an act."""
+    return (yield from _delete_ids(name, ids, context))
+
+
+def _delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
     arn = build_queue_arn(name, context)
     rows = (yield from Call(DELETE_BY_ID, (arn, list(ids)))) if ids else []
     if not rows:
@@ -115,6 +148,7 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[lis
     return [message_id for message_id in ids if message_id in deleted]
 
 
+@needs("queue", "sqs:DeleteMessage")
 def delete_receipts(name: str, receipts: Sequence[str], context: Context) -> Operation[list[str]]:
     """Deletes messages. Returns their receipts. A receipt of another queue fails the whole request."""
     queue = find_queue(name, context)
@@ -128,12 +162,14 @@ def delete_receipts(name: str, receipts: Sequence[str], context: Context) -> Ope
     return [receipt for receipt, outcome in zip(receipts, outcomes, strict=True) if outcome == "deleted"]
 
 
+@needs("queue", "sqs:DeleteMessage")
 def delete_one(name: str, message_id: int, context: Context) -> Operation[None]:
     """Deletes a message. Raises MessageNotFound."""
-    if not (yield from delete_ids(name, [message_id], context)):
+    if not (yield from _delete_ids(name, [message_id], context)):
         raise MessageNotFound
 
 
+@needs("queue", "sqs:ChangeMessageVisibility")
 def change_visibility(name: str, message_id: int, seconds: int, context: Context) -> Operation[Hidden]:
     """Changes when a message becomes visible. Returns its id and that time. Raises MessageNotFound."""
     arn = build_queue_arn(name, context)

@@ -24,7 +24,7 @@ from penstock.documents.times import format_time
 from penstock.effects import Call, Operation, Pause, compute
 from penstock.management import events
 from penstock.management.errors import ScheduleConflict, ScheduleNotFound
-from penstock.management.rights import build_schedule_arn
+from penstock.management.rights import build_schedule_arn, needs
 from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock.postgres.statements.schedules import (
     DROP_SCHEDULE,
@@ -80,6 +80,7 @@ class PreparedSchedule(NamedTuple):
     next_fire_at: datetime | None
 
 
+@needs("operation", "scheduler:CreateSchedule")
 def create_schedule(new: NewSchedule, context: Context) -> Operation[ShownSchedule]:
     """Creates a schedule. Raises ScheduleConflict when the name is taken, ScheduleUnusable, InvalidParameterValue."""
     check_schedules([new.name or ""], context, "CreateSchedule")
@@ -87,6 +88,7 @@ def create_schedule(new: NewSchedule, context: Context) -> Operation[ShownSchedu
     return written.schedule
 
 
+@needs("schedule", "scheduler:CreateSchedule", "scheduler:UpdateSchedule")
 def replace_schedule(name: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
     """Creates or replaces a schedule. Raises ScheduleUnusable, InvalidParameterValue."""
     if new.name not in (None, name):
@@ -119,6 +121,7 @@ def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Op
     return WrittenSchedule(shown, written.created)
 
 
+@needs("schedule", "scheduler:UpdateSchedule")
 @audited(
     lambda name, _, context: Act(
         "scheduler:UpdateSchedule", build_schedule_arn(name, context), when_changed=True
@@ -145,6 +148,7 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
     return shown
 
 
+@needs("schedule", "scheduler:DeleteSchedule")
 @audited(lambda name, context: Act("scheduler:DeleteSchedule", build_schedule_arn(name, context)))
 def delete_schedule(name: str, context: Context) -> Operation[None]:
     """Deletes a schedule. A missing schedule is not an error."""
@@ -152,6 +156,7 @@ def delete_schedule(name: str, context: Context) -> Operation[None]:
         yield from Call(DROP_SCHEDULE, (*group_key(context), name))
 
 
+@needs("operation", "scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule")
 @audited(
     lambda new_schedules, prune, context: Act(
         "penstock:SyncSchedules",
@@ -315,6 +320,7 @@ def preview_expression(request: PreviewRequest, context: Context) -> Operation[P
     return to_preview(expression, now, request.count or count_previews(context))
 
 
+@needs("schedule", "penstock:RunSchedule")
 @audited(lambda name, context: Act("penstock:RunSchedule", build_schedule_arn(name, context)))
 def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
     """Fires a schedule now, in one transaction. Raises ScheduleNotFound, ScheduleConflict when its target refuses."""

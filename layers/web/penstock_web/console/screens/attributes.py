@@ -26,6 +26,8 @@ FIELDS: Final = {
     "Policy": "JSON: other accounts and users that may use the queue",
 }
 """Lists the fields of the form and their descriptions. The last three have several lines."""
+EDIT: Final = require_on_queue("sqs:GetQueueAttributes", "sqs:SetQueueAttributes")
+"""The right to see the values and to change them. The operation asks for the right to change them once more."""
 LONG: Final = ("RedrivePolicy", "RedriveAllowPolicy", "Policy")
 
 
@@ -39,14 +41,14 @@ class Difference(NamedTuple):
 
 @screen(
     "/console/queues/{name}/attributes",
-    right=require_on_queue("sqs:GetQueueAttributes", "sqs:SetQueueAttributes"),
+    right=EDIT,
 )
 async def attributes_form(name: str, page: CurrentPage) -> Response:
     """Shows the form."""
     return show(page, name, await present(name, page), [])
 
 
-@act("/console/queues/{name}/attributes", right=require_on_queue("sqs:SetQueueAttributes"))
+@act("/console/queues/{name}/attributes", right=EDIT)
 async def change_attributes(name: str, page: CurrentPage) -> Response:
     """Shows the changes. With `confirmed` the function makes them, unless these attributes have changed in between."""
     there = await present(name, page)

@@ -18,7 +18,7 @@ from penstock.management.deliveries.operations import (
     retry_given_up,
 )
 from penstock.management.errors import DeliveryNotFound
-from penstock.management.rights import require
+from penstock.management.rights import require, right_of
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import query
 from penstock_web.console.responses import redirect, show_page
@@ -66,7 +66,7 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
     return [*listed[:PAGE]], listed[PAGE - 1].id if len(listed) > PAGE else None
 
 
-@act("/console/deliveries/retry", right=require("penstock:RetryDelivery"))
+@act("/console/deliveries/retry", right=right_of(retry_given_up))
 async def retry_failed(page: CurrentPage) -> Response:
     """Delivers exhausted deliveries again: of one endpoint or all, of the last hour, the last day or any time."""
     hours = HOURS.get(page.form.get("since"))
@@ -79,7 +79,7 @@ async def retry_failed(page: CurrentPage) -> Response:
     return redirect(f"/console/deliveries?view=waiting&done=replayed&count={row.retried}")
 
 
-@act("/console/deliveries/{delivery}/retry", right=require("penstock:RetryDelivery"))
+@act("/console/deliveries/{delivery}/retry", right=right_of(retry_delivery))
 async def retry(delivery: str, page: CurrentPage) -> Response:
     """Makes a delivery now."""
     if not (delivery.isascii() and delivery.isdigit() and len(delivery) <= 18):
@@ -89,7 +89,7 @@ async def retry(delivery: str, page: CurrentPage) -> Response:
     return redirect("/console/deliveries?view=waiting&done=retried")
 
 
-@act("/console/deliveries/pause", right=require("penstock:PauseEndpoint"))
+@act("/console/deliveries/pause", right=right_of(endpoints.pause_endpoint))
 async def pause_endpoint(page: CurrentPage) -> Response:
     """Pauses or resumes an endpoint."""
     endpoint, wanted = page.form.get("endpoint"), page.form.get("status")
@@ -102,7 +102,7 @@ async def pause_endpoint(page: CurrentPage) -> Response:
     return redirect(f"/console/deliveries?done={'paused' if wanted == 'paused' else 'resumed'}")
 
 
-@act("/console/deliveries/test", right=require("penstock:TestEndpoint"))
+@act("/console/deliveries/test", right=right_of(send_test))
 async def send_test_event(page: CurrentPage) -> Response:
     """Sends a test event to an endpoint and leads to its attempts, which show the answer."""
     endpoint = page.form.get("endpoint").strip()

@@ -10,8 +10,8 @@ from penstock.access.resources import ANY, build_mapping_arn
 from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
 from penstock.management import mappings as management
-from penstock.management.mappings import MappingPatch, NewMapping
-from penstock.management.rights import require_on
+from penstock.management.mappings import NewMapping
+from penstock.management.rights import require_on, right_of
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
 from penstock_web.console.responses import redirect, show_page
@@ -57,7 +57,7 @@ async def mapping(mapping: str, page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-@act("/console/mappings", right=require_on("mappings", "lambda:CreateEventSourceMapping"))
+@act("/console/mappings", right=right_of(management.create_mapping))
 async def create_mapping(page: CurrentPage) -> Response:
     """Creates a mapping."""
     new = _read_form(page)
@@ -65,18 +65,18 @@ async def create_mapping(page: CurrentPage) -> Response:
     return redirect(f"/console/mappings/{segment(made.id)}?done=mapped")
 
 
-@act("/console/mappings/{mapping}/state", right=require_on("mapping", "lambda:UpdateEventSourceMapping"))
+@act("/console/mappings/{mapping}/state", right=right_of(management.set_mapping_state))
 async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
     """Enables a mapping, or disables it."""
     state = page.form.get("state")
     if state not in RUNNING:
         raise InvalidParameterValue("state must be enabled or disabled.")
-    operation = management.change_mapping(mapping, MappingPatch(enabled=RUNNING[state]), page.context)
+    operation = management.set_mapping_state(mapping, enabled=RUNNING[state], context=page.context)
     await page.act(operation)
     return redirect(f"/console/mappings/{segment(mapping)}?done={state}")
 
 
-@act("/console/mappings/{mapping}/delete", right=require_on("mapping", "lambda:DeleteEventSourceMapping"))
+@act("/console/mappings/{mapping}/delete", right=right_of(management.delete_mapping))
 async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
     """Deletes a mapping."""
     await page.act(management.delete_mapping(mapping, page.context))

@@ -3,17 +3,16 @@
 import msgspec
 from fastapi import Response
 
-from penstock.access.audit.acts import Act, record_act, record_reading
+from penstock.access.audit.acts import Act, record_reading
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management.errors import MessageNotFound
-from penstock.management.messages.operations import delete_ids
+from penstock.management.messages.operations import delete_chosen, send_written
 from penstock.management.messages.search import show_message
-from penstock.management.rights import require_on_queue
+from penstock.management.rights import require_on_queue, right_of
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import MOST_SCANNED, Search, search_messages
-from penstock.sqs.send import send_message
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import PAGE, STATES, Seen, find, look_at, look_for
@@ -126,7 +125,7 @@ async def send_form(name: str, page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-@act("/console/queues/{name}/send", right=require_on_queue("sqs:SendMessage"))
+@act("/console/queues/{name}/send", right=right_of(send_written))
 async def send(name: str, page: CurrentPage) -> Response:
     """Sends a message."""
     body = page.form.get("body").replace("\r\n", "\n")
@@ -141,12 +140,7 @@ async def send(name: str, page: CurrentPage) -> Response:
         message_group_id=page.form.get("group").strip() or None,
         message_deduplication_id=page.form.get("dedup").strip() or None,
     )
-    audited = Act(
-        "sqs:SendMessage",
-        build_queue_arn(name, page.context),
-        {"copy_of": page.form.get("copy")} if page.form.get("copy") else {},
-    )
-    await page.act(record_act(audited, send_message(request, page.context), page.context))
+    await page.act(send_written(name, request, page.form.get("copy"), page.context))
     return redirect(f"/console/queues/{name}?done=sent")
 
 
@@ -166,19 +160,13 @@ def read_attributes(page: Page) -> dict[str, MessageAttributeValue]:
     }
 
 
-@act("/console/queues/{name}/messages/delete", right=require_on_queue("sqs:DeleteMessage"))
+@act("/console/queues/{name}/messages/delete", right=right_of(delete_chosen))
 async def delete_messages(name: str, page: CurrentPage) -> Response:
     """Deletes the chosen messages."""
     ids = [parse_id(text) for text in page.form.get_all("id")][:MOST_IDS]
     if not ids:
         raise InvalidParameterValue("Nothing was done: no message was chosen.")
-    deleted = await page.act(
-        record_act(
-            Act("sqs:DeleteMessage", build_queue_arn(name, page.context), {"ids": ids}, counted="*"),
-            delete_ids(name, ids, page.context),
-            page.context,
-        )
-    )
+    deleted = await page.act(delete_chosen(name, ids, page.context))
     state = page.form.get("state")
     return redirect(
         f"/console/queues/{name}/messages?state={state if state in STATES else STATES[0]}&done=deleted&n={len(deleted)}"

@@ -24,7 +24,7 @@ from penstock.management.queues import (
     purge_queue,
     set_paused,
 )
-from penstock.management.rights import require_on, require_on_queue
+from penstock.management.rights import require_on_queue, right_of
 from penstock.management.verdicts import group_by_queue
 from penstock.postgres.statements.metrics import READ_MINUTES, READ_QUEUE_HISTORY
 from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
@@ -145,7 +145,7 @@ def laid_out(text: str) -> str:
 
 
 # --- what changes something ------------------------------------------------------------------------------------------
-@act("/console/queues", right=require_on("operation", "sqs:CreateQueue"))
+@act("/console/queues", right=right_of(create_queue))
 async def create(page: CurrentPage) -> Response:
     """Creates a queue, with a dead-letter queue if the form names one."""
     name = page.form.get("name").strip()
@@ -161,7 +161,7 @@ async def create(page: CurrentPage) -> Response:
     return redirect(f"/console/queues/{made}?done=created")
 
 
-@act("/console/queues/{name}/purge", right=require_on_queue("sqs:PurgeQueue"))
+@act("/console/queues/{name}/purge", right=right_of(purge_queue))
 async def purge(name: str, page: CurrentPage) -> Response:
     """Deletes every message, if the form names the queue."""
     check_typed(name, page)
@@ -169,20 +169,17 @@ async def purge(name: str, page: CurrentPage) -> Response:
     return redirect(f"/console/queues/{name}?done=purged&n={purged}")
 
 
-@act("/console/queues/{name}/pause", right=require_on_queue("penstock:PauseQueue"))
+@act("/console/queues/{name}/pause", right=right_of(set_paused))
 async def pause_queue(name: str, page: CurrentPage) -> Response:
     """Pauses or resumes the receives of a queue."""
     wanted = page.form.get("status")
     if wanted not in ("paused", "active"):
         raise InvalidParameterValue("status must be paused or active.")
-    operation = set_paused(
-        build_queue_arn(name, page.context), paused=wanted == "paused", context=page.context
-    )
-    await page.act(operation)
+    await page.act(set_paused(name, paused=wanted == "paused", context=page.context))
     return redirect(f"/console/queues/{name}?done={'paused' if wanted == 'paused' else 'resumed'}")
 
 
-@act("/console/queues/{name}/delete", right=require_on_queue("sqs:DeleteQueue"))
+@act("/console/queues/{name}/delete", right=right_of(delete_queue))
 async def delete(name: str, page: CurrentPage) -> Response:
     """Deletes the queue with its messages, if the form names it."""
     check_typed(name, page)

@@ -12,9 +12,9 @@ from fastapi import Response
 
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
-from penstock.management.rights import require_on_queue
-from penstock.moves import move_tasks
-from penstock.moves.move_tasks import NewMoveTask
+from penstock.management import move_tasks
+from penstock.management.move_tasks import NewMoveTask
+from penstock.management.rights import require_on_queue, right_of
 from penstock.search.filters import MessageFilter
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import to_datetime
@@ -67,7 +67,7 @@ def selection(ids: list[str], given: dict[str, str]) -> Selection:
     return Selection(numbers, None if numbers else parse_filter(given, []), given)
 
 
-@act("/console/queues/{name}/redrive", right=require_on_queue("sqs:StartMessageMoveTask"))
+@act("/console/queues/{name}/redrive", right=right_of(move_tasks.start_move_task))
 async def redrive(name: str, page: CurrentPage) -> Response:
     """Starts a move."""
     wanted = selection(page.form.get_all("id"), {key: page.form.get(key) for key in NAMES})
@@ -96,14 +96,14 @@ def build_move_task(wanted: Selection, page: Page) -> NewMoveTask:
         raise InvalidParameterValue(f"Nothing was done: {error}") from error
 
 
-@act("/console/queues/{name}/redrive/{move}/continue", right=require_on_queue("sqs:StartMessageMoveTask"))
+@act("/console/queues/{name}/redrive/{move}/continue", right=right_of(move_tasks.continue_move_task))
 async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Continues a move that waits after its canary."""
     await page.act(move_tasks.continue_move_task(name, parse_id(move), None, page.context))
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
 
-@act("/console/queues/{name}/redrive/{move}/cancel", right=require_on_queue("sqs:CancelMessageMoveTask"))
+@act("/console/queues/{name}/redrive/{move}/cancel", right=right_of(move_tasks.cancel_move_task))
 async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
     """Ends a move. Moved messages stay in their new queue, and all others stay in the old queue."""
     await page.act(move_tasks.cancel_move_task(name, parse_id(move), page.context))

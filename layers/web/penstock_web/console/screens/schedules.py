@@ -9,7 +9,7 @@ from fastapi import Response
 from penstock.context import Context
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Operation
-from penstock.management.rights import build_schedule_arn, require_on
+from penstock.management.rights import build_schedule_arn, require_on, right_of
 from penstock.management.schedules import operations as management
 from penstock.management.schedules.types import SchedulePatch, ShownSchedule
 from penstock.management.schedules.views import to_shown_schedule
@@ -93,7 +93,7 @@ async def schedule(schedule: str, page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-@act("/console/schedules/{schedule}/run", right=require_on("schedule", "penstock:RunSchedule"))
+@act("/console/schedules/{schedule}/run", right=right_of(management.run_schedule))
 async def run_now(schedule: str, page: CurrentPage) -> Response:
     """Fires a schedule now, even if it is paused. Its next time stays unchanged."""
     operation = management.run_schedule(schedule, page.context)
@@ -101,7 +101,7 @@ async def run_now(schedule: str, page: CurrentPage) -> Response:
     return redirect(f"/console/schedules/{segment(schedule)}?done=ran")
 
 
-@act("/console/schedules/{schedule}/status", right=require_on("schedule", "scheduler:UpdateSchedule"))
+@act("/console/schedules/{schedule}/status", right=right_of(management.change_schedule))
 async def set_status(schedule: str, page: CurrentPage) -> Response:
     """Pauses a schedule, or resumes it."""
     status: Literal["active", "paused"] = "paused" if page.form.get("status") == "paused" else "active"

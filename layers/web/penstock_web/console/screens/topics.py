@@ -5,12 +5,12 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import Response
 
-from penstock.access.audit.acts import Act, record_act
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.management.rights import require, require_on_topic
+from penstock.management.rights import require, require_on_topic, right_of
+from penstock.management.topics import publish_written
 from penstock.postgres.statements.sns.topics import (
     DESCRIBE_TOPIC,
     READ_TOPIC_PAGE,
@@ -19,7 +19,6 @@ from penstock.postgres.statements.sns.topics import (
     TopicSubscriptionRow,
 )
 from penstock.sns.filter_policy import facts
-from penstock.sns.publishing import publish as publishing
 from penstock.sns.types import MessageAttributeValue as TopicAttribute
 from penstock.sns.types import PublishRequest
 from penstock.sqs.types import MessageAttributeValue
@@ -120,23 +119,16 @@ def build_arn(name: str, context: Context) -> str:
     return str(TopicArn(context.region, context.account_id, name))
 
 
-@act("/console/topics/{topic}/publish", right=require_on_topic("sns:Publish"))
+@act("/console/topics/{topic}/publish", right=right_of(publish_written))
 async def publish(topic: str, page: CurrentPage) -> Response:
     """Publishes a message."""
     attribute = page.form.get("attribute").strip()
     kind, value = page.form.get("type").strip() or "String", page.form.get("value")
     request = PublishRequest(
         message=page.form.get("body").replace("\r\n", "\n"),
-        topic_arn=build_arn(topic, page.context),
         message_attributes={attribute: TopicAttribute(kind, value)} if attribute else None,
         message_group_id=page.form.get("group").strip() or None,
         message_deduplication_id=page.form.get("dedup").strip() or None,
     )
-    await page.act(
-        record_act(
-            Act("sns:Publish", build_arn(topic, page.context)),
-            publishing.publish(request, page.context),
-            page.context,
-        )
-    )
+    await page.act(publish_written(topic, request, page.context))
     return redirect(f"/console/topics/{topic}?done=published")

@@ -11,7 +11,7 @@ from penstock.documents.decoding import build_reader
 from penstock.management import access
 from penstock.management.access import USER_NAME, MadeKey, NewKey, ShownKey, ShownUser
 from penstock.management.errors import AccessIsOff, KeyNotFound, UserNotFound
-from penstock.management.rights import require, require_on
+from penstock.management.rights import require, right_of
 from penstock_web.routing.routes import Routes, Runner
 
 Policy = Annotated[str, msgspec.Meta(min_length=1)]
@@ -47,7 +47,7 @@ async def list_users(runner: Runner) -> list[ShownUser]:
 
 @routes.put(
     "/users/{user}",
-    right=require_on("user", "penstock:SetUser"),
+    right=right_of(access.set_user),
     status=204,
     body=UserPolicies,
     raises=(AccessIsOff,),
@@ -60,7 +60,7 @@ async def set_user(user: User, runner: Runner) -> None:
 
 @routes.delete(
     "/users/{user}",
-    right=require_on("user", "penstock:EndUser"),
+    right=right_of(access.end_user),
     status=204,
     raises=(AccessIsOff, UserNotFound),
 )
@@ -77,7 +77,7 @@ async def list_keys(runner: Runner) -> list[ShownKey]:
 
 @routes.post(
     "/keys",
-    right=require_on("operation", "penstock:CreateKey"),
+    right=right_of(access.create_key),
     status=201,
     body=NewKey,
     answer=MadeKey,
@@ -91,7 +91,7 @@ async def create_key(runner: Runner) -> MadeKey:
 
 @routes.patch(
     "/keys/{key}",
-    right=require_on("operation", "penstock:LimitKey"),
+    right=right_of(access.limit_key),
     status=204,
     body=KeyExpiry,
     raises=(AccessIsOff, KeyNotFound),
@@ -104,7 +104,7 @@ async def limit_key(key: KeyId, runner: Runner) -> None:
 
 @routes.delete(
     "/keys/{key}",
-    right=require_on("operation", "penstock:RevokeKey"),
+    right=right_of(access.revoke_key),
     status=204,
     raises=(AccessIsOff, KeyNotFound),
 )

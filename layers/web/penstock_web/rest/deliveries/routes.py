@@ -15,7 +15,7 @@ from penstock.management.deliveries.endpoint_test import SentTest
 from penstock.management.deliveries.endpoints import EndpointDescription
 from penstock.management.deliveries.operations import DeliveryDescription, GivenUp
 from penstock.management.errors import DeliveryNotFound, EndpointNotFound
-from penstock.management.rights import require
+from penstock.management.rights import require, right_of
 from penstock_web.routing.routes import Routes, Runner
 
 
@@ -42,8 +42,6 @@ class NamedEndpoint(msgspec.Struct, forbid_unknown_fields=True):
 routes = Routes("deliveries", prefix="/deliveries")
 
 LOOK: Final = require("penstock:ListDeliveries")
-RETRY: Final = require("penstock:RetryDelivery")
-PAUSE: Final = require("penstock:PauseEndpoint")
 
 _read_given_up = build_reader(GivenUp)
 _read_endpoint = build_reader(NamedEndpoint)
@@ -60,13 +58,21 @@ async def list_deliveries(
     return await runner.run(deliveries.find_deliveries(state, after, limit, runner.context))
 
 
-@routes.post("/{id}/retry", right=RETRY, status=202, answer=Retried, raises=(DeliveryNotFound,))
+@routes.post(
+    "/{id}/retry",
+    right=right_of(deliveries.retry_delivery),
+    status=202,
+    answer=Retried,
+    raises=(DeliveryNotFound,),
+)
 async def retry(id: Annotated[int, Path(ge=0, lt=2**63)], runner: Runner) -> Retried:  # noqa: A002
     """Deliver now. An exhausted delivery gets all its attempts again. A delivery under way stays unchanged."""
     return Retried(await runner.run(deliveries.retry_delivery(id, runner.context)))
 
 
-@routes.post("/retry", right=RETRY, status=202, body=GivenUp, answer=RetriedMany)
+@routes.post(
+    "/retry", right=right_of(deliveries.retry_given_up), status=202, body=GivenUp, answer=RetriedMany
+)
 async def retry_failed(runner: Runner) -> RetriedMany:
     """Deliver the exhausted deliveries again. Each delivery gets all its attempts again."""
     wanted = await runner.read(_read_given_up)
@@ -102,7 +108,13 @@ async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
     return await runner.run(endpoints.list_endpoints(runner.context))
 
 
-@routes.post("/endpoints/pause", right=PAUSE, status=204, body=NamedEndpoint, raises=(EndpointNotFound,))
+@routes.post(
+    "/endpoints/pause",
+    right=right_of(endpoints.pause_endpoint),
+    status=204,
+    body=NamedEndpoint,
+    raises=(EndpointNotFound,),
+)
 async def pause_endpoint(runner: Runner) -> None:
     """Pause a URL: nothing is delivered to it until it is resumed, and its messages wait. Attempts under way
     continue."""
@@ -110,7 +122,13 @@ async def pause_endpoint(runner: Runner) -> None:
     await runner.run(endpoints.pause_endpoint(endpoint, runner.context))
 
 
-@routes.post("/endpoints/resume", right=PAUSE, status=204, body=NamedEndpoint, raises=(EndpointNotFound,))
+@routes.post(
+    "/endpoints/resume",
+    right=right_of(endpoints.resume_endpoint),
+    status=204,
+    body=NamedEndpoint,
+    raises=(EndpointNotFound,),
+)
 async def resume_endpoint(runner: Runner) -> None:
     """End a pause. Waiting messages are delivered now."""
     endpoint = (await runner.read(_read_endpoint)).endpoint
@@ -119,7 +137,7 @@ async def resume_endpoint(runner: Runner) -> None:
 
 @routes.post(
     "/endpoints/test",
-    right=require("penstock:TestEndpoint"),
+    right=right_of(endpoint_test.send_test),
     status=202,
     body=NamedEndpoint,
     answer=SentTest,

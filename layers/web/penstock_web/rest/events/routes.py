@@ -13,7 +13,7 @@ from penstock.management import bindings, events
 from penstock.management.bindings import BindingPage, EventSubscription, NewSubscription
 from penstock.management.errors import SubscriptionNotFound
 from penstock.management.events import NewEvent, PublishedEvent
-from penstock.management.rights import require, require_on_queue
+from penstock.management.rights import require, require_on_queue, right_of
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue_name", "endpoint"))
@@ -41,7 +41,7 @@ _read_subscription = build_reader(NewSubscription)
 
 @routes.post(
     "/events/{routing_key}",
-    right=require("penstock:PublishEvent"),
+    right=right_of(events.publish_event),
     status=201,
     body=NewEvent,
     answer=PublishedEvent,
@@ -61,7 +61,7 @@ async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
 
 @routes.post(
     "/events/{pattern}/subscriptions",
-    right=require("penstock:Subscribe"),
+    right=right_of(bindings.subscribe),
     status=201,
     body=Annotated[NewSubscription, ONE_ENDPOINT],
     answer=EventSubscription,
@@ -86,7 +86,7 @@ async def list_subscriptions(
 
 @routes.delete(
     "/events/{pattern}/subscriptions/{id}",
-    right=require("penstock:Unsubscribe"),
+    right=right_of(bindings.unsubscribe),
     status=204,
     raises=(SubscriptionNotFound,),
 )

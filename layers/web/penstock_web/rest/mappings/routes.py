@@ -19,7 +19,7 @@ from penstock.management.mappings import (
     NewMapping,
     ShownMapping,
 )
-from penstock.management.rights import require_on
+from penstock.management.rights import require_on, right_of
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 routes = Routes("mappings", prefix="/mappings")
@@ -31,7 +31,7 @@ MappingId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
 
 @routes.post(
     "",
-    right=require_on("mappings", "lambda:CreateEventSourceMapping"),
+    right=right_of(mappings.create_mapping),
     status=201,
     body=NewMapping,
     answer=ShownMapping,
@@ -74,9 +74,7 @@ async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # no
 
 @routes.patch(
     "/{id}",
-    right=require_on(
-        "mapping", "lambda:UpdateEventSourceMapping", "lambda:TagResource", "lambda:UntagResource"
-    ),
+    right=right_of(mappings.change_mapping),
     body=MappingPatch,
     answer=ShownMapping,
     raises=(ResourceNotFoundException, ResourceConflictException),
@@ -89,7 +87,7 @@ async def change_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa
 
 @routes.delete(
     "/{id}",
-    right=require_on("mapping", "lambda:DeleteEventSourceMapping"),
+    right=right_of(mappings.delete_mapping),
     status=204,
     raises=(ResourceNotFoundException,),
 )

@@ -22,7 +22,7 @@ from penstock.management.messages.types import (
     State,
     StoredMessage,
 )
-from penstock.management.rights import require_on_queue
+from penstock.management.rights import require_on_queue, right_of
 from penstock.management.transactions import QueuedMessage, Transaction
 from penstock_web.routing.routes import Routes, Runner
 
@@ -71,7 +71,7 @@ _read_visibility = build_reader(Visibility)
 
 @routes.post(
     "/messages",
-    right=require_on_queue("sqs:SendMessage"),
+    right=right_of(messages.send),
     status=201,
     body=SendBody,
     answer=(SentId, SentIds),
@@ -92,7 +92,7 @@ async def send(name: str, runner: Runner, async_commit: bool = False) -> SentId 
 
 @routes.get(
     "/messages",
-    right=require_on_queue("sqs:ReceiveMessage"),
+    right=right_of(messages.receive),
     answer=list[StoredMessage],
     raises=(*UNKNOWN, errors.OverLimit),
 )
@@ -111,7 +111,7 @@ async def receive(
 
 @routes.delete(
     "/messages",
-    right=require_on_queue("sqs:DeleteMessage"),
+    right=right_of(messages.delete_ids),
     body=Annotated[Deletion, EITHER],
     answer=(DeletedIds, DeletedReceipts),
     raises=(*UNKNOWN, errors.ReceiptHandleIsInvalid),
@@ -145,7 +145,7 @@ async def peek(
 
 @routes.delete(
     "/messages/{id}",
-    right=require_on_queue("sqs:DeleteMessage"),
+    right=right_of(messages.delete_one),
     status=204,
     raises=(*UNKNOWN, MessageNotFound),
 )
@@ -156,7 +156,7 @@ async def delete_one(name: str, id: IdInPath, runner: Runner) -> None:  # noqa: 
 
 @routes.patch(
     "/messages/{id}",
-    right=require_on_queue("sqs:ChangeMessageVisibility"),
+    right=right_of(messages.change_visibility),
     body=Visibility,
     answer=Hidden,
     raises=(*UNKNOWN, MessageNotFound),

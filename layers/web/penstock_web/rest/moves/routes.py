@@ -8,15 +8,15 @@ from fastapi import Response
 
 from penstock import errors
 from penstock.documents.decoding import build_reader
-from penstock.management.rights import require_on_queue
-from penstock.moves import move_tasks
-from penstock.moves.move_tasks import (
+from penstock.management import move_tasks
+from penstock.management.move_tasks import (
     MoveTaskConflict,
     MoveTaskNotFound,
     NewMoveTask,
     PerSecond,
     ShownMoveTask,
 )
+from penstock.management.rights import require_on_queue, right_of
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 
@@ -35,14 +35,18 @@ class MoveTaskList(msgspec.Struct):
 routes = Routes("moves", prefix="/queues/{name}/moves")
 
 UNKNOWN: Final = (errors.QueueDoesNotExist,)
-START: Final = require_on_queue("sqs:StartMessageMoveTask")
 LOOK: Final = require_on_queue("sqs:ListMessageMoveTasks")
 
 _read_continued = build_reader(ContinuedMoveTask)
 
 
 @routes.post(
-    "", right=START, status=201, body=NewMoveTask, answer=ShownMoveTask, raises=(*UNKNOWN, MoveTaskConflict)
+    "",
+    right=right_of(move_tasks.start_move_task),
+    status=201,
+    body=NewMoveTask,
+    answer=ShownMoveTask,
+    raises=(*UNKNOWN, MoveTaskConflict),
 )
 async def start_move(name: str, runner: Runner) -> Response:
     """Start to move messages. A queue has one move at a time (409 `move_conflict`)."""
@@ -68,7 +72,7 @@ async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  
 
 @routes.post(
     "/{id}/continue",
-    right=START,
+    right=right_of(move_tasks.continue_move_task),
     body=ContinuedMoveTask,
     answer=ShownMoveTask,
     raises=(*UNKNOWN, MoveTaskNotFound, MoveTaskConflict),
@@ -83,7 +87,7 @@ async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  
 
 @routes.post(
     "/{id}/cancel",
-    right=require_on_queue("sqs:CancelMessageMoveTask"),
+    right=right_of(move_tasks.cancel_move_task),
     answer=ShownMoveTask,
     raises=(*UNKNOWN, MoveTaskNotFound, MoveTaskConflict),
 )

@@ -10,7 +10,7 @@ from fastapi import Path, Query
 from penstock import errors
 from penstock.management import outbox
 from penstock.management.outbox import OutgoingMessageDescription
-from penstock.management.rights import require
+from penstock.management.rights import require, right_of
 from penstock_web.routing.routes import Routes, Runner
 
 
@@ -41,7 +41,7 @@ async def list_outbox(
 
 @routes.put(
     "/opted-out/{phone_number}",
-    right=require("penstock:OptOutPhoneNumber"),
+    right=right_of(outbox.opt_number_out),
     answer=OptedOutNumber,
     raises=(errors.OverLimit,),
 )

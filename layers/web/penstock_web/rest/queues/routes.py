@@ -9,7 +9,7 @@ from penstock import errors
 from penstock.documents.decoding import build_reader
 from penstock.management import queues
 from penstock.management.queues import Attributes, NewQueue, QueueDescription, QueuePage, ReceiverDescription
-from penstock.management.rights import require, require_on, require_on_queue
+from penstock.management.rights import require, require_on_queue, right_of
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 
@@ -35,7 +35,7 @@ _read_change = build_reader(QueueChange)
 
 @routes.post(
     "",
-    right=require_on("operation", "sqs:CreateQueue"),
+    right=right_of(queues.create_queue),
     status=201,
     body=NewQueue,
     answer=QueueDescription,
@@ -69,7 +69,7 @@ async def describe_queue(name: str, runner: Runner) -> QueueDescription:
 
 @routes.patch(
     "/{name}",
-    right=require_on_queue("sqs:SetQueueAttributes"),
+    right=right_of(queues.change_queue),
     body=QueueChange,
     answer=QueueDescription,
     raises=UNKNOWN,
@@ -81,7 +81,7 @@ async def change_queue(name: str, runner: Runner) -> QueueDescription:
     return await runner.run(operation)
 
 
-@routes.delete("/{name}", right=require_on_queue("sqs:DeleteQueue"), status=204, raises=UNKNOWN)
+@routes.delete("/{name}", right=right_of(queues.delete_queue), status=204, raises=UNKNOWN)
 async def delete_queue(name: str, runner: Runner) -> None:
     """Delete a queue and its messages."""
     operation = queues.delete_queue(name, runner.context)
@@ -101,7 +101,7 @@ async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]
 
 @routes.post(
     "/{name}/purge",
-    right=require_on_queue("sqs:PurgeQueue"),
+    right=right_of(queues.purge_queue),
     answer=Purged,
     raises=(*UNKNOWN, errors.PurgeQueueInProgress),
 )
@@ -111,14 +111,14 @@ async def purge_queue(name: str, runner: Runner) -> Purged:
     return Purged(await runner.run(operation))
 
 
-@routes.post("/{name}/pause", right=require_on_queue("penstock:PauseQueue"), status=204, raises=UNKNOWN)
+@routes.post("/{name}/pause", right=right_of(queues.set_paused), status=204, raises=UNKNOWN)
 async def pause_queue(name: str, runner: Runner) -> None:
     """Pause a queue: receives get nothing, and new messages wait. Messages in flight may be deleted."""
     operation = queues.set_paused(name, paused=True, context=runner.context)
     await runner.run(operation)
 
 
-@routes.post("/{name}/resume", right=require_on_queue("penstock:PauseQueue"), status=204, raises=UNKNOWN)
+@routes.post("/{name}/resume", right=right_of(queues.set_paused), status=204, raises=UNKNOWN)
 async def resume_queue(name: str, runner: Runner) -> None:
     """Resume a queue: receives get messages again. Resuming a queue that is not paused is no error."""
     operation = queues.set_paused(name, paused=False, context=runner.context)

@@ -6,7 +6,7 @@ from fastapi import Path, Query, Response
 
 from penstock import errors
 from penstock.management.errors import ScheduleConflict, ScheduleNotFound, ScheduleUnusable
-from penstock.management.rights import require, require_on
+from penstock.management.rights import require, require_on, right_of
 from penstock.management.schedules import operations as schedules
 from penstock.management.schedules.types import (
     NAME,
@@ -38,7 +38,7 @@ NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
 
 @routes.post(
     "/schedules",
-    right=require_on("operation", "scheduler:CreateSchedule"),
+    right=right_of(schedules.create_schedule),
     status=201,
     body=Annotated[NewSchedule, NAMED],
     answer=ShownSchedule,
@@ -63,9 +63,7 @@ async def list_schedules(
 
 @routes.put(
     "/schedules",
-    right=require_on(
-        "operation", "scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"
-    ),
+    right=right_of(schedules.sync_schedules),
     body=NewSchedules,
     answer=Synced,
     raises=(ScheduleUnusable, errors.OverLimit),
@@ -90,7 +88,7 @@ async def describe_schedule(name: str, runner: Runner) -> ShownSchedule:
 
 @routes.put(
     "/schedules/{name}",
-    right=require_on("schedule", "scheduler:CreateSchedule", "scheduler:UpdateSchedule"),
+    right=right_of(schedules.replace_schedule),
     body=Annotated[NewSchedule, ONE_EXPRESSION],
     answer=ShownSchedule,
     statuses=(200, 201),
@@ -107,7 +105,7 @@ async def replace_schedule(name: NewName, runner: Runner) -> Response:
 
 @routes.patch(
     "/schedules/{name}",
-    right=require_on("schedule", "scheduler:UpdateSchedule"),
+    right=right_of(schedules.change_schedule),
     body=SchedulePatch,
     answer=ShownSchedule,
     raises=(ScheduleUnusable, ScheduleNotFound, ScheduleConflict),
@@ -118,7 +116,7 @@ async def change_schedule(name: str, runner: Runner) -> ShownSchedule:
     return await runner.run(schedules.change_schedule(name, changes, runner.context))
 
 
-@routes.delete("/schedules/{name}", right=require_on("schedule", "scheduler:DeleteSchedule"), status=204)
+@routes.delete("/schedules/{name}", right=right_of(schedules.delete_schedule), status=204)
 async def delete_schedule(name: str, runner: Runner) -> None:
     """Delete a schedule. It is no error if no schedule has this name."""
     await runner.run(schedules.delete_schedule(name, runner.context))
@@ -126,7 +124,7 @@ async def delete_schedule(name: str, runner: Runner) -> None:
 
 @routes.post(
     "/schedules/{name}/runs",
-    right=require_on("schedule", "penstock:RunSchedule"),
+    right=right_of(schedules.run_schedule),
     status=202,
     answer=ShownRun,
     raises=(ScheduleNotFound, ScheduleConflict),

@@ -6,7 +6,7 @@ from fastapi import Path, Response
 
 from penstock.documents.decoding import MAX_ONE_BYTES, build_reader
 from penstock.management import topics
-from penstock.management.rights import require, require_on, require_on_topic
+from penstock.management.rights import require, require_on_topic, right_of
 from penstock.management.topics import (
     DescribedTopic,
     MadeSubscription,
@@ -40,7 +40,7 @@ _read_subscription = build_reader(NewTopicSubscription)
 
 @routes.post(
     "",
-    right=require_on("operation", "sns:CreateTopic"),
+    right=right_of(topics.create_topic),
     status=201,
     body=NewTopic,
     answer=ShownTopic,
@@ -70,7 +70,7 @@ async def describe_topic(topic: str, runner: Runner) -> DescribedTopic:
     return await runner.run(topics.describe_topic(topic, runner.context))
 
 
-@routes.delete("/{topic}", right=require_on_topic("sns:DeleteTopic"), status=204)
+@routes.delete("/{topic}", right=right_of(topics.delete_topic), status=204)
 async def delete_topic(topic: str, runner: Runner) -> None:
     """Delete a topic and its subscriptions. Deleting a missing topic is no error."""
     await runner.run(topics.delete_topic(topic, runner.context))
@@ -78,7 +78,7 @@ async def delete_topic(topic: str, runner: Runner) -> None:
 
 @routes.post(
     "/{topic}/messages",
-    right=require_on_topic("sns:Publish"),
+    right=right_of(topics.publish_message),
     status=201,
     body=NewTopicMessage,
     answer=PublishedMessage,
@@ -107,7 +107,7 @@ async def list_topic_subscriptions(
 
 @routes.post(
     "/{topic}/subscriptions",
-    right=require_on_topic("sns:Subscribe"),
+    right=right_of(topics.subscribe),
     status=201,
     body=NewTopicSubscription,
     answer=MadeSubscription,
@@ -119,7 +119,7 @@ async def subscribe_to_topic(topic: str, runner: Runner) -> MadeSubscription:
     return await runner.run(topics.subscribe(topic, new, runner.context))
 
 
-@routes.delete("/{topic}/subscriptions/{id}", right=require_on("subscription", "sns:Unsubscribe"), status=204)
+@routes.delete("/{topic}/subscriptions/{id}", right=right_of(topics.unsubscribe), status=204)
 async def unsubscribe_from_topic(topic: str, id: SubscriptionId, runner: Runner) -> None:  # noqa: A002
     """End a subscription. Ending a missing subscription is no error."""
     await runner.run(topics.unsubscribe(topic, id, runner.context))

@@ -3,7 +3,7 @@
 from penstock import errors
 from penstock.management import transactions
 from penstock.management.errors import StaleReceipt
-from penstock.management.rights import require_on
+from penstock.management.rights import right_of
 from penstock.management.transactions import Transaction, TransactionResult
 from penstock_web.routing.routes import Routes, Runner
 
@@ -12,7 +12,7 @@ routes = Routes("transactions")
 
 @routes.post(
     "/transactions",
-    right=require_on("operation", "sqs:SendMessage", "sqs:DeleteMessage", "penstock:PublishEvent"),
+    right=right_of(transactions.run_transaction),
     body=Transaction,
     answer=TransactionResult,
     raises=(

@@ -19,6 +19,7 @@ from penstock.documents.decoding import decode_document
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
+from penstock.management.rights import needs
 from penstock.postgres.statements.move_tasks import (
     CANCEL_MOVE_TASK,
     CONTINUE_MOVE_TASK,
@@ -100,6 +101,7 @@ class MoveTaskConflict(errors.AwsError):
     status = 409
 
 
+@needs("queue", "sqs:StartMessageMoveTask")
 # --- operations ------------------------------------------------------------------------------------------------------
 @audited(
     lambda name, new, context: Act(
@@ -169,6 +171,7 @@ def _describe(source: str, task_id: UUID) -> Operation[MoveTaskRow]:
     return rows[0]
 
 
+@needs("queue", "sqs:StartMessageMoveTask")
 @audited(
     lambda name, task_id, per_second, context: Act(
         "sqs:StartMessageMoveTask",
@@ -191,6 +194,7 @@ def continue_move_task(
     return task
 
 
+@needs("queue", "sqs:CancelMessageMoveTask")
 @audited(
     lambda name, task_id, context: Act(
         "sqs:CancelMessageMoveTask", build_queue_arn(name, context), {"move": str(task_id)}
