@@ -68,7 +68,7 @@ def test_a_due_schedule_fires_once_and_moves_on(db: Connection, fire: Fire, hour
     assert row is not None
     assert (row["next_fire_at"], row["due_at"]) == (at + HOUR, at + HOUR)
     assert (row["fire_count"], row["consecutive_failures"], row["last_error"]) == (1, 0, None)
-    assert abs(row["last_fired_at"] - now(db)) < timedelta(seconds=10)
+    assert abs(row["last_fired_at"] - now(db)) < timedelta(minutes=5)
     assert runs(db, "hourly") == [(at, False, 1, True, None)]
     assert fire()["fired"] == 0
 

@@ -145,7 +145,7 @@ def test_the_page_shows_the_last_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "| penstock | 5 | 444 |" in text
     assert "111" not in text
     assert "busy host" in text
-    assert "![warski-threads](performance/warski-threads.svg)" in text
+    assert "![warski-threads](../performance/warski-threads.svg)" in text
     assert (tmp_path / "pictures" / "warski-threads.svg").exists()
 
 

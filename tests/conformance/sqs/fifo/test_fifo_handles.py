@@ -91,8 +91,8 @@ def test_a_prolonged_timeout_keeps_the_handle_good(sqs: Sqs) -> None:
     url = queue(sqs, "a")
     message = sqs.receive_one(url)
     for _ in range(3):
-        sqs.clock.advance(25)
-        sqs.hide(url, message, 30)
+        sqs.hide(url, message, 60)
+        sqs.clock.advance(40)
     sqs.delete(url, message)
     assert sqs.counts(url) == (0, 0, 0)
 

@@ -60,9 +60,9 @@ def test_the_timeout_starts_anew(sqs: Sqs) -> None:
     """ "If a retry occurs within the deduplication interval, it resets the visibility timeout"."""
     url = queue(sqs, "a")
     first = handles(sqs.poll(url, **ATTEMPT))
-    sqs.clock.advance(50)
+    sqs.clock.advance(35)
     assert handles(sqs.poll(url, **ATTEMPT)) == first
-    sqs.clock.advance(50)
+    sqs.clock.advance(35)
     assert sqs.poll(url) == []
     assert handles(sqs.poll(url, VisibilityTimeout=300, **ATTEMPT)) == first
     sqs.clock.advance(190)
@@ -144,9 +144,9 @@ def test_five_minutes_from_the_receive(sqs: Sqs) -> None:
     """ "Only for 5 minutes after a ReceiveMessage action"; retries do not extend this time (our reading)."""
     url = queue(sqs, "a", "b")
     first = handles(sqs.poll(url, 1, VisibilityTimeout=3600, **ATTEMPT))
-    sqs.clock.advance(290)
+    sqs.clock.advance(240)
     assert handles(sqs.poll(url, 1, VisibilityTimeout=3600, **ATTEMPT)) == first
-    sqs.clock.advance(10)
+    sqs.clock.advance(60)
     ((_, body, _),) = handles(sqs.poll(url, 1, **ATTEMPT))
     assert body == "b"
     assert sqs.poll(url, 1, ReceiveRequestAttemptId="attempt-2") == []

@@ -108,9 +108,9 @@ def test_duplicates_in_one_batch(db: Connection) -> None:
 def test_a_deduplication_id_is_good_for_five_minutes(db: Connection) -> None:
     arn = create(db, "q.fifo")
     send_one(db, arn, "1", deduplication="x")
-    db.execute("update queue.deduplication set expires_at = expires_at - interval '299 seconds'")
+    db.execute("update queue.deduplication set expires_at = expires_at - interval '4 minutes'")
     send_one(db, arn, "2", deduplication="x")
-    db.execute("update queue.deduplication set expires_at = expires_at - interval '2 seconds'")
+    db.execute("update queue.deduplication set expires_at = expires_at - interval '61 seconds'")
     send_one(db, arn, "3", deduplication="x")
     assert bodies(receive(db, arn)) == ["1", "3"]
 
@@ -155,6 +155,8 @@ def test_an_open_sender_holds_up_its_group_only(db: Connection, connect: Connect
         send_one(application, arn, "open", "a", "1")
         send_one(db, arn, "b", "b", "2")
         assert bodies(receive(db, arn)) == ["b"]
+    # A search passes over what was committed late, until the next full search (queue.store_search).
+    db.execute("update queue.fifo_search set full_due_at = searched_at")
     assert bodies(receive(db, arn)) == ["open"]
 
 
