@@ -1,5 +1,6 @@
-"""Tests the disk space of deleted rows: autovacuum also handles the last rows, and indexes of empty tables are
-released."""
+"""Tests the disk space of deleted rows: autovacuum also handles the last rows, and releases the indexes of empty
+tables.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import Connection, bodies, call, create, queue_id, receive, rows_of, send, value
 from tests.support.wait import wait_until
 
-# Their rows are short-lived. The last of them are enough for autovacuum, however many there were.
+# Their rows are short-lived. The last dead rows are enough to start autovacuum, even if the table had many rows.
 SHRINKING = (
     "log",
     "lease",
@@ -35,7 +36,9 @@ FILES = "pg_total_relation_size('queue.hole')"
 
 
 def vacuum(db: Connection, table: str) -> None:
-    """Vacuums while no other session here has a snapshot, such as autovacuum's ANALYZE, which would keep dead rows."""
+    """Vacuums at a moment when no other session of this database has a snapshot. A snapshot, such as ANALYZE's, would
+    keep dead rows.
+    """
 
     def is_alone() -> bool:
         return not value(
@@ -53,7 +56,7 @@ def vacuum(db: Connection, table: str) -> None:
 
 
 def fill_and_empty(db: Connection) -> None:
-    """Makes a table that was large, whose rows are gone and not vacuumed yet."""
+    """Makes a formerly large table whose rows are deleted and not vacuumed yet."""
     db.execute("alter table queue.hole set (autovacuum_enabled = off)")
     db.execute("insert into queue.hole select 1, 0, n from generate_series(1, 20000) n")
     db.execute("delete from queue.hole")
@@ -79,7 +82,7 @@ INSERT, VACUUM = "insert into queue.hole values (1, 0, 1)", "vacuum queue.hole"
 
 @pytest.mark.parametrize("steps", [(INSERT, VACUUM), (VACUUM, INSERT)], ids=["before", "after"])
 def test_a_row_that_came_before_or_after_the_vacuum_stays(db: Connection, steps: tuple[str, str]) -> None:
-    """After it the catalog says that the table is empty. The file shows the truth."""
+    """The catalog then says that the table is empty. The size of the file shows the truth."""
     fill_and_empty(db)
     for step in steps:
         db.execute(step)
@@ -118,7 +121,7 @@ from generate_series(1, 20000) n"""
 
 
 def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> None:
-    """The cursor is the newest row of all, and the only remaining one."""
+    """The cursor is the newest row, and the only remaining one."""
     arn = create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
     db.execute(LEASES, (queue_id(db, arn),))
@@ -134,7 +137,7 @@ def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> N
 
 
 def test_a_file_that_is_empty_behind_its_rows_is_vacuumed_again(db: Connection) -> None:
-    """Vacuum ran when there was still a row at the end. Rows move, because autovacuum handles dead ones."""
+    """Vacuum ran while the table still had a row at its end. Rows move, because autovacuum handles dead ones."""
     create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
     db.execute(LEASES, (0,))
@@ -169,7 +172,7 @@ def test_a_few_dead_rows_do_not_keep_the_file(db: Connection) -> None:
     """The dead rows are on fewer than a fiftieth of the pages, where vacuum leaves indexes unchanged if it may (VACUUM,
     INDEX_CLEANUP)."""
     db.execute("alter table queue.fifo_message set (autovacuum_enabled = off)")
-    db.execute(MESSAGES.encode(), (secrets.token_hex(850),))  # a page holds a few
+    db.execute(MESSAGES.encode(), (secrets.token_hex(850),))  # A page holds a few rows.
     for gone in ("id < 400", "true"):
         db.execute(f"delete from queue.fifo_message where {gone}".encode())
         vacuum(db, "queue.fifo_message")

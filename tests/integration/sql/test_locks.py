@@ -1,6 +1,7 @@
-"""Tests concurrent calls: which call waits for which, and that no calls deadlock.
+"""Tests that concurrent calls wait for each other in the right order, and never deadlock.
 
-Each deadlock here has really occurred. PostgreSQL would find it after deadlock_timeout and fail one of the calls.
+Each of these deadlocks has really occurred. PostgreSQL would find a deadlock after deadlock_timeout and fail one of
+the calls.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ def lock_group(connection: Connection, name: str) -> None:
 
 
 def two_groups(db: Connection, arn: str) -> None:
-    """Creates the empty groups a and b, in this order of their keys."""
+    """Creates the empty groups a and b. The key of a is the lower one."""
     send(db, arn, "first", group="a")
     send(db, arn, "first", group="b")
     assert delete(db, receive(db, arn)) == ["deleted", "deleted"]
 
 
 def collide(db: Connection, connect: Connect, first: Call[A], second: Call[B]) -> tuple[A, B]:
-    """Runs both calls. The second begins when the first waits for group a. Returns their results."""
+    """Runs both calls. The second call begins when the first waits for group a. Returns their results."""
     with connect() as blocker, blocker.transaction():
         lock_group(blocker, "a")
         one = BackgroundCall(connect(), first)
@@ -62,8 +63,7 @@ def collide(db: Connection, connect: Connect, first: Call[A], second: Call[B]) -
 
 
 def test_deletes_with_unlike_receive_counts_do_not_deadlock(db: Connection, connect: Connect) -> None:
-    """FIFO groups are locked in the order of their keys for the whole call, whatever the handles' receive counts
-    are."""
+    """The call locks all FIFO groups in the order of their keys, and the handles' receive counts do not matter."""
     arn = create(db, "q.fifo")
     two_groups(db, arn)
     send(db, arn, "a1", group="a")
@@ -95,15 +95,15 @@ def lock_reader(connection: Connection, arn: str, shard: int) -> None:
 
 
 def send_to_both_shards(connect: Connect, arn: str) -> dict[int, int]:
-    """Sends a message to each shard of a queue of two. Returns their public ids by shard."""
+    """Sends a message to each shard of a queue of two. Returns the messages' public ids by shard."""
     one, other = connect(), connect()
-    with one.transaction(), other.transaction():  # a shard has one writer at a time
+    with one.transaction(), other.transaction():  # A shard has one writer at a time.
         sent = [*send(one, arn, "m"), *send(other, arn, "m")]
     return {(message.id & 255) - 2: message.id for message in sent if message.id is not None}
 
 
 def test_a_receive_that_holds_messages_waits_for_no_reader(db: Connection, connect: Connect) -> None:
-    """The shard's reader may wait for one of these messages, behind a transaction that deletes several."""
+    """The shard's reader may wait for one of these messages while a transaction deletes several."""
     arn = create(db)
     send(db, arn, "again")
     change(db, receive(db, arn), 0)
@@ -200,7 +200,7 @@ def test_two_receives_in_one_transaction_do_not_deadlock(db: Connection, connect
 
 
 def test_fifo_queues_may_share_a_dead_letter_queue(db: Connection, connect: Connect) -> None:
-    """A receive takes a group of the dead-letter queue only if it is free; otherwise the group waits."""
+    """A receive takes a group of the dead-letter queue only if the group is free. Otherwise the messages wait."""
     dead = create(db, "dead.fifo")
     two_groups(db, dead)
     arn = create(db, "q.fifo", RedrivePolicy=redrive(dead))
@@ -209,7 +209,7 @@ def test_fifo_queues_may_share_a_dead_letter_queue(db: Connection, connect: Conn
     receive(db, arn, visibility=0)
     with connect() as sender, sender.transaction():
         send(sender, dead, "s", group="a")
-        assert receive(db, arn) == []  # b moved; a neither moved nor exceeded its maximum
+        assert receive(db, arn) == []  # Message b moved. Message a did not exceed its maximum.
         assert (sum(counts(db, arn)), sum(counts(db, dead))) == (1, 1)
     assert receive(db, arn) == []
     received = bodies(receive(db, dead))
@@ -230,7 +230,7 @@ def test_new_groups_of_a_dead_letter_queue_are_not_waited_for(db: Connection, co
 
 
 def test_maintenance_waits_for_nobody(db: Connection, connect: Connect) -> None:
-    """Maintenance waits neither for a sender of a group, nor for a receiver, nor for a delete."""
+    """Maintenance does not wait for a sender of a group, for a receiver, or for a delete."""
     fifo = create(db, "q.fifo", MessageRetentionPeriod="60")
     standard = create(db, MessageRetentionPeriod="60")
     send(db, fifo, "m", group="g")
@@ -248,7 +248,7 @@ def test_maintenance_waits_for_nobody(db: Connection, connect: Connect) -> None:
 
 
 def test_cleaning_does_not_wait_for_a_late_delete(db: Connection, connect: Connect) -> None:
-    """Deleting a deleted message again leaves the done lease unlocked."""
+    """A second delete of a message leaves the done lease unlocked."""
     arn = create(db)
     send(db, arn, "m")
     messages = receive(db, arn)
@@ -270,12 +270,11 @@ def test_a_call_over_two_fifo_queues_leaves_other_groups_alone(db: Connection, c
 
 
 # --- concurrent use --------------------------------------------------------------------------------------------------
-# Tests the storage with senders, receivers and maintenance that fail in every possible way (see concurrent_use.py).
+# Tests the storage while senders, receivers and maintenance fail in every possible way (see concurrent_use.py).
 
 
 def check(outcome: Outcome, plan: Plan) -> None:
-    """Checks that nothing is lost, invented, handed out twice or reordered, that nothing is left, and that each message
-    ends once."""
+    """Checks that no message is lost, invented, delivered twice, reordered or left, and that each message ends once."""
     assert outcome.errors == []
     assert outcome.findings.violations == {}
     assert (outcome.findings.unknown_sends, outcome.findings.unknown_deletes) == (0, 0)

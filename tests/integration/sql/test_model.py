@@ -1,8 +1,8 @@
-"""Runs random calls in a row against a small model of a queue.
+"""Runs series of random calls and compares the results with a small model of a queue.
 
-A message is visible or hidden, and ends once. Time stands still: a hidden message is back in an hour, and a shown one
-at once. After each call the counts must agree. Before the end and at the end every message is in the views of the
-metrics job exactly once, with its outcome and a time for each of its receives after the first.
+A message is visible or hidden, and ends once. Time does not pass: a hidden message comes back in an hour, and a shown
+message at once. After each call the counts must agree. Before the end and at the end every message is in the views of
+the metrics job exactly once, with its outcome and a time for each of its receives after the first.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _numbers = count()
 
 @dataclass
 class Message:
-    """The model's knowledge of one message."""
+    """A message in the model."""
 
     public_id: int
     group: str
@@ -48,11 +48,11 @@ class Message:
 
     @property
     def state(self) -> str:
-        """Returns its state while it is alive, as SQS counts it."""
+        """Returns the live message's state, as SQS counts it."""
         return "visible" if not self.hidden else "in_flight" if self.receive_count else "delayed"
 
     def seen(self) -> tuple[object, ...]:
-        """Returns its row of _EACH_ONCE."""
+        """Returns the message's row of _EACH_ONCE."""
         received, ended = self.receive_count > 0, self.outcome is not None
         again = max(self.receive_count - 1, 0)
         return (
@@ -83,7 +83,7 @@ class Queue:
         return self.maximum is not None and message.receive_count >= self.maximum
 
     def check(self) -> None:
-        """Checks that the counts of the queue are those of the model."""
+        """Checks that the queue's counts equal the model's counts."""
         states = Counter(m.state for m in self.alive())
         expected = Counts(states["visible"], states["in_flight"], states["delayed"])
         assert calls.counts(self.db, self.arn) == expected
@@ -124,8 +124,9 @@ class Queue:
             self.check_order(ready, received)
 
     def ready(self) -> list[Message]:
-        """Returns the messages that may be handed out now. In FIFO queues these are those before the first hidden one
-        of each group."""
+        """Returns the messages that may be handed out now. In FIFO queues, these are the messages before the first
+        hidden one of each group.
+        """
         alive = sorted(self.alive(), key=lambda m: m.public_id)
         if not self.fifo:
             return [m for m in alive if not m.hidden and not self.exhausted(m)]
@@ -140,8 +141,9 @@ class Queue:
             assert mine == [m.public_id for m in ready if m.group == group][: len(mine)]
 
     def check_shares(self, number: int, share: int, ready: list[Message], received: list[Message]) -> None:
-        """Checks that no two receivers of one call get messages of a group, and that none is passed over while there is
-        room."""
+        """Checks that two receivers of one call never get messages of one group, and that a receiver with room skips
+        no group.
+        """
         shares = [
             {m.group for m in received[start : start + share]} for start in range(0, len(received), share)
         ]
@@ -149,7 +151,7 @@ class Queue:
         assert len(received) == number or {m.group for m in received} == {m.group for m in ready}
 
     def bury(self, received: list[Message]) -> None:
-        """Notes messages that a receive has moved to the dead-letter queue, which is emptied here."""
+        """Notes messages that a receive has moved to the dead-letter queue, and empties that queue."""
         if self.maximum is None:
             return
         for moved in calls.receive(self.db, self.dead, 1000, HIDDEN, 1000):
@@ -173,7 +175,7 @@ class Queue:
         return "deleted"
 
     def refused(self, handle: Delivery) -> str | None:
-        """Returns why a handle has no effect, or None if it is valid."""
+        """Returns the reason why a handle has no effect, or None for a valid handle."""
         message = self.messages[handle.public_id]
         if message.outcome is not None:
             return "gone"
@@ -192,7 +194,7 @@ class Queue:
         assert calls.change(self.db, chosen, seconds) == expected
 
     def pick(self, number: int, choice: int) -> list[Delivery]:
-        """Returns some of all handles without repetition, the newest more often."""
+        """Returns different handles, and prefers the newest."""
         newest = list(dict.fromkeys(reversed(self.handles)))
         return newest[choice % 4 : choice % 4 + number]
 
@@ -218,13 +220,13 @@ class Queue:
         calls.maintain(self.db, self.arn)
 
     def check_views(self) -> None:
-        """Checks that live and finished messages together have each message exactly once."""
+        """Checks that live and finished messages together contain each message exactly once."""
         seen = self.db.execute(_EACH_ONCE, (calls.queue_id(self.db, self.arn),)).fetchall()
         expected = Counter(message.seen() for message in self.messages.values())
         assert Counter(seen) == expected
 
     def finish(self) -> None:
-        """Deletes the rest. Then everything was recorded once, and nothing is left."""
+        """Deletes the rest. Afterwards each message was recorded once, and no message is left."""
         self.check_views()
         self.delete_by_id(len(self.messages), 0)
         assert calls.counts(self.db, self.arn) == Counts(0, 0, 0)
@@ -237,7 +239,7 @@ class Queue:
             assert calls.rows_of(self.db, table, self.arn) == 0, table
 
 
-# Frequent calls are listed twice.
+# The list has frequent calls twice.
 OPERATIONS: list[Callable[[Queue, int, int], None]] = [
     Queue.send, Queue.send, Queue.receive, Queue.receive, Queue.delete, Queue.delete, Queue.change, Queue.change,
     Queue.delete_by_id, Queue.change_by_id, Queue.send_and_roll_back, Queue.maintain, Queue.purge,

@@ -1,7 +1,8 @@
-"""Tests that hot calls read about as many rows as they return, whatever the statistics say.
+"""Tests that frequent calls read about as many rows as they return, even with misleading statistics.
 
-The worst statistics are the usual ones: a queue was full, was emptied, and was then vacuumed. For a table of two rows
-in many pages, every way through an index looks alike. Plans made then stay in use when the queue fills again.
+Often the statistics are the worst possible: a full queue was emptied, and was then vacuumed. PostgreSQL sees no
+difference between the indexes of a table with two rows on many pages. Plans from that time stay in use when the queue
+fills again.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from tests.support.sql.calls import (
 )
 
 MESSAGES = 3000
-# A call about ten messages fetches this many rows. Measured values are 2 to 204. A scan of the queue reads 3,000.
+# A call for ten messages fetches at most this many rows. Measured values are 2 to 204. A scan of the queue reads
+# 3,000 rows.
 MOST = 300
 
 
@@ -43,12 +45,12 @@ def fill(db: Connection, arn: str) -> None:
 
 
 def group_of(arn: str, number: int) -> str | None:
-    """Only FIFO queues have groups here, because a standard queue with tenants looks ahead when it is full."""
+    """Only FIFO queues have groups in these tests, because a full standard queue with tenants reads ahead."""
     return f"g{number}" if arn.endswith(".fifo") else None
 
 
 def fetched(db: Connection, call: Callable[[], object]) -> int:
-    """Returns the rows of tables that a call fetches, by an index or not."""
+    """Returns the number of table rows that a call fetches, with and without an index."""
     query = """
         select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int
         from pg_stat_xact_user_tables where schemaname = 'queue'"""
@@ -108,9 +110,10 @@ def test_the_end_of_a_retention_period_reads_no_others(db: Connection) -> None:
 
 
 # --- costs -----------------------------------------------------------------------------------------------------------
-# The cost of a call does not grow with the contents of other queues, in any session.
+# A call's cost does not grow with the contents of other queues in any session.
 #
-# The cost is the number of pages that a call reads. The server counts them, and they are the same on every machine.
+# The cost is the number of pages that a call reads. The server counts the pages, and the count is the same on every
+# machine.
 
 
 FEW, MANY = 1_000, 20_000
@@ -139,7 +142,7 @@ def session(database: Database) -> Iterator[Connection]:
 
 
 def pages(session: Connection, selected: str) -> int:
-    """Returns the pages that a query reads."""
+    """Returns the number of pages that a query reads."""
     explained = session.execute(
         f"explain (analyze, buffers, format json) select {selected}".encode()
     ).fetchone()
@@ -148,7 +151,9 @@ def pages(session: Connection, selected: str) -> int:
 
 
 def costs(session: Connection) -> dict[str, int]:
-    """Returns the pages of each call, the fewest of several tries, because a page that fills up costs one call more."""
+    """Returns the number of pages of each call. The lowest of several tries counts, because a new page makes one call
+    more expensive.
+    """
     rounds = [
         {name: pages(session, selected) for name, selected in CALLS.items()} for _ in range(WARM_UP + 4)
     ]
@@ -156,7 +161,7 @@ def costs(session: Connection) -> dict[str, int]:
 
 
 def fill_queue(session: Connection, messages: int) -> None:
-    """Adds this many messages to others' queues, and reads the statistics again."""
+    """Adds this many messages to other queues, and refreshes the statistics."""
     for _ in range(messages // 1000):
         send_entries(
             session, "arn:aws:sqs:us-east-1:000000000000:others", [Entry("m")] * 1000, async_commit=True
@@ -173,5 +178,5 @@ def test_calls_cost_the_same_beside_many_messages_of_others(session: Connection)
     before = costs(session)
     fill_queue(session, MANY)
     after = costs(session)
-    # A further level of an index is a further page for each search. A call makes about a dozen.
+    # A further level of an index costs a further page for each search. A call makes about a dozen searches.
     assert {name: (before[name], after[name]) for name in CALLS if after[name] > before[name] * 1.5} == {}

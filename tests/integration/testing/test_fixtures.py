@@ -1,6 +1,6 @@
 """Tests the fixtures in a user's project: one server for all processes of a run, and an account for each test.
 
-The example project of examples/pytest_project is tested, as a user runs it.
+Also tests the example project examples/pytest_project, as a user runs it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ UNUSED = "def test_nothing(): pass\n"
 
 
 def test_processes_of_a_run_share_a_server_and_no_account(tmp_path: Path) -> None:
-    """The database and the settings in the environment have no effect, and nothing is left afterwards."""
+    """The environment's database and settings have no effect, and no file or process is left afterwards."""
     (tmp_path / "test_it.py").write_text(TESTS)
     with temporary_files() as temporary:
         done = run_tests(tmp_path, temporary, "-n", "2")
@@ -97,7 +97,7 @@ def test_its_tests_pass(tmp_path: Path) -> None:
 
 
 # --- servers ---------------------------------------------------------------------------------------------------------
-# The test server ends with its last user, however that user ends, and leaves nothing.
+# The test server ends with its last user and leaves nothing. It does not matter how that user ends.
 
 
 USER = """
@@ -110,7 +110,7 @@ input()
 
 @pytest.fixture
 def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yields the folder of temporary files, which is empty."""
+    """Yields the empty folder of temporary files."""
     with temporary_files() as folder:
         monkeypatch.setattr("tempfile.tempdir", str(folder))
         monkeypatch.setenv("TMPDIR", str(folder))

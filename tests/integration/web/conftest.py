@@ -1,4 +1,6 @@
-"""Provides a test's service: the marker `settings` gives it settings; `shared` makes a module's tests share one."""
+"""Provides a test's service. The marker `settings` sets its settings, and `shared` makes a module's tests share one
+service.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def shared_service(shared_database: Database, request: pytest.FixtureRequest) ->
 
 @pytest.fixture
 def service(request: pytest.FixtureRequest) -> Iterator[Service]:
-    """A service on the test's database, or with the marker `shared` that of the module."""
+    """A service on the test's database. With the marker `shared`, it is the module's service."""
     if request.node.get_closest_marker("shared"):
         yield request.getfixturevalue("shared_service")
         return

@@ -1,4 +1,4 @@
-"""QUEUE_ACCESS in the container: the REST API, repeated headers, and the commands that create keys."""
+"""Tests QUEUE_ACCESS in the container: the REST API, repeated headers, and the commands that create keys."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARTNER = "111122223333"
 
 
 class CommandLine:
-    """`penstock keys` in this process."""
+    """Runs `penstock keys` in this process."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -40,7 +40,7 @@ class CommandLine:
         return output.out.splitlines()
 
     def refused(self, *arguments: str) -> str:
-        """Returns the one line on standard error."""
+        """Returns the only line on standard error."""
         assert main(["keys", *arguments]) == 1
         (line,) = self._capsys.readouterr().err.splitlines()
         return line
@@ -62,7 +62,7 @@ def service(database: Database, keys: CommandLine) -> Iterator[Service]:
 
 
 def test_a_new_key_is_a_line_for_the_environment(keys: CommandLine) -> None:
-    """The command line reads PENSTOCK_TOKEN, and SDKs read the two others. The comment names the owner."""
+    """The command line reads PENSTOCK_TOKEN, and SDKs read the other two variables. The comment names the owner."""
     line, comment = keys("create", "--bearer")
     assert line.startswith("PENSTOCK_TOKEN=PSTB")
     assert comment.startswith(
@@ -142,7 +142,9 @@ def test_health_and_the_description_are_open(service: Service) -> None:
 
 
 def test_presence_wants_any_header(database: Database) -> None:
-    """The specification's rule: no header, 403. A challenge (401) would ask for a key that does not exist."""
+    """The specification demands a 403 for a request without the header. A challenge (401) would ask for a key that
+    does not exist.
+    """
     with running_service(database.api_dsn, QUEUE_ACCESS="presence") as service, service.http() as http:
         assert refusal(http.get("/v1/queues")) == (403, "unauthorized", None)
         assert refusal(http.post("/v1/queues", content=b"not json")) == (403, "unauthorized", None)
@@ -150,7 +152,7 @@ def test_presence_wants_any_header(database: Database) -> None:
 
 
 def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service, keys: CommandLine) -> None:
-    """The signature covers the first target, and the server would run the last of two."""
+    """The signature covers the first of two targets, and the server would run the last."""
     key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
     target = "AmazonSQS.ListQueues"
     signed = AWSRequest("POST", f"{service.url}/", headers={"X-Amz-Target": target}, data=b"{}")
@@ -163,7 +165,9 @@ def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service,
 
 
 def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine) -> None:
-    """The body is released after it is read, so the signature is verified first. An altered one is refused."""
+    """The service releases a body after it has read it, so it verifies the signature first. The service refuses an
+    altered body.
+    """
     key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
 
     def send(text: str, altered: bytes = b"") -> httpx.Response:
@@ -221,7 +225,7 @@ def test_an_impossible_command_about_keys_is_refused(
     monkeypatch.delenv("QUEUE_ENCRYPTION_KEY")
     monkeypatch.setenv("DATABASE_URL", "")
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, "/proc/nowhere")  # no service of this machine
+        monkeypatch.setenv(name, "/proc/nowhere")  # No service of this machine has this address.
     assert "DATABASE_URL" in keys.refused("list")
 
 
@@ -234,8 +238,8 @@ def test_settings_do_not_show_the_key(keys: CommandLine, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("role", ["penstock_reader", "penstock_metrics"])
 def test_readers_do_not_see_keys(postgres: TestServer, role: str) -> None:
-    """grants.sql creates the roles only for a role that may: the superuser here, in a transaction that is rolled
-    back.
+    """grants.sql creates the roles only if the present role may create roles. The superuser runs it in a transaction
+    that is rolled back.
     """
     secrets = ["queue.access_key", "queue.bearer_key", "queue.signing_key", "queue.secret"]
     results = [f"queue.metrics_{name}" for name in ("window", "latency", "forecast", "run")]
@@ -276,7 +280,7 @@ def test_guessing_keys_costs_the_database_nothing(service: Service, keys: Comman
 
 
 # --- hosts -----------------------------------------------------------------------------------------------------------
-# Health checks are answered under any host name, since load balancers and Kubernetes use their own
+# The service answers health checks under any host name, because load balancers and Kubernetes use their own names
 # (docs/operate/access.md).
 
 

@@ -1,7 +1,7 @@
 """The access log has one line for each request, with the answer's request id and without secrets.
 
-Our own form (docs/operate/operations.md, "Access log"). Each answer names its request in x-amzn-RequestId ("Making
-requests", Amazon SQS Developer Guide).
+Penstock defines the form of the lines (docs/operate/operations.md, "Access log"). Each answer names its request in
+x-amzn-RequestId ("Making requests", Amazon SQS Developer Guide).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NO_CONTEXT: Context | None = None
 
 @contextmanager
 def logged_service(database: Database, path: Path, **settings: str) -> Iterator[Service]:
-    """A service whose output goes to a file; at its end all lines are written."""
+    """A service whose output goes to a file. The file has all lines after the service's end."""
     with path.open("wb") as file, running_service(
         database.api_dsn, log=file, ACCESS_LOG="stdout", **settings
     ) as service:  # fmt: skip
@@ -50,7 +50,9 @@ def call(http: httpx.Client, action: str, path: str = "/", **members: Any) -> ht
 
 
 def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, tmp_path: Path) -> None:
-    """Sends requests by AWS's protocols and the REST API: answered on the fast path, by ASGI, and refused."""
+    """Sends requests by AWS's protocols and the REST API. The fast path answers some, ASGI answers some, and some are
+    refused.
+    """
     path = tmp_path / "log"
     with logged_service(database, path) as service, service.http() as http:
         url = call(http, "CreateQueue", QueueName="orders").json()["QueueUrl"]
@@ -58,7 +60,7 @@ def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, t
             call(http, "SendMessage", QueueUrl=url, MessageBody=SECRET),
             call(http, "SendMessage", QueueUrl=url + "s", MessageBody=SECRET),
             call(http, "NoSuchAction"),
-            # Too long for the fast path.
+            # This request is too long for the fast path.
             http.post(url, data={"Action": "SendMessage", "MessageBody": "x" * 100_000}),
             http.post("/v1/queues/orders/messages", json={"message": SECRET}),
             http.get("/v1/queues/unknown"),
@@ -96,7 +98,7 @@ def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, t
 def test_the_log_names_the_verified_caller(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Account and user are those that were verified: a wrong signature names no user."""
+    """The line has the verified account and user, so a wrong signature gives no user."""
     for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
         monkeypatch.setenv(name, value)
     assert main(["users", "create", "billing", "--policy", "read"]) == 0
@@ -135,7 +137,7 @@ def test_a_client_that_leaves_before_the_answer_is_logged(database: Database, tm
         body = {"QueueUrl": url, "WaitTimeSeconds": 20}
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(service.url, headers=headers, json=body, timeout=0.2, verify=False)
-        # The test cannot see when the service notices; the end of the service ends the request.
+        # The test cannot see when the service notices the disconnect. The end of the service ends the request.
     (gone,) = [line for line in lines(path) if line["action"] == "sqs:ReceiveMessage"]
     assert gone["status"] is None
 
@@ -158,7 +160,7 @@ def answered(number: int) -> Answered:
 
 
 def test_a_reader_that_stops_loses_lines_and_delays_no_request(caplog: pytest.LogCaptureFixture) -> None:
-    """A full pipe stops the thread; the queue fills, and lines that do not fit are counted."""
+    """A full pipe stops the thread. The queue fills, and the service counts lines that do not fit."""
     dropped: list[int] = []
     reader, writer = os.pipe()
     log = AccessLog(writer, dropped.append, most_lines=1_000)

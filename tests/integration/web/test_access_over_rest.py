@@ -1,4 +1,4 @@
-"""An administrator creates users and keys at /v1/users and /v1/keys; they have only the rights that were given."""
+"""An administrator creates users and keys at /v1/users and /v1/keys. Users and keys have only the given rights."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_no_text_is_our_mistake(http: httpx.Client, root: Header, text: str) -> 
 
 
 def test_where_nobody_is_asked_no_key_is_made(shared_database: Database) -> None:
-    """Otherwise a client that reached the service now could sign in after access is turned on."""
+    """Otherwise a client could create a key now, and sign in with it after access is turned on."""
     with running_service(shared_database.api_dsn) as service, service.http() as http:
         for method, path, body in (
             ("POST", "/v1/keys", {"bearer": True}),
@@ -168,7 +168,7 @@ def audit_of(database: Database, account: str, columns: str) -> list[tuple[objec
 def test_each_act_leaves_one_row_by_every_interface(
     http: httpx.Client, root: Header, shared_database: Database, account: str
 ) -> None:
-    """The same act leaves one row by REST, by the command line over REST, and by the console."""
+    """An act leaves the same row if it comes by REST, by the command line over REST, or by the console."""
     key = root["authorization"].partition(" ")[2]
     service = str(http.base_url).rstrip("/")
     acts: list[tuple[str, str, object, int]] = [
@@ -199,7 +199,7 @@ def test_each_act_leaves_one_row_by_every_interface(
     http.post("/v1/queues", json={"name": "q2"}, headers=root).raise_for_status()
     for agent, interface in (("python", "rest"), ("penstock-cli/0.1.0", "cli")):
         for method, template, given, expected in acts:
-            # The two interfaces use different queues, since a name cannot be taken again for a minute.
+            # The two interfaces use different queues, because a name cannot be used again for a minute.
             path = template.replace("queues/q", f"queues/q-{interface}")
             body = json.loads(json.dumps(given).replace('"q"', f'"q-{interface}"'))
             before = len(audit_of(shared_database, account, "audit_id"))
@@ -230,7 +230,8 @@ def test_refusals_and_failed_sign_ins_are_counted(
         }
         return sum(int(str(row[1])) for row in rows)
 
-    assert count() >= 1  # the service writes the first one at once, and the others within ten seconds
+    # The service writes the first refusal at once, and the others within ten seconds.
+    assert count() >= 1
 
 
 def test_keys_of_the_command_line_leave_rows(shared_database: Database, account: str) -> None:

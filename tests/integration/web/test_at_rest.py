@@ -1,4 +1,4 @@
-"""The workers of an idle process sleep and wake up for changes that others make in the database."""
+"""Tests that an idle process's workers sleep, and wake up for changes that others make in the database."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HOUR_MS = "3600000"
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shortens the pauses of ten seconds, and two, until workers sleep."""
+    """Shortens the pauses of ten and two seconds before workers sleep."""
     monkeypatch.setattr(maintain, "INSTALLATION_SECONDS", 0.0)
     monkeypatch.setattr(background, "REGISTERING_SECONDS", 0.6)
     monkeypatch.setattr(background, "REGISTERED_SECONDS", 0.0)
@@ -54,7 +54,7 @@ class Process(NamedTuple):
     stop: asyncio.Event
 
     def run(self, operation: Operation[T]) -> T:
-        """Returns the result of an operation that runs as a request does."""
+        """Runs an operation as a request does, and returns its result."""
         return asyncio.run_coroutine_threadsafe(run_operation(operation, self.resources), self.loop).result()
 
 
@@ -113,7 +113,7 @@ def somebody_else(database: Database) -> Iterator[Connection]:
 
 
 def test_it_rests_and_its_checks_find_what_nobody_notified_it_of(database: Database) -> None:
-    """The workers also sleep while queues hold visible, delayed and in-flight messages and a schedule is due in an
+    """The workers also sleep while queues have visible, delayed and in-flight messages, and a schedule is due in an
     hour.
     """
     with somebody_else(database) as db:
@@ -183,7 +183,7 @@ POLL = "due_work|receive_answer|poll_queues|watch_queues"
 
 
 def test_it_rests_while_somebody_waits_for_long_messages(database: Database) -> None:
-    """Long polls follow on a queue that had a message: empty receives change nothing."""
+    """Long polls follow on a queue that had a message. Empty receives change nothing."""
     with somebody_else(database) as db:
         arn = create(db)
     queue = ResolvedQueue(arn)

@@ -1,7 +1,7 @@
-"""Client data stays out of the logs of the service and of PostgreSQL and out of /metrics: messages, secrets,
+"""Tests that client data stays out of the service's log, PostgreSQL's log and /metrics: messages, secrets,
 signatures, tokens, and invented names, which would fill the metrics with labels.
 
-Each request carries a unique word that no log may hold. Requests succeed and fail in every way, since logs contain
+Each request carries a unique word that no log may hold. Requests succeed and fail in every way, because logs contain
 mostly errors.
 """
 
@@ -33,7 +33,7 @@ SETTINGS = {
 
 
 class Installation(NamedTuple):
-    """A service with access control, its keys, and the log lines that it and PostgreSQL write from now on."""
+    """A service with access control, its keys, and the further log lines of the service and of PostgreSQL."""
 
     http: httpx.Client
     signer: Signer
@@ -207,7 +207,7 @@ def test_nothing_of_it_is_written_down(
     kind: Callable[[Installation, str], Iterator[int]],
     request: pytest.FixtureRequest,
 ) -> None:
-    """The log is read once it has the line of a request that was made after all of them."""
+    """The test reads the log after it has the line of a last request."""
     installation.ask("POST", "/queues", {"name": "orders"})
     word = f"canary{request.node.callspec.id}"
     assert [status for status in kind(installation, word) if status >= 500 and status not in {501, 505}] == []
@@ -224,4 +224,4 @@ def test_nothing_of_it_is_written_down(
         installation.metrics()),
     ):  # fmt: skip
         assert [secret for secret in secrets if secret in text] == [], place
-    wait_until(lambda: 'queue="orders"' in installation.metrics())  # an existing queue has its label
+    wait_until(lambda: 'queue="orders"' in installation.metrics())  # An existing queue has a label.

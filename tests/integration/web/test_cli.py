@@ -1,4 +1,4 @@
-"""The command line's help, the arguments that it refuses, and its output to a pipe."""
+"""Tests the command line's help, the arguments that it refuses, and its output to a pipe."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def on_a_terminal(*arguments: str) -> str:
             try:
                 while piece := reader.read(4096):
                     pieces.append(piece)
-            except OSError:  # Linux reports the closed terminal as an error
+            except OSError:  # Linux reports the closed terminal as an error.
                 pass
     return b"".join(pieces).decode()
 
@@ -346,7 +346,7 @@ def test_a_demo_without_an_address_says_so() -> None:
 
 @pytest.mark.parametrize("arguments", ["--help", "up --help", "up --unknown", "settings", "keys list"])
 def test_a_pipe_gets_no_escape_codes(arguments: str) -> None:
-    """A pipe gets no colours even if a variable asks for them, as on GitHub's runners."""
+    """A pipe gets no colours, even if a variable requests colours, as on GitHub's runners."""
     plain = piped(*arguments.split())
     forced = piped(*arguments.split(), FORCE_COLOR="1", GITHUB_ACTIONS="true", TERM="xterm-256color")
     assert plain.stdout + plain.stderr != ""
@@ -399,7 +399,7 @@ def test_the_help_shows_whole_summaries(group: list[str], capsys: pytest.Capture
 def test_files_that_the_documents_name_are_printed(
     place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An installed package has them beside the module, in `files`."""
+    """An installed package has these files beside the module, in `files`."""
     root = Path(files.__file__).parents[4]
     if place == "package":
         (tmp_path / "penstock_web/cli").mkdir(parents=True)

@@ -1,4 +1,6 @@
-"""Commands, a start and `penstock doctor` run with a QUEUE_ENCRYPTION_KEY that is not the installation's."""
+"""Tests commands, a start and `penstock doctor` with a QUEUE_ENCRYPTION_KEY that does not belong to the
+installation.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,7 @@ def test_a_start_with_another_key(
 ) -> None:
     """The service ends if it would refuse every client, and warns if it would refuse only some."""
     start(settings, OURS)
-    start(settings, OTHER)  # fits, since the installation has no keys
+    start(settings, OTHER)  # This key fits, because the installation has no keys.
     assert command(OURS, "keys", "create")[0] == 1
     made = re.search("PSTK[A-Z2-7]+", command(OTHER, "keys", "create")[1])
     assert made is not None
@@ -169,7 +171,7 @@ def test_the_service_that_runs_here_is_found_with_its_key(
         assert "checked: settings" in command("", "doctor")[1]
         code, said = command(OTHER, "keys", "create")
         assert (code, f"The right one is in {tmp_path}/one/encryption_key" in said) == (1, True)
-        (tmp_path / "one/encryption_key").write_text(OTHER)  # the first step of a change
+        (tmp_path / "one/encryption_key").write_text(OTHER)  # This is the first step of a change.
         code, said = command("", "keys", "create")
         assert (code, f"It was read from {tmp_path}/one/encryption_key" in said) == (1, True)
         assert command("", "keys", "create", "--new-encryption-key")[0] == 0
@@ -185,7 +187,7 @@ def test_the_service_that_runs_here_is_found_with_its_key(
 
 
 # --- first key -------------------------------------------------------------------------------------------------------
-# With --first-key and QUEUE_ACCESS=sigv4 an installation starts with one key, which is shown once.
+# With --first-key and QUEUE_ACCESS=sigv4, an installation starts with one key, and shows the key once.
 
 
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
@@ -207,7 +209,7 @@ def variables(database: Database, **more: str) -> dict[str, str]:
 
 
 def test_processes_that_start_at_once_make_one_key(empty_database: Database) -> None:
-    """ECS tasks do so: each of them migrates first."""
+    """Each task of ECS migrates first, as this test does."""
     started = [
         subprocess.Popen(
             [*COMMAND, *MIGRATE], stdout=subprocess.PIPE, text=True, env=variables(empty_database)
@@ -243,7 +245,7 @@ def test_a_process_that_verifies_nothing_needs_no_key(
 
 @pytest.mark.parametrize("words", [MIGRATE, ["up", "--host", "0.0.0.0", "--first-key"]])
 def test_without_an_encryption_key_nothing_starts(words: list[str], database: Database) -> None:
-    """The image without settings does the same and names the missing setting."""
+    """The image without settings also ends, and names the missing setting."""
     port = [] if words is MIGRATE else ["--port", str(free_port())]
     done = subprocess.run(
         [*COMMAND, *words, *port],

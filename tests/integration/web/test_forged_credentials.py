@@ -1,7 +1,7 @@
-"""Credentials that were never issued are refused: unknown key ids, and bearer keys that are almost right.
+"""The service refuses credentials that were never issued: unknown key ids, and bearer keys that are almost right.
 
-A separate service answers, since an address that fails 50 times in ten seconds is told to wait (429);
-test_access.py tests its good keys. A request that is told to wait is refused.
+The tests use a separate service, because an address that fails 50 times in ten seconds has to wait (429).
+test_access.py tests good keys. A request that has to wait is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ALLOWED, REFUSED = {200}, {401, 429}
 
 
 class Installation(NamedTuple):
-    """A connection to the service, a signer with a queue, a valid bearer key, and forged keys."""
+    """Holds a connection to the service, a signer with a queue, a valid bearer key, and forged keys."""
 
     connection: HTTPConnection
     signer: Signer
@@ -75,7 +75,7 @@ def installation(postgres: TestServer) -> Iterator[Installation]:
 
 
 def test_the_key_itself_is_accepted(installation: Installation) -> None:
-    """Otherwise the tests below would prove nothing."""
+    """Without this test, the tests below would prove nothing."""
     assert {installation.read_queues(attempt) for attempt in allowed(installation.bearer)} == ALLOWED
 
 
@@ -88,7 +88,7 @@ def test_no_other_bearer_key_is(installation: Installation) -> None:
 
 
 def test_no_other_access_key_is(installation: Installation) -> None:
-    """A valid signature gets a 400 here, since the queue does not exist."""
+    """A valid signature gets a 400, because the queue does not exist."""
 
     def status(method: str, target: str, headers: tuple[tuple[str, str], ...], body: bytes) -> int:
         return installation.status(method, target, headers, body)

@@ -1,4 +1,4 @@
-"""The client of the package `mcp` calls /mcp: its tools read what the caller may read and change nothing."""
+"""The client of the package `mcp` calls /mcp. The tools read only data that the caller may read, and change nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def key(database: Database, user: str | None) -> str:
 
 
 def call(service: Service, token: str, *calls: tuple[str, dict[str, object]]) -> list[CallToolResult]:
-    """Returns the results of these calls of one client."""
+    """Makes these calls with one client, and returns the results."""
 
     async def run() -> list[CallToolResult]:
         async with httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http:
@@ -84,7 +84,7 @@ def test_an_operator_reads_queues_messages_and_failures(installation: Installati
         )  # fmt: skip
         for one in (found, groups, attacked):
             text = re.sub(r"(?sm)^(`{3,})\n.*?^\1$", "", text_of(one))
-            assert "Ignore" not in text, text  # everything that others wrote is between fences
+            assert "Ignore" not in text, text  # All texts that others wrote are between fences.
             assert "Ignore" in text_of(one)
         assert [line.split(" | ")[0] for line in text_of(queues).splitlines()[2:]] == [
             "| attacked",
@@ -94,7 +94,7 @@ def test_an_operator_reads_queues_messages_and_failures(installation: Installati
         assert "- visible: 3" in text_of(queue)
         assert text_of(found).startswith("1 found; looked at 3 of 3 messages.")
         fence = text_of(found).splitlines()[-1]
-        assert set(fence) == {"`"}  # a delimiter that no text in the message closes
+        assert set(fence) == {"`"}  # No text in the message closes this delimiter.
         assert fence not in text_of(found).rpartition(f"\n{fence}\n")[2].removesuffix(fence)
         assert text_of(groups).startswith("3 groups among the 3 messages looked at")
         assert "does not exist" in text_of(none, failed=True)

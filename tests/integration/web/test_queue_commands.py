@@ -1,4 +1,6 @@
-"""`penstock queues`, `send`, `receive` and the others, against a running service (docs/reference/command_line.md)."""
+"""Tests `penstock queues`, `send`, `receive` and the other commands against a running service
+(docs/reference/command_line.md).
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def test_messages_come_back_as_they_were_sent(penstock: Command) -> None:
 
 
 def test_a_queue_that_exists_is_made_again(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    """As with CreateQueue, equal or no attributes are accepted; others are QueueNameExists (SQS API reference)."""
+    """The command accepts equal or no attributes, as CreateQueue does. Other attributes are QueueNameExists (SQS API
+    reference).
+    """
     first = ("create", "again.fifo", "--attribute", "VisibilityTimeout=60", "--attribute", "DelaySeconds=5")
     penstock("create", "again-failed.fifo")
     dead = ("--dead-letters", "again-failed.fifo", "--max-receives", "3")
@@ -125,7 +129,9 @@ def test_a_message_is_deleted_by_id_or_receipt(penstock: Command, capsys: pytest
 
 
 def test_tail_ends_after_a_count(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Earlier messages are not shown. The test sends messages where the command would pause."""
+    """The command does not show earlier messages. The test replaces the command's pause by a function that sends
+    messages.
+    """
     penstock("create", "tailed")
     penstock("send", "tailed", "before")
     bodies = iter(("first", "second", "third"))
@@ -223,7 +229,7 @@ def test_a_long_delay_is_a_schedule(penstock: Command, capsys: pytest.CaptureFix
 
 
 def test_a_database_that_is_away_is_named() -> None:
-    """The REST API has SQS's text, which says nothing of a database."""
+    """The REST API gives SQS's text, which does not mention a database."""
     message = "The request has failed due to a temporary failure of the server."
     error = {"code": "service_unavailable", "message": message}
     said = RestClient("http://127.0.0.1:1")._error(json.dumps({"error": error}).encode(), 503)
@@ -251,7 +257,8 @@ def test_dead_letters_go_back(penstock: Command) -> None:
     penstock("send", "jobs", "broken")
     assert "broken" in penstock("receive", "jobs", "--hide", "0")
     assert penstock("receive", "jobs") == ""
-    assert penstock("peek", "failed").split()[1:] == ["1", "broken"]  # the receive that made it a dead letter
+    # This receive made the message a dead letter.
+    assert penstock("peek", "failed").split()[1:] == ["1", "broken"]
     for text in ("other", "third"):
         penstock("send", "failed", text)
     assert penstock("search", "failed", "--filter", '{"text": "roken"}').split()[2:] == ["broken"]
@@ -287,7 +294,7 @@ def test_queues_of_another_region(
     penstock: Command, endpoint: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Commands with --region see the queues that SDKs create there; an unknown region is an error."""
-    monkeypatch.setenv("PENSTOCK_REGION", "")  # the variable that --region sets is restored at the end
+    monkeypatch.setenv("PENSTOCK_REGION", "")  # The test restores the variable that --region sets.
     sqs = boto3.client(
         "sqs",
         endpoint_url=endpoint,
@@ -436,7 +443,7 @@ def test_a_command_refuses_a_service_with_another_database(
     url: str,
     is_same: bool,
 ) -> None:
-    """`penstock keys` works on DATABASE_URL, so `purge` in the same shell must not work on another installation."""
+    """`penstock keys` works on DATABASE_URL, so `purge` in the same shell must not reach another installation."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("PENSTOCK_ENDPOINT", raising=False)
     monkeypatch.setenv("DATABASE_URL", url)
@@ -456,7 +463,7 @@ def test_a_command_refuses_a_service_with_another_database(
 
 
 def test_a_running_process_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The file counts until the process ends; a file that a killed process left is ignored."""
+    """The file is valid until the process ends. The command ignores a file that a killed process left."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     left = tmp_path / "penstock/endpoints/127.0.0.1_1"
     left.parent.mkdir(parents=True)

@@ -1,6 +1,6 @@
 """REST, console and MCP ask for each right with the ARN of the resource, as the AWS APIs do.
 
-The declarations of the routes, screens and tools give the cases, so a new one has to appear here. Source: "IAM JSON
+The declarations of the routes, screens and tools give the cases, so the tests also cover new ones. Source: "IAM JSON
 policy elements: NotResource" (IAM User Guide).
 """
 
@@ -79,17 +79,17 @@ ASKED = {
     "penstock:LimitKey": RESOURCES["user"],
     "penstock:RevokeKey": RESOURCES["user"],
 }
-"""The resources of rights for which the operation asks."""
+"""The resources whose rights the operation checks."""
 PARTS: dict[str, Any] = {
     "sqs:SendMessage": {"send": [{"queue": "guarded", "message": "x"}]},
     "sqs:DeleteMessage": {"ack": [{"queue": "guarded", "receipt": "x"}]},
     "penstock:PublishEvent": {"publish": [{"routing_key": "a", "message": "x"}]},
 }
-"""The parts of a transaction that need each of its rights."""
+"""Maps each right of a transaction to the part that needs it."""
 
 
 class Case(NamedTuple):
-    """One right of one interface. `what` is a method and a path, or the name of a tool."""
+    """One right of one interface. `what` is a method and a path, or a tool's name."""
 
     interface: str
     what: str
@@ -123,7 +123,7 @@ CASES = list(list_cases())
 
 
 class Interfaces(NamedTuple):
-    """A user's ways in, and the ring that sets what the user may do."""
+    """The interfaces of a user, and the key ring that sets the user's rights."""
 
     http: httpx.Client
     console: ConsoleClient
@@ -250,7 +250,9 @@ def test_the_accounts_own_key_obeys_the_policies_of_queues(interfaces: Interface
 
 
 def test_a_user_who_may_nothing_learns_nothing(interfaces: Interfaces) -> None:
-    """The operation asks after it has read the body. A user who has the right on no resource gets 403 before."""
+    """The operation checks the right after it has read the body. A user without the right on any resource gets 403
+    before.
+    """
     interfaces.set_policy({"Effect": "Allow", "Action": "sns:ListTopics", "Resource": "*"})
     token = {"authorization": f"Bearer {interfaces.keys['token']}", "content-type": "application/json"}
     for path in ("queues", "topics", "schedules", "keys", "transactions"):
@@ -286,7 +288,7 @@ def test_no_parameter_of_a_page_is_our_mistake(path: str, module: str, interface
 
 
 def list_parameters() -> Iterator[tuple[str, str, str]]:
-    """Yields the method, the path and one parameter of the query or the path of every route of the document."""
+    """Yields the method, the path, and each parameter in the query or path of every route of the document."""
     environment = cast("Any", SimpleNamespace(access=object()))
     for path, methods in RestApplication(environment, cast("Any", None)).openapi()["paths"].items():
         for method, operation in methods.items():

@@ -1,4 +1,4 @@
-"""The whole container runs as a real process on a real database."""
+"""Tests the whole container as a real process on a real database."""
 
 import contextlib
 import json
@@ -18,7 +18,8 @@ from tests.support.programs.penstock_service import Service, running_service, un
 from tests.support.sql import calls as sql_calls
 from tests.support.sql.calls import call_pattern
 
-WAITS = "select from queue.watcher where queue_id > 0"  # 0: the worker that delivers webhooks
+# 0 turns off the worker that delivers webhooks.
+WAITS = "select from queue.watcher where queue_id > 0"
 BLOCKED = "select from pg_locks where not granted"
 
 
@@ -30,7 +31,7 @@ def shared(postgres: TestServer) -> Iterator[Service]:
 
 
 def let_calls_wait_for_locks(database: Database) -> None:
-    """Removes the limit of lock waits for services that start from now on, so that calls can last."""
+    """Removes the limit of lock waits for services that start later, because calls must be able to wait."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(f"alter role {ROLE} in database {database.name} set lock_timeout = 0".encode())
 
@@ -52,7 +53,7 @@ def test_a_send_wakes_a_long_poll_of_the_same_process(database: Database, servic
 
 
 def test_a_send_wakes_a_long_poll_of_another_process(database: Database, service: Service) -> None:
-    """Only NOTIFY wakes the long poll: the shared check finds nothing here."""
+    """Only NOTIFY wakes the long poll, because the shared check finds no message."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(
             "create or replace function queue.poll_queues(p_arns text[], p_seen text default null) "
@@ -134,7 +135,7 @@ def test_a_client_that_leaves_during_a_long_poll_takes_no_message(
 
 @pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nx-y: ", b"GET /"])
 def test_a_head_without_an_end_is_refused(shared: Service, start: bytes) -> None:
-    """RFC 6585: 431. The service stops reading from this client and continues to serve others."""
+    """RFC 6585: 431. The service stops reading from this client, and continues to serve other clients."""
     address = urlsplit(shared.url)
     with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
         with contextlib.suppress(ConnectionError):  # closed the connection before the request was complete
@@ -177,7 +178,7 @@ def test_sigterm_does_not_wait_for_a_database_that_hangs(database: Database) -> 
         with ThreadPoolExecutor() as threads, block_queues(database):
             answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
             until_row(database.dsn, BLOCKED)
-            assert service.stop() == 0  # while every call is blocked
+            assert service.stop() == 0  # Every call is blocked at this time.
             error = answer.exception()
             assert isinstance(error, ClientError)
             assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 503
@@ -282,7 +283,7 @@ def test_broken_connections_are_replaced_before_anybody_notices(database: Databa
 
 
 def test_a_connection_lost_during_a_send_is_503(database: Database) -> None:
-    """The service cannot know whether the message was stored: it does not repeat the send, and the client decides."""
+    """The service cannot know whether the message was stored, so it leaves a repetition to the client."""
     let_calls_wait_for_locks(database)
     with (
         running_service(database.api_dsn) as service,
@@ -355,7 +356,7 @@ def test_headers_appear_once(shared: Service) -> None:
 def test_long_messages_in_a_queue_of_short_ones_are_bounded_too(
     database: Database, service: Service, name: str
 ) -> None:
-    """The process has seen only short messages of the queue; another process sends long ones by SQL."""
+    """The process has seen only short messages of the queue. Another process sends long messages by SQL."""
     sqs, is_fifo = service.sqs(), name.endswith(".fifo")
     url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"} if is_fifo else {})["QueueUrl"]
     for length, answers in ((1_000, 1), (700_000, 2)):

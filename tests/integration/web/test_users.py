@@ -1,4 +1,4 @@
-"""`penstock users` and `penstock keys`, and the rights of users over the REST API."""
+"""Tests `penstock users` and `penstock keys`, and users' rights over the REST API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Run = Callable[..., list[str]]
 
 @pytest.fixture
 def penstock(database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command in this process and returns its lines, or those of standard error if it fails."""
+    """Runs a command in this process and returns its output, or its standard error if the command fails."""
     for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
         monkeypatch.setenv(name, value)
 
@@ -108,8 +108,8 @@ SENDS = [
 
 
 def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp_path: Path) -> None:
-    """Queues in bodies are checked like queues in paths: a transaction, a binding or a schedule does nothing that a
-    policy of the user or of the queue denies.
+    """The service checks queues in bodies like queues in paths. A transaction, a binding or a schedule does nothing
+    that the user's or the queue's policy denies.
     """
     everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
     but_one = {"Effect": "Deny", "Action": "*", "Resource": "arn:aws:sqs:*:*:closed"}
@@ -151,7 +151,7 @@ def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp
 
 
 def test_topics_of_schedules_are_asked_about(database: Database, penstock: Run, tmp_path: Path) -> None:
-    """A schedule may publish only what its creator may publish."""
+    """A schedule may publish only to topics and keys that its creator may use."""
     file = tmp_path / "scheduler.json"
     statement = {"Effect": "Allow", "Action": "scheduler:*", "Resource": "*"}
     file.write_text(json.dumps({"Statement": [statement]}))
@@ -186,7 +186,7 @@ def test_a_key_expires_and_notes_its_use(database: Database, penstock: Run) -> N
             )
     with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
         assert status(http, "GET", "/v1/queues", first) == 401
-        assert bearer(penstock, "billing")  # an expired key does not count
+        assert bearer(penstock, "billing")  # An expired key does not count.
         assert status(http, "GET", "/v1/queues", second) == 200
         penstock("keys", "limit", key_id(first), "--expires", "never")
         assert status(http, "GET", "/v1/queues", first) == 200
@@ -284,7 +284,7 @@ def test_an_impossible_command_about_users_is_refused(penstock: Run, command: st
     ],
 )
 def test_files_that_are_no_policies(penstock: Run, tmp_path: Path, text: str, reason: str) -> None:
-    """A policy whose mistake makes it allow nothing is refused."""
+    """The command refuses a policy that allows nothing because of a mistake."""
     file = tmp_path / "policy.json"
     file.write_text(text)
     (line,) = penstock("users", "create", "ann", "--policy", str(file))

@@ -1,9 +1,10 @@
-"""Counts the functions that a request passes through, which a reader of its way has to read.
+"""Counts the functions that a request passes through. A person who follows the request has to read all of these
+functions.
 
-The module counts distinct functions below layers/ between the bytes of the request and the first write of its response:
-those that get the text of the message (or the name of the queue) in an argument other than `self`, and all others. A
-function that gets a `ResolvedQueue` gets no name. The bounds of those that get the text are the numbers in
-ARCHITECTURE.md, "The life of a message"; a change that adds a function raises its number, with the reason.
+The module counts distinct functions below layers/ between the bytes of the request and the first write of its
+response: those that get the text of the message (or the name of the queue) in an argument other than `self`, and all
+others. A `ResolvedQueue` does not count as a name. The bounds of functions that get the text are the numbers in
+ARCHITECTURE.md, "The life of a message". A change that adds a function raises the number and gives the reason.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ SENT, RECEIVED = (
     (int(functions), int(files))
     for functions, files in re.findall(r"\((\d+) in (\d+)(?: files)?\)", ARCHITECTURE)
 )
-# All functions of a walk and their files, with those that do not get the text. Only this test bounds them.
+# All functions of a walk and their files, including functions that do not get the text. Only this test limits their
+# number.
 ALL_OF_A_SEND = (109, 36)
 ALL_OF_A_RECEIVE = (152, 44)
 
 
 class Client(AbstractContextManager["Client"]):
-    """A connection that sends each request in one piece, as SDKs do with short ones."""
+    """A connection that sends each request in one piece, as SDKs send short requests."""
 
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
@@ -60,7 +62,7 @@ class Client(AbstractContextManager["Client"]):
 
 
 def shortest(recorder: Recorder) -> Walk:
-    """Returns a walk of the request alone: connections were open, and the event loop ran nothing else."""
+    """Returns a walk of the request alone, with open connections and without other work in the event loop."""
     return min(recorder.walks, key=lambda walk: (len(walk.carriers), len(walk.functions)))
 
 
@@ -91,7 +93,7 @@ def test_the_walk_of_a_sent_message(database: Database, monkeypatch: pytest.Monk
             return len(recorder.walks) >= MEASUREMENTS
 
         wait_until(send)
-        # access/hosts.py looks at Host and Origin of each request, which core and container share. The rate limiter
+        # access/hosts.py, which core and container share, checks Host and Origin of each request. The rate limiter
         # gets only the client's address.
         check(shortest(recorder), carriers=SENT, functions=ALL_OF_A_SEND)
 

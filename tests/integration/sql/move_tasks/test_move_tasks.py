@@ -1,4 +1,6 @@
-"""Tests message move tasks: which messages move where, which cannot move, and how tasks end."""
+"""Tests message move tasks: the messages that move, their destinations, the messages that cannot move, and the end of
+a task.
+"""
 
 from __future__ import annotations
 
@@ -79,8 +81,8 @@ def test_a_moved_message_is_a_new_one(db: Connection, suffix: str) -> None:
 
 @BOTH
 def test_a_destination_takes_messages_of_every_kind(db: Connection, suffix: str) -> None:
-    """The messages are arrivals, new messages, messages whose receive is over, and messages made visible, but not
-    those in flight.
+    """The task moves arrivals, new messages, messages after their visibility timeout, and messages made visible, but
+    no messages in flight.
     """
     dead, arn = dead_queue(db, suffix, "q")
     other = create(db, "other" + suffix)
@@ -93,7 +95,7 @@ def test_a_destination_takes_messages_of_every_kind(db: Connection, suffix: str)
     send(db, dead, "fresh", group="n" if suffix else None)
     send(db, dead, "after it", group="f" if suffix else None)
     task = start(db, dead, other)
-    blocked = bool(suffix)  # no message of the group precedes the one in flight
+    blocked = bool(suffix)  # No message of the group precedes the message in flight.
     assert run(db, task) == 4 - blocked
     assert tasks(db, dead)[0].status == "COMPLETED"
     assert counts(db, dead) == Counts(int(blocked), 1, 0)
@@ -105,7 +107,7 @@ def test_a_destination_takes_messages_of_every_kind(db: Connection, suffix: str)
 
 
 def test_messages_of_the_log_are_recorded_as_they_were(db: Connection) -> None:
-    """A move is no receive: the history has only the consumers' receives."""
+    """A move does not count as a receive: the history has only the consumers' receives."""
     dead, _ = dead_queue(db, "", "q")
     send(db, dead, "twice")
     receive(db, dead, visibility=0)
@@ -148,9 +150,12 @@ def test_a_start_wakes_the_workers(db: Connection) -> None:
 
 
 def test_groups_keep_their_order_and_deduplication_is_not_applied(db: Connection) -> None:
-    """AWS does not document the deduplication ids. Here they stay the message ids of the dead-letter queue."""
+    """AWS does not document the deduplication ids. Penstock keeps the message ids of the dead-letter queue as
+    deduplication ids.
+    """
     dead, arn = dead_queue(db, ".fifo", "q")
-    poison(db, arn, dead, "a1", "a2", "a3", "b1")  # the queue still knows their deduplication ids
+    # The queue still knows the messages' deduplication ids.
+    poison(db, arn, dead, "a1", "a2", "a3", "b1")
     old_ids = {row[0] for row in db.execute("select message_id::text from queue.fifo_message").fetchall()}
     assert run(db, start(db, dead), 2) == 4
     received = receive(db, arn)
@@ -196,7 +201,7 @@ def test_a_destination_that_goes_fails_the_task(db: Connection, suffix: str) -> 
 
 @BOTH
 def test_a_queue_that_is_its_own_dead_letter_queue(db: Connection, suffix: str) -> None:
-    """The task has no other queue to return to, and a move within one queue would not end."""
+    """The task has no other destination, and a move within one queue would not end."""
     arn = create(db, "q" + suffix)
     policy = json.dumps({"RedrivePolicy": redrive(arn)})
     assert call(db, SET_QUEUE_ATTRIBUTES, arn, policy, None, None) == [(None,)]

@@ -1,5 +1,4 @@
-"""Tests message move tasks at work: each message moves once or not at all, under any concurrent work, with rate and
-worker."""
+"""Tests message move tasks beside other work, their rate and their worker: each message moves once or not at all."""
 
 from __future__ import annotations
 
@@ -66,7 +65,7 @@ def test_a_worker_that_is_killed_moves_nothing_and_another_goes_on(
     victim = connect()
     victim.execute("begin")
     assert step(victim, task, 1) == (1, "RUNNING")
-    assert step(db, task) is None  # the other worker runs it
+    assert step(db, task) is None  # The other worker runs the task.
     assert value(db, "select pg_terminate_backend(%s, 10000)", victim.info.backend_pid)
     assert run(db, task) == 2
     assert sorted(drain(db, arn)) == ["a1", "b1", "c1"]
@@ -75,7 +74,7 @@ def test_a_worker_that_is_killed_moves_nothing_and_another_goes_on(
 
 @BOTH
 def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Connect, suffix: str) -> None:
-    """Messages that the consumer does not take arrive once. Everything is in the history or still there."""
+    """Messages that the consumer leaves arrive once. Every message is in the history or still in a queue."""
     dead, _ = dead_queue(db, suffix, "q")
     other = create(db, "other" + suffix, shards=2)
     sent = [f"{number:04}" for number in range(5000)]
@@ -85,7 +84,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
         )
     if not suffix:
         half = [m for _ in range(5) for m in receive(db, dead, 500, visibility=900, lease_size=7)]
-        change(db, half[::2], 0)  # Some go through the slow path, and some as leases that are over.
+        change(db, half[::2], 0)  # Some messages take the slow path, and some are in ended leases.
         db.execute("update queue.lease set visible_at = clock_timestamp() where ids <> '{}'")
     task = start(db, dead, other)
     workers = [BackgroundCall(connect(), lambda c: work(c, task)) for _ in range(2)]
@@ -111,7 +110,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
 def test_messages_that_go_round_and_round_are_neither_lost_nor_doubled(
     db: Connection, connect: Connect, suffix: str
 ) -> None:
-    """A consumer fails, the tasks bring its messages back, and the cleaning runs, all at once and without deadlock."""
+    """A failing consumer, tasks that return its messages, and the cleaning work at the same time without a deadlock."""
     dead, arn = dead_queue(db, suffix, "q")
     sent = [f"{number:03}" for number in range(200)]
     send_entries(db, arn, [Entry(n, None, n[-1] if suffix else None, n) for n in sent])
@@ -155,7 +154,7 @@ def test_a_step_waits_for_nobody(db: Connection, connect: Connect, suffix: str) 
 
 
 def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> None:
-    """This also holds if the rate allows a single message: the next group has its turn."""
+    """The next group also has its turn if the rate allows only a single message."""
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "b1")
     task = start(db, dead)
@@ -169,7 +168,7 @@ def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> Non
 
 
 def test_a_task_ends_also_when_a_search_of_the_queue_is_due(db: Connection) -> None:
-    """The search is due because a consumer once received from the queue. No consumer does so any more."""
+    """The search is due because a consumer once received from the queue. The queue no longer has a consumer."""
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "b1")
     delete(db, receive(db, dead, 1))
@@ -179,7 +178,7 @@ def test_a_task_ends_also_when_a_search_of_the_queue_is_due(db: Connection) -> N
 
 # --- the rate --------------------------------------------------------------------------------------------------------
 def pace(db: Connection, task: str, by: str) -> None:
-    """Sets the moment up to which the rate is used."""
+    """Sets the moment up to which the task has used its rate."""
     db.execute(
         "update queue.move_task set paced_at = clock_timestamp() + %s::interval where task_id = %s",
         (by, task),
@@ -223,7 +222,7 @@ def test_workers_keep_the_rate_together(db: Connection, connect: Connect) -> Non
 
 # --- the worker ------------------------------------------------------------------------------------------------------
 class Time:
-    """Replaces the worker's clock, so that only pauses take time."""
+    """Replaces the worker's clock by a clock that only pauses move."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -261,7 +260,7 @@ def full_dead_letter_queue(db: Connection, name: str) -> str:
 
 
 def test_accounts_take_turns(db: Connection, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An account with many tasks, slow ones among them, leaves half of the steps to another's single task."""
+    """An account with many tasks, some of them slow, leaves half of the steps to another account's single task."""
     others = [full_dead_letter_queue(db, f"other{n}") for n in range(6)]
     mine = full_dead_letter_queue(db, "mine")
     target = create(db, "target")
@@ -286,7 +285,9 @@ def test_accounts_take_turns(db: Connection, time: Time, monkeypatch: pytest.Mon
 
 
 def test_a_task_that_another_worker_has_is_left_to_it(db: Connection, connect: Connect) -> None:
-    """A second worker continues with the account's next task. Without one it stays ready in case the other dies."""
+    """A second worker continues with the account's next task. A second worker without a task stays ready, because the
+    first may die.
+    """
     target = create(db, "target")
     first, second = (start(db, full_dead_letter_queue(db, name), target) for name in ("first", "second"))
     with connect() as other, other.transaction():

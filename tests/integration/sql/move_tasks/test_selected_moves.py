@@ -1,4 +1,4 @@
-"""Tests moves of selected messages: only those move, once and in order. A move waits, continues and ends."""
+"""Tests moves of selected messages: only these messages move, once and in order. A move waits, continues and ends."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def test_the_selected_return_to_where_they_came_from(db: Connection, suffix: str
 def test_a_message_that_cannot_be_received_stays_and_is_counted(
     db: Connection, suffix: str, by_ids: bool
 ) -> None:
-    """The move covers new messages, messages made visible again, and messages received before, but not those in flight
-    or delayed, from any queue.
+    """The move covers new messages, messages made visible again, and messages received before, from any queue. It
+    leaves messages in flight and delayed messages.
     """
     source, other = create(db, "orders" + suffix, shards=2), create(db, "other" + suffix)
     for name in ("flying", "returned"):
@@ -131,7 +131,7 @@ def test_messages_without_an_origin_are_skipped_and_the_reason_is_told(db: Conne
 
 @BOTH
 def test_messages_that_come_after_the_start_stay(db: Connection, suffix: str) -> None:
-    """Messages that fail again at once would otherwise move for ever."""
+    """Otherwise messages that fail again at once would move forever."""
     dead, one = dead_queue(db, suffix, "one")
     poison(db, one, dead, "a1", "b1", "c1")
     task = start(db, dead)
@@ -253,7 +253,7 @@ def test_a_killed_worker_loses_nothing(db: Connection, connect: Connect, suffix:
     victim = connect()
     victim.execute("begin")
     assert step(victim, task) in {(3, "RUNNING"), (3, "COMPLETED")}
-    assert step(db, task) is None  # the other worker runs it
+    assert step(db, task) is None  # The other worker runs the move.
     assert counts(db, dead).visible + counts(db, other).visible == 4
     assert value(db, "select pg_terminate_backend(%s, 10000)", victim.info.backend_pid)
     assert counts(db, dead).visible + counts(db, other).visible == 4

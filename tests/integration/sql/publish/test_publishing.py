@@ -1,5 +1,6 @@
-"""Tests publications without envelopes, which are possible only if no subscription needs one, whatever a publisher
-assumes."""
+"""Tests publications without envelopes. They are possible only if no subscription needs an envelope, and a
+publisher's wrong assumption does not matter.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def test_a_publisher_learns_that_the_signing_key_is_another(db: Connection, topi
 def test_a_subscriber_without_raw_delivery_gets_an_envelope(
     db: Connection, topic: str, attributes: str, protocol: str
 ) -> None:
-    """Raw delivery to URLs is no exception, because a failed delivery may go to a dead-letter queue."""
+    """Raw delivery to URLs needs envelopes too, because a failed delivery may go to a dead-letter queue."""
     arn = create(db)
     subscribe(db, topic, arn)
     subscribe(
@@ -80,7 +81,9 @@ def test_an_unconfirmed_subscription_wants_nothing(db: Connection, topic: str) -
 
 
 def test_a_subscription_that_changes_meanwhile_undoes_the_publication(db: Connection, topic: str) -> None:
-    """The change is between the read of the subscriptions and the second read, which hands messages out."""
+    """The change comes between the first read of the subscriptions and the second read, which hands out the
+    messages.
+    """
     subscribe(db, topic, create(db), "{}")
     with pytest.raises(psycopg.errors.SerializationFailure):
         db.execute("select queue.fan_out(t, array['{}'::jsonb], false) from queue.topic t")

@@ -1,4 +1,4 @@
-"""Tests queues themselves: created, found, described, listed, changed and deleted."""
+"""Tests how queues are created, found, described, listed, changed and deleted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def test_the_defaults_in_sql_are_those_of_the_service(db: Connection, fifo: bool
 
 
 def test_a_queue_is_made_once(db: Connection) -> None:
-    """Equal attributes find the queue, and others are an error (CreateQueue, API reference). Absent ones are equal."""
+    """Equal attributes find the queue, and different attributes are an error (CreateQueue, API reference). Absent
+    ones are equal.
+    """
     arn = arn_of("q")
     assert make(db, "q", {"DelaySeconds": "5"}) == (arn, True, None, None)
     assert make(db, "q", {"DelaySeconds": "5"}) == (arn, False, None, None)
@@ -102,7 +104,7 @@ def next_queues(db: Connection, limit: int, pause_ms: int = 0) -> list[int]:
 
 
 def test_a_worker_goes_through_all_queues_in_pieces(db: Connection) -> None:
-    """A round begins with 0, for rows that belong to no queue."""
+    """A round begins with the id 0, which stands for rows without a queue."""
     for name in "abc":
         create(db, name)
     ids = [row[0] for row in db.execute("select queue_id from queue.queues order by 1")]
@@ -115,7 +117,7 @@ def test_a_round_without_queues_ends_too(db: Connection) -> None:
 
 
 def test_workers_share_a_round_and_the_pause_after_it(db: Connection, connect: Connect) -> None:
-    """Two workers get different queues. Neither worker begins again until the pause is over."""
+    """Two workers get different queues. Both workers wait for the end of the pause before they begin again."""
     for name in "abc":
         create(db, name)
     other = connect()

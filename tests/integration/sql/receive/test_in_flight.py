@@ -39,7 +39,7 @@ LARGE = 100_000
 def receive(
     db: Connection, arn: str, count: int, visibility: int | None = None, limit: int | None = LIMIT
 ) -> list[Delivery] | str:
-    """Returns messages, or the error in the header."""
+    """Receives, and returns the messages or the header's error."""
     header, *rows = call(
         db, RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit, False, None, None
     )
@@ -47,7 +47,7 @@ def receive(
 
 
 def taken(db: Connection, arn: str, count: int, visibility: int | None = None) -> list[Delivery]:
-    """Returns messages if no limit prevents it."""
+    """Receives, and returns messages if no limit prevents the receive."""
     found = receive(db, arn, count, visibility)
     assert isinstance(found, list)
     return found
@@ -175,7 +175,7 @@ def last_count(db: Connection, arn: str) -> Any:
 
 
 def remember(db: Connection, arn: str, messages: int, seconds: int) -> None:
-    """Imitates a count of the queue whose result is valid for this time."""
+    """Imitates a count of the queue that is valid for this time."""
     db.execute("update queue.queues set counts_in_flight = true where arn = %s", (arn,))
     db.execute(
         "insert into queue.in_flight values (%s, %s, clock_timestamp() + %s * interval '1 second')"
@@ -185,7 +185,7 @@ def remember(db: Connection, arn: str, messages: int, seconds: int) -> None:
 
 
 def test_the_log_is_counted_when_much_is_in_flight(db: Connection) -> None:
-    """The cleaning that receives do at intervals counts it, long before the limit."""
+    """The cleaning that receives do at intervals counts the queue long before the limit."""
     arn = create(db)
     fill(db, arn, 60_000)
     for _ in range(20):
@@ -214,8 +214,8 @@ def test_the_worker_looks_at_the_slow_path(db: Connection) -> None:
 
 
 def test_the_worker_looks_at_fifo_queues(db: Connection) -> None:
-    """The worker does so if their table is larger than 2 MB, because a smaller one does not have enough rows. The test
-    writes 20,001 groups.
+    """The worker counts if the messages' table is larger than 2 MB, because a smaller table does not have enough
+    rows. The test writes 20,001 groups.
     """
     arn = create(db, "q.fifo")
     fill(db, arn, 1_500, "x" * 1_900)
@@ -261,7 +261,7 @@ def test_a_count_is_good_for_a_while(db: Connection, name: str) -> None:
 
 
 def test_the_limit_of_aws(db: Connection) -> None:
-    """The limit is about 120,000, and exact if no count is used twice."""
+    """The limit is about 120,000, and exact if each count is used only once."""
     arn = create(db, shards=4)
     fill(db, arn, 121_000)
     handed_out = 0
@@ -272,7 +272,7 @@ def test_the_limit_of_aws(db: Connection) -> None:
 
 
 def test_a_receive_that_cannot_store_the_count_does_not_wait(db: Connection, connect: Connect) -> None:
-    """Another transaction holds the queue's count to its end, so others count for themselves."""
+    """Another transaction locks the queue's count until it ends, so other calls count the messages themselves."""
     arn = create(db)
     send_some(db, arn, 9)
     remember(db, arn, LARGE, -1)
@@ -285,7 +285,7 @@ def test_a_receive_that_cannot_store_the_count_does_not_wait(db: Connection, con
 
 
 def test_the_worker_does_not_wait_for_the_queue(db: Connection, connect: Connect) -> None:
-    """Another transaction changes its attributes. Another round will decide whether to count."""
+    """Another transaction changes the queue's attributes. The next round will decide whether to count."""
     arn = create(db)
     remember(db, arn, 0, -1)
     with connect() as other, other.transaction():

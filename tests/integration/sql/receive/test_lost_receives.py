@@ -1,15 +1,15 @@
 """Tests receives that a crash of the server has undone. The consumers of such receives have the messages, and
 acknowledge them.
 
-A receive of a standard queue does not wait for the disk (docs/decisions/0023-receives-without-the-disk.md). Here it is
-rolled back. An expired lease or an unknown outcome explains a duplicate, so an acknowledged message must not come
-again.
+A receive of a standard queue does not wait for the disk (docs/decisions/0023-receives-without-the-disk.md). These
+tests roll the receive back. Only an expired lease or an unknown outcome explains a duplicate, so an acknowledged
+message must not come again.
 
 Also tests handles of lost messages, whose ids a failover to an asynchronous standby, or a restore, gave to other
 messages.
 
-A handle deletes and hides only the message that it was made for. The tests remove what a standby would lack: the rows,
-and the numbers that sequences had given out.
+A handle deletes and hides only its own message. The tests remove what a standby would lack: the rows, and the numbers
+that sequences had given out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tests.support.sql.calls import (
 def lost_receive(
     connection: Connection, arn: str, count: int = 10, visibility: int | None = None
 ) -> list[Delivery]:
-    """Returns what a consumer got and the database no longer knows."""
+    """Makes a receive, undoes it in the database, and returns the messages that the consumer got."""
     with connection.transaction() as transaction:
         delivered = receive(connection, arn, count, visibility)
         raise psycopg.Rollback(transaction)
@@ -61,7 +61,7 @@ def test_they_acknowledge_what_waits_again(db: Connection) -> None:
 
 
 def test_they_acknowledge_what_others_have_received_since(db: Connection) -> None:
-    """The leases have other ends, or the same one."""
+    """The leases have different ends, or the same end."""
     arn = create(db)
     send(db, arn, *"12345678")
     lost = lost_receive(db, arn, 6)
@@ -81,7 +81,7 @@ def test_they_acknowledge_what_was_received_before(db: Connection) -> None:
     arn = create(db)
     send(db, arn, *"1234")
     first = receive(db, arn, 4, visibility=0)
-    assert change(db, first[3:], 0) == ["changed"]  # moves the rest to the slow path
+    assert change(db, first[3:], 0) == ["changed"]  # This call moves the rest to the slow path.
     lost = lost_receive(db, arn)
     assert {message.receive_count for message in lost} == {2}
     assert sorted(bodies(lost)) == ["1", "2", "3", "4"]
@@ -90,13 +90,13 @@ def test_they_acknowledge_what_was_received_before(db: Connection) -> None:
 
 
 def test_they_acknowledge_what_was_received_twice_since(db: Connection) -> None:
-    """This holds for any handle of a standard queue after newer receives."""
+    """Every handle of a standard queue works after newer receives."""
     arn = create(db)
     send(db, arn, *"123")
     lost = lost_receive(db, arn)
     receive(db, arn, 3, visibility=0)
     (first, *_) = again = receive(db, arn, 3, visibility=60)
-    assert change(db, [first], 60) == ["changed"]  # moves it to the slow path
+    assert change(db, [first], 60) == ["changed"]  # This call moves the message to the slow path.
     assert delete(db, lost) == ["deleted"] * 3
     assert counts(db, arn) == Counts(0, 0, 0)
     assert delete(db, again) == ["gone"] * 3
@@ -120,7 +120,7 @@ SEQUENCES = ("side_id", "fifo_id", "fifo_group_group_key_seq", "fifo_ready_versi
 
 
 def fall_back(db: Connection, lose: Callable[[], list[Delivery]]) -> list[Delivery]:
-    """Returns the result of `lose`. The database is in its earlier state."""
+    """Returns the result of `lose`. Afterwards the database is in its earlier state."""
     for table in TABLES:
         db.execute(f"create temp table kept_{table} as table queue.{table}".encode())
     kept = {
@@ -169,7 +169,7 @@ Since = Callable[[Connection, str, int], list[Delivery]]
 def lost_and_new(
     db: Connection, arn: str, since: Since, attempts: int = 1
 ) -> tuple[list[Delivery], list[Delivery]]:
-    """Returns deliveries of lost messages, and of the received messages that have their ids now."""
+    """Returns deliveries of lost messages, and of later messages with the same ids."""
     fifo = "g" if arn.endswith(".fifo") else None
     send(db, arn, "before", group=fifo)
     delete(db, receive(db, arn))

@@ -61,7 +61,7 @@ def test_an_unknown_queue_is_an_error_in_the_header(db: Connection) -> None:
 def test_only_a_standard_queue_may_be_received_from_without_waiting_for_the_disk(
     db: Connection, name: str, asked: bool, commit: str
 ) -> None:
-    """The receive does so only for this transaction, and does not affect the rest of a session."""
+    """The receive changes the setting only for this transaction, and not for the rest of the session."""
     arn = create(db, name)
     send(db, arn, "m", group=group(name))
     db.execute("set synchronous_commit = on")
@@ -133,7 +133,7 @@ def received_again_from_the_slow_path(db: Connection, arn: str) -> list[Delivery
 def test_an_old_handle_of_a_standard_queue_is_good_after_the_next_receive(
     db: Connection, receive_again: Callable[[Connection, str], list[Delivery]]
 ) -> None:
-    """This was recorded at AWS. Each message is deleted once, by the first of its handles."""
+    """AWS's answers were recorded. Each message is deleted once, by the first of its handles."""
     arn = create(db)
     send(db, arn, *"1234")
     old = receive(db, arn, visibility=0)
@@ -218,7 +218,7 @@ def test_more_than_there_is_and_nothing(db: Connection) -> None:
 
 @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
 def test_receiving_needs_read_committed(db: Connection, connect: Connect, isolation: str) -> None:
-    """A snapshot older than the reader's lock would hand out messages again that others have in flight."""
+    """A receive with a snapshot older than its lock would return messages that other consumers have in flight."""
     arn = create(db)
     send(db, arn, *map(str, range(10)))
     with connect() as old:
@@ -233,7 +233,7 @@ def test_receiving_needs_read_committed(db: Connection, connect: Connect, isolat
 def test_a_message_that_expired_while_its_delete_is_open_is_passed_over(
     db: Connection, connect: Connect
 ) -> None:
-    """The message is found again when that delete is rolled back, because the watermark waits for it."""
+    """A rollback of that delete makes the message available again, because the watermark waits for the transaction."""
     arn = create(db)
     send(db, arn, "1")
     held = receive(db, arn, visibility=0)
@@ -248,7 +248,7 @@ def test_a_message_that_expired_while_its_delete_is_open_is_passed_over(
 
 
 def test_a_clock_that_goes_back_stops_nothing(db: Connection) -> None:
-    """The watermark of a shard is in the future, as after a step of the clock."""
+    """A shard's watermark is in the future, as after a step of the clock."""
     arn = create(db)
     send(db, arn, "1")
     receive(db, arn)
@@ -302,7 +302,7 @@ def fifo(db: Connection, *groups: str) -> str:
 
 
 def test_the_order_of_the_answer_stays(db: Connection) -> None:
-    """Groups come in the same order too, though group c was ready before a."""
+    """Groups come in the same order too, although group c was ready before group a."""
     arn = fifo(db, "c", "b", "a")
     first = attempt(db, arn, "x", 5)
     assert bodies(first) == ["c1", "c2", "b1", "b2", "a1"]
@@ -332,7 +332,7 @@ def test_of_a_receive_that_is_rolled_back_nothing_is_known(db: Connection, conne
 
 
 def test_other_ids_do_not_wait(db: Connection, connect: Connect) -> None:
-    """The two ids are not in the same one of 256 sets, so neither waits for the other."""
+    """The two ids are in different sets of 256, so neither call waits for the other."""
     arn = fifo(db, "a")
     assert value(db, "select (hashtext('x') & 255) <> (hashtext('y') & 255)")
     with connect() as other, other.transaction():
@@ -394,11 +394,10 @@ STATES = ["fresh", "delayed", "expired lease", "slow path"]
 def prepare(
     db: Connection, name: str, state: str, sent: str = "young 1, old, young 2", **attributes: str
 ) -> str:
-    """Returns a queue with these messages in this state. The old one is past its retention.
+    """Returns a queue with these messages in this state. The old message is past its retention.
 
-    The old message is behind a young one, as after a clock that went back, unless the test says otherwise. All can be
-    received,
-    except delayed ones.
+    The old message is behind a young one, as after a clock that went back, unless the test says otherwise. All
+    messages except delayed ones can be received.
     """
     arn = create(db, name, 1, MessageRetentionPeriod="60", **attributes)
     for body in sent.split(", "):
@@ -425,7 +424,7 @@ def scan(db: Connection, arn: str) -> list[str]:
 
 
 def pick(db: Connection, arn: str) -> list[str]:
-    """Picks by the ids of all messages that the queue stores."""
+    """Picks from the ids of all stored messages of the queue."""
     query = (
         "select body from queue.pick_messages(%(queue)s, array(select queue.public_id(shard, id) from queue.log"
         " union all select queue.public_id(shard, id) from queue.side"
@@ -483,7 +482,7 @@ def by_pop(db: Connection, arn: str) -> list[str]:
 
 
 def by_move(db: Connection, arn: str) -> list[str]:
-    """Moves all messages elsewhere, and returns what arrives."""
+    """Moves all messages to another queue, and returns the messages that arrive."""
     other = create(db, "other" + (".fifo" if group(arn) else ""))
     task = start(db, arn, other)
     while step(db, task) not in (None, (0, "COMPLETED")):
@@ -500,7 +499,7 @@ RECEIVES = [by_receive, by_one_at_a_time, by_sql, by_pop, by_move]
 def test_no_receive_hands_out_a_message_past_its_retention(
     db: Connection, name: str, state: str, door: Callable[[Connection, str], list[str]]
 ) -> None:
-    """The receive that meets such a message ends it, and the history and the counts of the queue say so."""
+    """The receive that meets such a message ends it, and the queue's history and counts show the end."""
     arn = prepare(db, name, state)
     if door is by_move:
         create(db, "source" + name[1:], RedrivePolicy=redrive(arn))
@@ -540,7 +539,9 @@ def test_a_receive_passes_a_large_backlog_past_its_retention(db: Connection, nam
 
 
 def test_an_attempt_past_its_retention_is_over(db: Connection) -> None:
-    """A receive with the ReceiveRequestAttemptId of an earlier one repeats no message past its retention."""
+    """A receive with the ReceiveRequestAttemptId of an earlier receive does not repeat messages past their
+    retention.
+    """
     arn = create(db, "q.fifo", MessageRetentionPeriod="60")
     send(db, arn, "old", group="g")
     attempt = (arn, 10, 10, None, None, False, "attempt", None)

@@ -1,5 +1,6 @@
-"""Tests the functions that read what the metrics job stored. Rows are as in docs/reference/metrics.md, and percentiles
-are nearest ranks."""
+"""Tests the functions that read the rows of the metrics job. Rows are as in docs/reference/metrics.md, and
+percentiles are nearest ranks.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ PLACE = (ACCOUNT, REGION)
 
 @pytest.fixture
 def db(shared_database: Database) -> Iterator[Connection]:
-    """Yields a connection in a transaction that is undone. The session's time zone is not UTC."""
+    """Yields a connection in a transaction that is rolled back. The session's time zone is not UTC."""
     with psycopg.connect(shared_database.api_dsn) as connection:
         connection.execute("set time zone 'Asia/Kolkata'")
         yield connection

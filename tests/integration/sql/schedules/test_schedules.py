@@ -1,4 +1,4 @@
-"""Tests the storage of schedules (docs/reference/schedules.md), and groups as in EventBridge Scheduler."""
+"""Tests the storage of schedules (docs/reference/schedules.md), and EventBridge Scheduler's groups."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ def test_a_patch_changes_only_what_is_given(db: Connection, hour: Hour) -> None:
 
 
 def test_a_pause_that_ends_does_not_fire_what_passed(db: Connection, hour: Hour) -> None:
-    """A caller gives the next time from now, for recurring schedules and others. The given time counts if the stored
-    time has passed.
+    """A caller gives the next time from now on, for recurring and other schedules. The given time applies if the
+    stored time has passed.
     """
     for name, stored, expected in (("old", hour(-3), hour(3)), ("new", hour(2), hour(2))):
         put(db, name, stored, status="paused")
@@ -239,7 +239,7 @@ def test_a_schedule_needs_its_group(db: Connection, hour: Hour) -> None:
 
 
 def place(name: str) -> tuple[str, str, str, str, None]:
-    """Returns the statement that deletes it, without a ClientToken."""
+    """Returns the statement that deletes the group without a ClientToken."""
     return ACCOUNT, REGION, name, "", None
 
 

@@ -1,7 +1,8 @@
-"""Tests that a search looks at messages of every state, finds those that pass the filter, and reports its progress.
+"""Tests that a search reads messages of every state, finds the messages that pass the filter, and reports its
+progress.
 
-Also tests dead letters in groups: similar ones are counted together, and the answer covers exactly the messages that
-were read.
+Also tests groups of dead letters: similar letters are counted together, and the answer covers exactly the messages
+that were read.
 """
 
 from __future__ import annotations
@@ -262,14 +263,16 @@ def test_which_bodies_have_one_shape(db: Connection, one: str, other: str, alike
     ],
 )  # fmt: skip
 def test_escapes_that_jsonb_refuses(db: Connection, text: str, expected: Any) -> None:
-    """RFC 8259 allows them. SQL shows the same as the REST API and filters, except that those show U+0000."""
+    """RFC 8259 allows them. SQL shows the same texts as the REST API and filters, except for U+0000, which SQL cannot
+    show.
+    """
     assert value(db, "select queue.as_json(%s)", text) == expected
     shown = json.loads(bytes(convert_to_json(text)))
     assert repr(shown).replace("\\x00", "\ufffd") == repr(expected)
 
 
 def test_a_shape_is_no_longer_than_a_hash(db: Connection) -> None:
-    """Lists around an object must not double the quotes of its names at each level."""
+    """A list around an object must not double the quotes of the object's names."""
     wide = json.dumps(dict.fromkeys((f"n{n:04}" for n in range(200)), "x"))
     nested = "[" * 7 + ",".join([wide, '{"a":[[{"b":{"c":"d"}}]]}'] * 10) + "]" * 7
     assert value(db, "select length(queue.body_shape(%s))", nested) == 32

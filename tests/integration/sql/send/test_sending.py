@@ -37,7 +37,7 @@ def test_messages_come_in_the_order_of_one_sender(db: Connection) -> None:
 
 
 def test_rows_say_which_entry_they_are_about(db: Connection) -> None:
-    """Entries of several queues are in one call. The second queue does not exist, and the fourth entry is too long."""
+    """One call has entries of several queues. The second queue does not exist, and the fourth entry is too long."""
     one, two = create(db, "one", MaximumMessageSize="1024"), create(db, "two.fifo")
     rows = send_entries(
         db,
@@ -136,7 +136,9 @@ def test_ids_go_on_after_everything_was_received_purged_or_deleted(db: Connectio
 
 
 def test_a_sender_never_waits_for_another_one(db: Connection, connect: Connect) -> None:
-    """There are more open transactions than shards. The slow path takes the rest, and all arrive."""
+    """The number of open transactions exceeds the number of shards. The slow path takes the rest of the messages, and
+    all messages arrive.
+    """
     arn = create(db, shards=2)
     senders = [connect() for _ in range(4)]
     for number, sender in enumerate(senders):

@@ -1,4 +1,6 @@
-"""Tests queue.change_visibilities and by id: zero, longer, shorter, too long and gone; and the slow path."""
+"""Tests queue.change_visibilities and changes by id: zero, longer, shorter and too long timeouts, deleted messages,
+and the slow path.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,7 @@ def test_fifo_by_id_whatever_the_state(db: Connection, state: str) -> None:
     if state == "in flight":
         receive(db, arn, 1)
     assert change_by_id(db, arn, first.id, 500)
-    assert receive(db, arn) == []  # the second waits for the first
+    assert receive(db, arn) == []  # The second call waits for the first.
     assert delete_by_id(db, arn, first.id) == [first.id]
     assert [d.public_id for d in receive(db, arn)] == [second.id]
 

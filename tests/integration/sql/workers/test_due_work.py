@@ -1,4 +1,4 @@
-"""Tests what an idle process asks the database: which work is due, and whether something has changed."""
+"""Tests an idle process's questions to the database: the due work, and the changes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_move_task_runs(db: Connection) -> None:
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_the_retention_of_a_message_is_over(db: Connection, suffix: str) -> None:
-    """The work is due after it was measured, which follows each change."""
+    """The work is due after a measurement, and each change leads to a measurement."""
     arn = create(db, "orders" + suffix, MessageRetentionPeriod="60")
     send(db, arn, "m", group="g" if suffix else None)
     measure.run_once(SETTINGS, TransactionExecutor(db))
@@ -89,7 +89,9 @@ def test_ids_have_yet_to_jump(db: Connection) -> None:
 
 # --- whether something has changed -----------------------------------------------------------------------------------
 def changes(database: Database) -> int:
-    """Returns the changes for a session that begins now. A session that has ended has counted all of its changes."""
+    """Returns the changes for a session that begins now. The end of a session makes PostgreSQL count all changes of
+    the session.
+    """
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         number: int = call(connection, COUNT_CHANGES)[0][0]
         return number
@@ -120,7 +122,7 @@ def test_each_change_changes_the_number(database: Database) -> None:
 
 
 def test_idle_workers_cause_no_due_work(database: Database) -> None:
-    """Otherwise each of their rounds would cause another one."""
+    """Otherwise each round of these workers would cause another round."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         arn = create(connection)
         send(connection, arn, "waits")
@@ -149,13 +151,13 @@ def test_a_round_that_cleaned_something_is_not_the_last(db: Connection) -> None:
     maintainer = maintain.Maintainer()
     maintainer.run_once(SETTINGS, TransactionExecutor(db))
     assert not maintainer.idle
-    maintainer.run_once(SETTINGS, TransactionExecutor(db))  # The pause after a round is not over.
+    maintainer.run_once(SETTINGS, TransactionExecutor(db))  # The pause after a round has not ended.
     assert not maintainer.idle
 
 
 # --- registered for a notification of webhooks -----------------------------------------------------------------------
 def registered_seconds(db: Connection, watcher: UUID = WATCHER) -> int:
-    """Returns how long the longest registration holds, after a call."""
+    """Makes a call, and returns the remaining time of the longest registration."""
     call(db, NEXT_DELIVERY, watcher)
     seconds: int = value(
         db, "select round(extract(epoch from max(registered_at) - now()))::int + 5 from queue.watcher"

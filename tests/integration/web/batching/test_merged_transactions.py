@@ -1,4 +1,4 @@
-"""Transactions of concurrent requests share one call, and each of them still happens completely or not at all.
+"""Transactions of concurrent requests share one call, and each transaction still happens completely or not at all.
 
 A receipt that has ended fails the whole transaction with 409 (docs/reference/topics.md).
 """
@@ -31,7 +31,7 @@ REFUSED = TransactedRow(cast("str", None), 1, None, cast("int", None), "StaleRec
 
 
 def forward(ack: int, *bodies: str) -> Transact[TransactedRow]:
-    """Acknowledges the message of this number and sends these."""
+    """Returns a transaction that acknowledges the message with this number and sends these messages."""
     handle = ReceiptHandle(ack, 0, 1, ack, 1, 1, bytes(16))
     messages = [
         SendEntry(ORDERS, bytes(16), body.encode(), 4, None, None, None, None, None) for body in bodies
@@ -40,12 +40,12 @@ def forward(ack: int, *bodies: str) -> Transact[TransactedRow]:
 
 
 class Storage(FakeDatabase):
-    """Returns ids for sent messages; refuses everything if message 99 is acknowledged."""
+    """Returns ids for sent messages, but refuses the transactions if message 99 is acknowledged."""
 
     def __init__(self) -> None:
         super().__init__(self.transact)
         self.done: list[list[int]] = []
-        """What each call acknowledged."""
+        """The acknowledged messages of each call."""
 
     def transact(self, _: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         acknowledged = list(arguments[0])
@@ -57,7 +57,7 @@ class Storage(FakeDatabase):
 
 
 async def results(*effects: Transact[TransactedRow]) -> tuple[list[Sequence[TransactedRow]], Storage]:
-    """Returns the results of the first transaction and of those that wait while its call is under way."""
+    """Returns the results of the first transaction, and of the transactions that wait during its call."""
     storage = Storage()
     storage.hold()
     batcher = Batcher(storage.call, limit=100)
@@ -102,7 +102,7 @@ def http(http: httpx.Client) -> httpx.Client:
 
 
 def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:
-    """Returns the statuses of these transactions, which are all requested before any of them is answered."""
+    """Requests all of these transactions before the first answer, and returns their statuses."""
 
     async def ask() -> list[int]:
         async with plain_http.AsyncClient(base_url=service.url, timeout=30) as http:

@@ -1,4 +1,4 @@
-"""The console that the tests of its screens share."""
+"""Provides the console that the tests of its screens share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.web.report_page import ConsoleClient
 
 @pytest.fixture(scope="package")
 def console(postgres: TestServer) -> Iterator[Console]:
-    """The files that use it are in one group of pytest-xdist, so one process makes it, once."""
+    """The files that use the console are in one group of pytest-xdist, so a single process makes it once."""
     with postgres.database() as database, running_service(
         database.api_dsn, QUEUE_CONSOLE="full", QUEUE_METRICS_INTERVAL_MS="100"
     ) as service:  # fmt: skip

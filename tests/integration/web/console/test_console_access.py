@@ -1,4 +1,4 @@
-"""The console: which users may sign in, from where, and what each role may do."""
+"""Tests the console's access: the users that may sign in, the addresses that they come from, and each role's rights."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.xdist_group("console")
 
 ROUTES = {screen.handler.__name__: screen for screen in list_screens()}
 ROLES = ("nobody", "read", "operate", "admin")
-# Maps each route to the first role that may use it; all later roles may use it, too. `docs/guides/console.md` says by
-# which actions.
+# Maps each route to the first role that may use it; all later roles may use it, too. `docs/guides/console.md` names
+# the actions.
 FIRST_ROLE = {
     "root": "nobody",
     "asset": "nobody",
@@ -98,7 +98,7 @@ class Installation:
 
     @staticmethod
     def may_see(client: ConsoleClient) -> bool:
-        """Says whether the browser gets a page and not the sign-in page."""
+        """Returns whether the browser gets a page other than the sign-in page."""
         return client.get("/console/queues").status_code == 200
 
     def browser(self, role: str) -> ConsoleClient:
@@ -134,11 +134,12 @@ def test_every_route_is_listed() -> None:
 
 
 def test_every_route_for_every_role(installation: Installation) -> None:
-    """A role without the right is sent to the sign-in page or refused; a role with the right is not refused."""
+    """A role without the right is refused or sent to the sign-in page. A role with the right is not refused."""
     browsers = {role: installation.browser(role) for role in ROLES}
     for name, route in ROUTES.items():
         if name == "sign_out":
-            continue  # signing out would end the session that the others need; see test_signing_out
+            # This page would end the session that the other tests need (see test_signing_out).
+            continue
         path = route.path.replace(":path", "").format(**PATH_VALUES)
         for role, client in browsers.items():
             method = route.method
@@ -152,7 +153,7 @@ def test_every_route_for_every_role(installation: Installation) -> None:
 
 
 def test_a_get_changes_nothing() -> None:
-    """A route that changes something uses another method, which a page of another site cannot make a browser send."""
+    """A route that changes data uses another method, which a page of another site cannot make a browser send."""
     writing = {name for name, route in ROUTES.items() if route.method != "GET"}
     assert writing == WRITING
 
@@ -230,7 +231,9 @@ def test_signing_in_leads_nowhere_else(installation: Installation, to: str) -> N
 
 
 def test_attempts_are_limited(database: Database) -> None:
-    """Wrong secrets of one key are limited. The other keys of the same address are not, since many users share one."""
+    """Wrong secrets of one key are limited. The other keys of the same address are not limited, because many users
+    share an address.
+    """
     key = bearer(database, None)
     with running_service(database.api_dsn, **SIGV4) as service:
         client = ConsoleClient(service)

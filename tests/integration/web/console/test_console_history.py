@@ -1,4 +1,4 @@
-"""A queue's page shows the figures of 30 days that the metrics job stored, or a text where it stored nothing.
+"""A queue's page shows the metrics job's figures of 30 days, or a text if the job stored no figures.
 
 The calendar shows the schedules that fire within seven days, are late, or were missed.
 """
@@ -144,8 +144,8 @@ class Calendar:
         return response.text
 
     def schedule(self, name: str, cron: str, at: datetime, number: int = 1, **columns: Any) -> None:
-        """Inserts schedules by SQL, since the REST API cannot create late ones. Each of several schedules has its
-        number in the name.
+        """Inserts schedules by SQL, because the REST API cannot create late ones. The name of each schedule has its
+        number.
         """
         with psycopg.connect(self.database.dsn) as connection:
             connection.execute(
@@ -241,7 +241,7 @@ def test_late_and_missed_occurrences_are_shown(calendar: Calendar) -> None:
 
 
 # --- console system --------------------------------------------------------------------------------------------------
-# The system page shows the server, migrations and the pool, and names what the role cannot see.
+# The system page shows the server, migrations and the pool, and names the facts that the role cannot see.
 
 
 class System:
@@ -298,9 +298,10 @@ def test_the_pool_of_the_process(system: System) -> None:
 
 
 def test_an_old_snapshot_is_shown(system: System) -> None:
-    """The session belongs to the service's own role, which needs no further rights to see it."""
+    """The session belongs to the service's role, so the role can see it without further rights."""
     none = "<dt>oldest snapshot</dt><dd>none</dd>"
-    wait_until(lambda: none in system.section("database"))  # a worker may hold a connection for a moment
+    # A worker may hold a connection for a moment.
+    wait_until(lambda: none in system.section("database"))
     with closing(psycopg.connect(system.database.api_dsn)) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.execute("select count(*) from queue.queues")

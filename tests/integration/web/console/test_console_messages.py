@@ -167,7 +167,7 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
         {"first": "0"},
     ):
         assert console.browser.post(path, **bad).status_code == 400
-    # The task moves one message of a group first and the other when the operator lets it continue.
+    # The task first moves one message of a group, and moves the other when the operator continues the task.
     assert "The messages of a group" in console.page(form[0].removeprefix("/console").replace("&amp;", "&"))
     assert console.browser.post(path, shape=shape, source="grouped", rate="500", first="1").status_code == 303
     assert console.audit("sqs:StartMessageMoveTask")[2:4] == (
@@ -237,6 +237,6 @@ def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -
 
 
 def visible(console: Console, url: str) -> int:
-    """Returns messages of a queue that can be received."""
+    """Returns the visible messages of a queue."""
     found = console.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return int(found["ApproximateNumberOfMessages"])

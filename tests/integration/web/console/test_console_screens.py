@@ -70,7 +70,7 @@ def test_a_poll_gets_the_live_part_alone(console: Console) -> None:
     part = console.browser.get("/console/queues", **{"hx-request": "true", "hx-request-type": "partial"}).text
     assert "<html" in whole
     assert part.lstrip().startswith('<div id="live" hx-get="/console/queues"')
-    tags = re.compile("<[^>]*>").findall  # measurements may have changed in between
+    tags = re.compile("<[^>]*>").findall  # Measurements may have changed in between.
     assert " ".join(tags(part)) in " ".join(tags(whole))
 
 

@@ -1,4 +1,6 @@
-"""Lines: calls on libpq itself. Prepared statements and pooling: PgBouncer's documentation, "features"."""
+"""Tests pipeline connections: calls on libpq itself. Prepared statements and pooling: PgBouncer's documentation,
+"features".
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -88,14 +90,14 @@ async def watcher_of(dsn: str, watcher: UUID) -> object:
 
 
 async def test_a_pipeline_connection_names_who_waits_in_its_process(database: Database) -> None:
-    """The test connects directly: a pooler would send the setting to a server connection of another client."""
+    """The test connects directly, because a pooler would send the setting to another client's server connection."""
     watcher = uuid4()
     assert await watcher_of(database.api_dsn, watcher) == str(watcher)
     assert not await watcher_of(database.pooled_dsn, watcher)
 
 
 class Ear:
-    """Receives notifications in place of the dispatcher."""
+    """Receives the dispatcher's notifications."""
 
     def __init__(self) -> None:
         self.receives_notifications = False
@@ -128,7 +130,7 @@ async def test_whether_notifications_arrive(
 
 
 async def test_large_calls_and_answers(database: Database) -> None:
-    """Request and result are larger than a socket's buffer."""
+    """The request and the result are larger than a socket's buffer."""
     texts = ["x" * 1_000_000] * 20
     async with a_pipeline(database.api_dsn) as pipeline:
         rows = await pipeline.call(UNNEST, [texts])
@@ -154,7 +156,7 @@ async def test_calls_together_are_one_transaction(database: Database) -> None:
 
 @pytest.mark.parametrize("pooled", [True, False])
 async def test_of_calls_together_all_fail_with_one(database: Database, pooled: bool) -> None:
-    """Statements that were prepared before the error stay prepared; later ones are prepared again."""
+    """Statements that were prepared before the error stay prepared. Later statements are prepared again."""
     made = SHARED_SECRET
     count = Statement("(select count(*)::int as n from queue.secret) c --", (), Value)
     dsn = database.pooled_dsn if pooled else database.dsn
@@ -175,7 +177,7 @@ async def test_calls_go_through_the_pool_until_there_is_a_pipeline_connection(da
     pool = Pool(database.pooled_dsn, 4, 5, database.api_dsn)
     await pool.open()
     calls = 0
-    # ends when a call used a pipeline connection and not the pool
+    # The loop ends when a call has used a pipeline connection instead of the pool.
     while pool.stats().get("requests_num", 0) == calls:
         assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
         calls += 1
@@ -242,7 +244,7 @@ async def test_a_function_with_other_columns_is_prepared_anew(database: Database
     pool = await pool_with_a_connection(database)
     assert await pool.call_pipelined(changing, []) == [(1, 2)]
     create_changing(database, "a int, b int, c int", "1, 2, 3")
-    with pytest.raises(RolledBack):  # which is made again once
+    with pytest.raises(RolledBack):  # The connection is made again once.
         await pool.call_pipelined(changing, [])
     assert await pool.call_pipelined(changing, []) == [(1, 2, 3)]
     await pool.close()
@@ -256,7 +258,9 @@ class Pair(NamedTuple):
 
 
 async def test_a_function_may_get_a_column_while_it_is_called(database: Database) -> None:
-    """The next release's migration does this: a caller that does not name the new column does not get it."""
+    """The next release's migration adds a column in this way. A caller that does not name the new column does not get
+    it.
+    """
     changing = Statement("queue.changing", (), Pair)
     create_changing(database, "a int, b int", "1, 2")
     pool = await pool_with_a_connection(database)

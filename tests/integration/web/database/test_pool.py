@@ -1,4 +1,4 @@
-"""The pool translates database errors. SQLSTATE: PostgreSQL documentation, appendix A."""
+"""Tests that the pool translates database errors. SQLSTATE: PostgreSQL documentation, appendix A."""
 
 import asyncio
 from collections.abc import Sequence
@@ -95,7 +95,9 @@ async def test_a_poisoned_call_leaves_a_connection_that_works(database: Database
 async def test_the_wait_for_a_connection_counts_from_when_the_first_request_began_to_wait(
     database: Database,
 ) -> None:
-    """A call that waited for an earlier call waits only for the rest of its time; a second full wait is too long."""
+    """A call that waited for an earlier call waits only for the rest of its time, because a second full wait is too
+    long.
+    """
     pool = Pool(database.api_dsn, 1, 3600)
     await pool.open()
     async with pool._pool.connection():
@@ -130,7 +132,7 @@ async def test_a_flush_says_since_when_its_first_request_waits() -> None:
 
 
 async def test_addresses_of_two_databases_are_refused(database: Database, empty_database: Database) -> None:
-    """The direct connection to another database divides the pool. Once the addresses agree, calls work again."""
+    """A direct connection that leads to another database stops the pool. Once the addresses agree, calls work again."""
     pool = Pool(database.pooled_dsn, 4, 5, empty_database.api_dsn)
     await pool.open()
     assert await pool.fetch("select 1") == [(1,)]
@@ -144,9 +146,8 @@ async def test_addresses_of_two_databases_are_refused(database: Database, empty_
     assert await pool.fetch("select 1") == [(1,)]
     assert pool.lease_pipeline() is None
     assert pool._pipelines._connecting is not None
-    await (
-        pool._pipelines._connecting
-    )  # The new connection leads to the other database, as every new one does.
+    # Every new connection leads to the other database.
+    await pool._pipelines._connecting
     assert pool.is_divided
     await pool.close()
 

@@ -1,6 +1,7 @@
 """Each check of `penstock doctor` finds its fault in the database and reports nothing without the fault.
 
-Roles and other objects of the whole server are damaged in a transaction that is rolled back; the check runs in it.
+A transaction damages roles and other objects of the whole server. The check runs in the transaction, which is then
+rolled back.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tests.support.database import Database, TestServer
 
 @contextmanager
 def examined(database: Database, *statements: str) -> Iterator[Examination]:
-    """Runs the checks as the superuser, in a transaction that has executed these statements."""
+    """Runs the checks as the superuser in a transaction after these statements."""
     examination = Examination(
         Settings.read({"DATABASE_URL": database.dsn}), {}, database.dsn, {database.dsn: connect(database.dsn)}
     )
@@ -170,7 +171,7 @@ def test_a_database_that_cannot_be_reached(
 def test_transactions_that_hold_back_vacuum(database: Database) -> None:
     with examined(database) as examination, psycopg.connect(database.dsn) as other:
         assert list(find_old_snapshots(examination, 3600, 300)) == []
-        examination.direct().rollback()  # a transaction sees the same statistics until it ends
+        examination.direct().rollback()  # A transaction sees the same statistics until its end.
         other.execute("select 1")
         pid = other.info.backend_pid
         (found,) = (
@@ -202,7 +203,7 @@ def test_a_slot_that_nobody_reads(database: Database, postgres: TestServer) -> N
         connection.execute(reserve.encode())
         try:
             with examined(database) as examination:
-                # The slot keeps a little WAL and no rows, which is no problem yet.
+                # The slot keeps a little WAL and no rows, so it is not a problem yet.
                 assert list(find_old_snapshots(examination, 3600, 300)) == []
         finally:
             connection.execute("select pg_drop_replication_slot('forgotten')")

@@ -30,7 +30,7 @@ TEMPLATE = pgbouncer._configuration_file("pgbouncer.ini.tmpl").read_text()
 def pooler(
     postgres: TestServer, monkeypatch: pytest.MonkeyPatch, folder: Path, **settings: str
 ) -> Iterator[pgbouncer.PgBouncer]:
-    """Runs PgBouncer with our configuration and these lines."""
+    """Runs PgBouncer with Penstock's configuration and these lines."""
     lines = [line for line in TEMPLATE.splitlines() if line.split(" ")[0] not in settings]
     template = folder / "pgbouncer.ini.tmpl"
     template.write_text(
@@ -99,7 +99,7 @@ def test_a_direct_address_that_leads_to_the_pooler(database: Database) -> None:
 def test_a_pooler_that_is_down_is_one_problem(
     database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """PostgreSQL answers, so the remedy is known."""
+    """PostgreSQL answers, so the report can name a remedy."""
     monkeypatch.setenv("DATABASE_URL", "postgresql://penstock@127.0.0.1:1/penstock")
     monkeypatch.setenv("DATABASE_DIRECT_URL", database.api_dsn)
     main(["doctor", "--json"])
@@ -162,7 +162,8 @@ def test_subscriptions_that_nobody_allows(
             "DATABASE_DIRECT_URL": database.api_dsn,
         }.items():
             monkeypatch.setenv(name, value)
-        main(["doctor"])  # without access control accounts are unknown, so policies have no effect
+        # Without access control the service does not know accounts, so policies have no effect.
+        main(["doctor"])
         assert "whose policy" not in capsys.readouterr().out
         for name, value in SIGV4.items():
             monkeypatch.setenv(name, value)

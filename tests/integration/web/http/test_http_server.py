@@ -1,4 +1,6 @@
-"""The HTTP server on real sockets, in the service's event loop. Source: RFC 9112, 9; docs/explain/how_it_works.md."""
+"""Tests the HTTP server on real sockets in the service's event loop. Source: RFC 9112, 9;
+docs/explain/how_it_works.md.
+"""
 
 import asyncio
 import socket
@@ -20,8 +22,8 @@ LONG = b"x" * 2_000_000
 
 
 class Application:
-    """Answers /wait when the test says so or the client disconnects, /long with 2 MB, and other paths at once. The
-    application refuses a request with a body before it reads the body.
+    """Answers /wait on the test's signal or when the client disconnects, /long with 2 MB, and other paths at once.
+    The application refuses a request with a body before it reads the body.
     """
 
     def __init__(self) -> None:
@@ -125,7 +127,7 @@ async def test_a_client_that_reads_nothing_holds_back_its_own_responses_alone() 
 
 @pytest.mark.parametrize("reset", [False, True])
 async def test_a_client_that_leaves_while_its_request_waits_ends_it(reset: bool) -> None:
-    """Shutting down one direction counts, too: the server cannot know that the client still reads."""
+    """A shutdown of one direction counts too, because the server cannot know that the client still reads."""
     async with serve() as service, service.client() as (_, writer):
         writer.write(GET % b"wait")
         await service.application.waits.wait()
@@ -145,7 +147,7 @@ async def test_connections_beyond_the_limit_are_503_until_others_are_closed() ->
                 assert (await response(other_reader))[0] == 503
                 assert await other_reader.read() == b""
         status = 503
-        while status == 503:  # until the server has noticed
+        while status == 503:  # The loop runs until the server has noticed the disconnect.
             async with service.client() as (reader, writer):
                 writer.write(GET % b"a")
                 status, _ = await response(reader)
@@ -153,7 +155,7 @@ async def test_connections_beyond_the_limit_are_503_until_others_are_closed() ->
 
 
 def upload(port: int, length: int, *, whole: bool = True) -> tuple[bytes, socket.socket]:
-    """Returns what a client reads that first sends everything, or half of it, and then reads."""
+    """Lets a client first send the whole request or half of it and then read. Returns the read bytes."""
     client = socket.create_connection(("127.0.0.1", port), timeout=60)
     client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length)
     client.sendall(bytes(length if whole else length // 2))
@@ -164,7 +166,7 @@ def upload(port: int, length: int, *, whole: bool = True) -> tuple[bytes, socket
 
 
 async def test_a_client_that_is_still_sending_reads_its_answer() -> None:
-    """RFC 9112, 9.6: a connection that is closed at once is reset, and SDKs send the request again."""
+    """A connection that is closed at once is reset (RFC 9112, 9.6), and SDKs send the request again."""
     async with serve() as service:
         answer, client = await asyncio.to_thread(upload, service.port, 30_000_000)
         client.close()

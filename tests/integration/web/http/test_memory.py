@@ -1,8 +1,8 @@
-"""Memory is bounded for messages of any length and number, and no unauthenticated client takes all of it. Source:
-decision 14, 120 MB.
+"""Memory is bounded for messages of any length and number, and an unauthenticated client never takes all of it.
+Source: decision 14, 120 MB.
 
-GET /_localstack/health, for scripts that wait for it. LocalStack's page "Internal Endpoints" names the path; the states
-of services are those that such scripts look for ("running", "error").
+GET /_localstack/health, for scripts that wait for it. LocalStack's page "Internal Endpoints" names the path. Such
+scripts look for the states "running" and "error".
 """
 
 import json
@@ -22,7 +22,8 @@ from tests.support.programs.penstock_service import Service, running_service
 MIB = 1_048_576
 BODY = "x" * MIB
 SENDERS = 40
-SPARE_MIB = 50  # for all that is under way: each sender's message in its four forms would be 160
+# This limit is for all requests under way. The messages of all senders in their four forms would need 160 MiB.
+SPARE_MIB = 50
 
 
 def at_most(service: Service) -> int:
@@ -33,7 +34,7 @@ def at_most(service: Service) -> int:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the kernel does not tell")
 def test_long_messages_from_many_at_once(database: Database) -> None:
-    """The service takes 40 MiB at once and returns them in responses of several MiB."""
+    """The service accepts 40 MiB at once and returns them in responses of several MiB."""
     with running_service(database.api_dsn) as service, service.http() as http:
         url = service.sqs().create_queue(QueueName="orders")["QueueUrl"]
 
@@ -56,9 +57,7 @@ def test_long_messages_from_many_at_once(database: Database) -> None:
 
 
 def test_strangers_who_send_slowly_take_no_memory_from_others(database: Database) -> None:
-    """The strangers claim all of the 20 MiB by their headers: from other addresses, without credentials, with very
-    few bytes.
-    """
+    """Clients without credentials, at other addresses, claim all 20 MiB by their headers and send very few bytes."""
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
     with running_service(database.api_dsn) as service, ExitStack() as strangers:
         client = service.sqs()

@@ -1,8 +1,9 @@
-"""Our PgBouncer is found or unpacked, runs in transaction mode, and replaces one that was left over.
+"""Penstock finds or unpacks PgBouncer, runs it in transaction mode, and replaces a left-over PgBouncer.
 
 The service logs in through PgBouncer by its file; other roles log in by auth_query.sql.
 
-Source: PgBouncer's documentation, "auth_query". PgBouncer passes SCRAM secrets through, so it connects over TCP here.
+Source: PgBouncer's documentation, "auth_query". PgBouncer passes SCRAM secrets through, so it connects over TCP in
+these tests.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def test_a_wrong_password_is_refused(database: Database) -> None:
 
 
 def test_a_pooler_left_behind_is_replaced() -> None:
-    """After `kill -9` of the service its pooler still runs; the next start ends it and starts its own.
+    """After `kill -9` of the service, its pooler still runs. The next start ends that pooler and starts a new one.
 
     The folder's name may contain characters that the configuration must quote.
     """
@@ -66,7 +67,7 @@ def test_a_pooler_left_behind_is_replaced() -> None:
 
 
 def test_a_stale_pid_file_kills_nobody() -> None:
-    """Another process may have the pid in that file by now; here it is the pid of this test."""
+    """Another process may have the pid in that file by now. The file has the pid of this test."""
     previous = signal.getsignal(signal.SIGTERM)
     with (
         ephemeral_state(memory_directory()) as state,

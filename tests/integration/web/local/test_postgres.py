@@ -1,4 +1,6 @@
-"""The launcher runs binaries of the system and of the wheel, as root and as an ordinary user, and survives crashes."""
+"""The launcher runs the binaries of the system and of the wheel, as root and as an ordinary user, and survives
+crashes.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,7 @@ def test_a_running_server_is_adopted(state: Path) -> None:
 def test_a_server_that_was_recovering_is_adopted_when_it_is_ready(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server refuses connections at first, as after a killed session or a full disk, and does not end."""
+    """The server at first refuses connections, as after a killed session or a full disk, and does not end."""
     left_behind = postgres.start(state, SystemAccount.choose())
     adopt, looks = postgres._adopt, 0
 
@@ -166,7 +168,7 @@ def test_an_ephemeral_folder_is_gone_afterwards() -> None:
 def test_the_wheel_is_copied_when_its_folder_is_closed_to_the_server(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A checkout below /root is such a case. An ordinary user can read its own folders, so the launcher copies
+    """For example, a checkout may be below /root. An ordinary user can read its own folders, so the launcher copies
     nothing.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(state / "cache"))
@@ -194,8 +196,8 @@ def test_a_folder_that_the_server_cannot_enter_is_refused(tmp_path: Path) -> Non
     tmp_path.chmod(0o700)
 
 
-# Runs the launcher as the present user, then as an ordinary user. All modules are loaded by then, so that user need not
-# be able to read the interpreter's folder.
+# Runs the launcher as the present user, then as an ordinary user. All modules are loaded by then, so the user need
+# not read the interpreter's folder.
 _AS_ORDINARY_USER = """
 import os, pwd, sys
 from pathlib import Path
@@ -221,8 +223,8 @@ print("passed")
 
 
 def test_as_root_and_as_an_ordinary_user(state: Path) -> None:
-    """An ordinary user runs PostgreSQL itself; root runs it as another user. The test covers both cases if root runs
-    it.
+    """An ordinary user runs PostgreSQL directly, and root runs it as another user. The test covers both cases if root
+    runs it.
     """
     for name in ("first", "second"):
         (state / name).mkdir()
@@ -238,7 +240,7 @@ def test_as_root_and_as_an_ordinary_user(state: Path) -> None:
 
 
 def test_comes_back_after_the_whole_server_was_killed(state: Path) -> None:
-    """Committed rows outlive SIGKILL: fsync and synchronous_commit are on."""
+    """Committed rows survive SIGKILL, because fsync and synchronous_commit are on."""
     server = postgres.start(state, SystemAccount.choose())
     with psycopg.connect(server.service_dsn()) as connection:
         connection.execute("create table kept as select 7 as value")
@@ -248,7 +250,7 @@ def test_comes_back_after_the_whole_server_was_killed(state: Path) -> None:
 
 
 # --- chosen database -------------------------------------------------------------------------------------------------
-# One rule chooses the database of `penstock metrics run` and `report` (docs/operate/metrics_job.md).
+# The same rule chooses the database of `penstock metrics run` and `report` (docs/operate/metrics_job.md).
 #
 # The encryption key of an installation that runs its own database.
 #
@@ -277,7 +279,8 @@ def test_a_set_address_comes_first(empty_state: Path) -> None:
 def test_else_the_service_of_this_machine(empty_state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`report` uses the same database as `run`."""
     monkeypatch.setattr(chosen, "_answers", lambda dsn: True)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(empty_state / "cache"))  # other services may run here
+    # Other services may run on this machine.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(empty_state / "cache"))
     monkeypatch.setattr(chosen, "default_state_directory", lambda: empty_state)
     for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
         monkeypatch.delenv(name, raising=False)
@@ -317,7 +320,7 @@ OPEN = Settings.read({"QUEUE_ACCESS": "off"})
 
 
 def test_it_is_made_once_and_used_from_then_on(tmp_path: Path) -> None:
-    """The key stays when access is turned off later, since encrypted texts must stay readable."""
+    """The key stays after access is turned off, because encrypted texts must stay readable."""
     assert with_encryption_key(OPEN, tmp_path) == OPEN
     key = with_encryption_key(CLOSED, tmp_path).queue_encryption_key
     assert len(b64decode(key)) == 32
@@ -361,7 +364,7 @@ def processes_of(folder: str) -> set[int]:
 
 
 def test_nothing_is_left_when_it_is_killed(parent: Path) -> None:
-    """The service also ends if a shell started it in the background, which ignores SIGQUIT and SIGINT."""
+    """The service also ends if a shell started it in the background and made it ignore SIGQUIT and SIGINT."""
     before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     try:
         check_that_nothing_is_left(parent)
@@ -388,7 +391,7 @@ def test_an_orderly_end_needs_no_guardian(parent: Path) -> None:
 
 
 def test_only_its_owner_can_hold_the_lock_of_a_folder(tmp_path: Path) -> None:
-    """Another user who held it would prevent a start."""
+    """Another user with this file would prevent a start."""
     (tmp_path / "lock").touch(0o644)
     with folder_lock(tmp_path):
         assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600

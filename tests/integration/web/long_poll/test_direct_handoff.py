@@ -74,7 +74,7 @@ class Pool:
 
 
 class Waiters:
-    """A dispatcher whose queues only the test sends to, and the messages that it returned."""
+    """A dispatcher and the messages that it returned. Only the test sends to its queues."""
 
     def __init__(self, pool: Pool) -> None:
         self.long_polls = LongPollDispatcher(self._nothing)
@@ -90,7 +90,7 @@ class Waiters:
         return self.long_polls.wait(queue, 20, self.long_polls.next_ticket(), receive=receive)
 
     def send(self, *numbers: int, arn: str = ORDERS, first_id: int = 1) -> Awaitable[list[list[Row]]]:
-        """Makes one call for several senders; `counts` has the number of messages of each."""
+        """Makes one call for several senders. `counts` has each sender's number of messages."""
         return self.send_effects([sent(arn, number, first_id) for number in numbers])
 
     def send_effects(self, effects: Sequence[Batch]) -> Awaitable[list[list[Row]]]:
@@ -103,7 +103,7 @@ class Waiters:
 
 
 def sent(arn: str, number: int, first_id: int = 1) -> Batch:
-    """Returns messages with consecutive ids, from that of `message(first_id)`."""
+    """Returns messages with consecutive ids, beginning with `message(first_id)`."""
     ids = [UUID(int=first_id + n).bytes for n in range(number)]
     entries = [SendEntry(arn, each, b"x", 1, None, None, None, None, None) for each in ids]
     return BatchCall(SEND_MESSAGES, entries, (False,), queue_arn=arn)
@@ -137,7 +137,7 @@ async def test_a_waiting_receiver_gets_a_message_in_the_call_that_sends_it() -> 
 async def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
     registered: bool, sent: int, found: int, known: bool
 ) -> None:
-    """The next receive then waits at once while this process is notified of every new message."""
+    """The next receive then waits at once, because this process gets a notification of every new message."""
     waiters = Waiters(Pool(found=found))
     waiters.long_polls.receives_notifications = registered
     waiters.wait(take(10))
@@ -156,7 +156,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_an_older_message_was_hand
 
 
 async def test_the_queue_is_not_known_to_be_empty_when_what_was_handed_out_is_still_visible() -> None:
-    """With a visibility timeout of 0."""
+    """The visibility timeout is 0."""
     pool = Pool(found=1)
     pool.visibility_ms = 0
     waiters = Waiters(pool)
@@ -210,7 +210,7 @@ async def test_as_many_are_served_as_messages_are_enough_for(
 
 
 async def test_one_call_hands_over_a_bounded_number_of_messages() -> None:
-    """Memory is counted by messages: the queue may hold larger messages than those that arrive."""
+    """The process counts memory by messages, because the queue may hold larger messages than the arriving ones."""
     pool = Pool(found=LARGEST_RECEIVE + 20)
     waiters = Waiters(pool)
     answers = [waiters.wait(take(1)) for _ in range(LARGEST_RECEIVE + 20)]
@@ -271,7 +271,7 @@ async def test_messages_for_a_receiver_that_left_go_to_others_or_back() -> None:
 
 @pytest.mark.parametrize("receive", [None, take(1, f"{ORDERS}.fifo")])
 async def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[ReceivedRow] | None) -> None:
-    """FIFO queues keep the messages of a group apart; a receive with an attempt id is stored."""
+    """A FIFO queue delivers a group's messages one after the other, and it stores a receive with an attempt id."""
     pool = Pool(found=1)
     waiters = Waiters(pool)
     waiting = waiters.wait(receive)
@@ -311,7 +311,7 @@ async def test_the_time_of_who_is_being_served_does_not_end() -> None:
 
 
 def test_message_and_lease_are_one_transaction(database: Database) -> None:
-    """Goes through the whole service once it has a pipeline connection; row versions show the writing transaction."""
+    """Sends through the whole service after it has a pipeline connection. Row versions show the writing transaction."""
     same = "select count(*) from queue.log l join queue.lease x on x.xmin = l.xmin where x.pos = l.id"
     with (
         running_service(database.api_dsn, database.dsn) as service,

@@ -187,7 +187,9 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
 
 
 def test_a_file_is_about_one_region(penstock: Command, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The region is the service's, not the one that SDKs of this shell use, unless an option names one."""
+    """The command uses the service's region unless an option names a region. It ignores the region of this shell's
+    SDKs.
+    """
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.setenv(name, "eu-central-1")
     file.write_text(

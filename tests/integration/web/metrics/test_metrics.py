@@ -44,7 +44,7 @@ def test_requests_and_messages(service: Service) -> None:
     messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)["Messages"]
     again: list[dict[str, Any]] = []
     calls = empty = 0
-    while len(again) < 3:  # a receive may skip messages that a worker holds at this moment
+    while len(again) < 3:  # A receive may skip messages that a worker has locked at this moment.
         answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20)
         again += answer.get("Messages", [])
         calls += 1
@@ -196,7 +196,7 @@ def test_gauges_of_queues(database: Database, service: Service) -> None:
 
 
 def test_health_of_the_metrics_job(database: Database, service: Service) -> None:
-    """A worker that never ran has only the count of its failures, 0; a run under way changes nothing."""
+    """A worker that never ran has only a count of 0 failures. A run under way changes no metric."""
     create(service)
     until_row(database.dsn, "select from queue.reading")
     assert "penstock_metrics_job_last" not in scrape(service.url).text
@@ -274,12 +274,12 @@ def test_whichever_process_is_asked_answers_for_all(database: Database) -> None:
         for found in answers:
             assert found.value("penstock_queue_messages_sent_total", queue=ORDERS) == 40
             assert found.value("penstock_processes") == 2
-        # A process notices the end of a connection a moment later than another process answers.
+        # One process may notice a connection's end a moment after another process has answered.
         wait_until(lambda: scrape(up.address).value("penstock_http_requests_active") == 1)
         victim = children(up.process.pid)[0]
         os.kill(victim, signal.SIGKILL)
         while victim in children(up.process.pid):
             pass
         sent_before = until_answered(up.address)
-        # The sum includes what the dead process counted.
+        # The sum includes the counts of the dead process.
         assert sent_before.value("penstock_queue_messages_sent_total", queue=ORDERS) == 40

@@ -1,7 +1,7 @@
-"""/metrics as OpenMetrics, and compressed.
+"""Tests /metrics in the OpenMetrics format, and compressed.
 
 Sources: OpenMetrics 1.0.0 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec); RFC 9110, 12.5. The
-parser of prometheus-client reads the answers; it refuses everything that the specification does not allow.
+parser of prometheus-client reads the answers. It refuses texts that the specification does not allow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from tests.support.web.prometheus_text import scrape
 
 pytestmark = [pytest.mark.shared, pytest.mark.settings(QUEUE_METRICS_INTERVAL_MS="100")]
 
-# What Prometheus 2.55 sends ("scrape_protocols", prometheus.io/docs/prometheus/latest/configuration/configuration).
+# Prometheus 2.55 sends this header ("scrape_protocols",
+# prometheus.io/docs/prometheus/latest/configuration/configuration).
 PROMETHEUS = (
     "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,"
     "text/plain;version=0.0.4;q=0.3,*/*;q=0.2"

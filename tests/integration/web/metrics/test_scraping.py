@@ -1,4 +1,4 @@
-"""The right to read /metrics, which names the queues of all accounts (docs/reference/metrics.md)."""
+"""Tests the right to read /metrics, which names the queues of all accounts (docs/reference/metrics.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests.support.web.prometheus_text import scrape
 TOKEN = {"QUEUE_METRICS_TOKEN": "s3cret-tökén"}
 GOOD = {b"authorization": b"bearer " + TOKEN["QUEUE_METRICS_TOKEN"].encode()}
 WRONG = {"authorization": "Bearer s3cret"}
-PATHS = ("/metrics", "/%6detrics", "/metrics?x=1")  # the second is the first, escaped
+# The second text is the escaped form of the first.
+PATHS = ("/metrics", "/%6detrics", "/metrics?x=1")
 EVIL_HOST, EVIL_PAGE = {"host": "evil.example"}, {"origin": "http://evil.example"}
 
 

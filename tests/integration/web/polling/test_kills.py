@@ -42,8 +42,8 @@ class Size:
 
 
 class Ledger:
-    """Stands for the function, and records its invocations and the messages that it handled. `waiting` counts the
-    invocations that `pause` blocks.
+    """Imitates the function, and records its invocations and handled messages. `waiting` counts the invocations that
+    `pause` blocks.
     """
 
     def __init__(self, size: Size) -> None:
@@ -74,7 +74,7 @@ class Ledger:
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failures]}
 
     def until_came(self, messages: int) -> None:
-        """Waits for this number of deliveries, first or repeated."""
+        """Waits for this number of first or repeated deliveries."""
         with self._changed:
             assert self._changed.wait_for(lambda: self.came.total() >= messages, LONGEST_SECONDS)
 
@@ -92,10 +92,10 @@ class Ledger:
 
 
 def kill(service: Service, ledger: Ledger, dsn: str) -> Counter[str]:
-    """Returns the messages of the running invocations, each with its number of deliveries so far. None of these
-    messages is deleted.
+    """Returns the messages of the running invocations, each with its number of deliveries so far. These messages are
+    never deleted.
 
-    Other processes need not wait until the dead process is noticed.
+    The kill ends the process's sessions, so other processes need not wait until its death is noticed.
     """
     held = ledger.pause()
     before = Counter({body: ledger.came[body] for body in held})
@@ -168,7 +168,7 @@ def drained(sqs: Any, url: str) -> Iterator[str]:
     ids=["600", "100000"],
 )
 def test_every_message_is_handled_or_a_dead_letter(database: Database, size: Size, fifo: bool) -> None:
-    """Five kills interrupt running invocations; their messages were not deleted, so they are delivered again."""
+    """Five kills interrupt running invocations. Their messages were not deleted, so the worker delivers them again."""
     ledger, url, dead_url = Ledger(size), "", ""
     kills: list[Counter[str]] = []
     with running_functions(f=ledger) as functions:

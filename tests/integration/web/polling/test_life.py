@@ -1,4 +1,6 @@
-"""Mappings while processes come and go, and the right to have one. Sources: docs/reference/event_source_mappings.md."""
+"""Tests mappings while processes start and end, and the rights that a mapping needs. Sources:
+docs/reference/event_source_mappings.md.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def test_a_killed_worker_loses_nothing(database: Database) -> None:
 
 
 def test_a_process_that_stops_ends_its_invocations(database: Database) -> None:
-    """The process receives nothing more, deletes what was handled, and leaves the mapping to another process."""
+    """The process stops receiving, deletes the handled messages, and leaves the mapping to another process."""
     began, gate = threading.Event(), threading.Event()
 
     def code(_: Any) -> None:
@@ -114,7 +116,7 @@ def test_without_an_endpoint_no_function_can_be_mapped(database: Database) -> No
 
 
 def test_functions_have_no_mappings(database: Database) -> None:
-    """No process would poll for them."""
+    """Otherwise no process would poll for these mappings."""
     with FunctionServer(database.pooled_dsn) as functions:
         answer = httpx.get(f"{functions.endpoint_url}/2015-03-31/event-source-mappings")
     assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (404, "UnknownOperationException")
@@ -123,7 +125,7 @@ def test_functions_have_no_mappings(database: Database) -> None:
 # --- rights ----------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def guarded(database: Database) -> Iterator[tuple[Service, Functions]]:
-    """A service that verifies signatures and may invoke `f`, and only that."""
+    """A service that verifies signatures and may invoke only `f`."""
     with running_functions(f=lambda _: None) as functions:
         settings = {**SIGV4, "QUEUE_LAMBDA_ENDPOINT": functions.url, "QUEUE_LAMBDA_FUNCTIONS": "f"}
         with running_service(database.api_dsn, **settings) as service:
@@ -145,7 +147,7 @@ def user_key(database: Database, name: str, *policies: str, new: bool = True) ->
 def test_a_mapping_ends_with_the_rights_of_its_user(
     database: Database, guarded: tuple[Service, Functions]
 ) -> None:
-    """No message reaches the function afterwards, and the mapping says why."""
+    """No message reaches the function afterwards, and the mapping shows the reason."""
     service, functions = guarded
     root = new_key(database, OWNER)
     key = user_key(database, "ann", "admin")
@@ -157,7 +159,7 @@ def test_a_mapping_ends_with_the_rights_of_its_user(
     sqs.send_message(QueueUrl=url, MessageBody="before")
     functions.wait(lambda: functions.seen() == ["before"])
     user_key(database, "ann", "read", new=False)
-    # The poll that waits now began with the old rights; it may hand on messages that come within a second of its check.
+    # The waiting poll began with the old rights. It may pass on messages that arrive within a second of its check.
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("update queue.event_source_mapping set revision = revision + 1")
         connection.execute("notify penstock, 'mappings'")
@@ -166,7 +168,7 @@ def test_a_mapping_ends_with_the_rights_of_its_user(
     sqs.send_message(QueueUrl=url, MessageBody="after")
     shown = owner.get_event_source_mapping(UUID=uuid)
     assert "not authorized" in shown["StateTransitionReason"]
-    assert "LastProcessingResult" not in shown  # AWS does not show it
+    assert "LastProcessingResult" not in shown  # AWS does not show this member.
     assert sqs.receive_message(QueueUrl=url)["Messages"][0]["Body"] == "after"
     assert functions.seen() == ["before"]
 
@@ -174,7 +176,9 @@ def test_a_mapping_ends_with_the_rights_of_its_user(
 def test_a_user_needs_rights_on_the_queue_to_create_a_mapping(
     database: Database, guarded: tuple[Service, Functions]
 ) -> None:
-    """A user who may not receive from the queue cannot have its messages sent to a function, nor see its mappings."""
+    """A user without the right to receive from a queue can neither send its messages to a function nor see its
+    mappings.
+    """
     service, _ = guarded
     root = new_key(database, OWNER)
     client_of(service, root, "sqs").create_queue(QueueName="q")
@@ -282,7 +286,8 @@ def test_messages_and_invocations(harness: Harness) -> None:
         page = scrape(harness.service.url)
         return {name: page.value(f"penstock_mapping_{name}_total", queue=queue) for name in COUNTERS}
 
-    wait_until(lambda: counted() == COUNTERS)  # counted after the message was deleted
+    # The service counts after the deletion of the message.
+    wait_until(lambda: counted() == COUNTERS)
     found = scrape(harness.service.url)
     for name in ("invocation_duration_seconds", "oldest_message_age_seconds"):
         assert found.value(f"penstock_mapping_{name}_count", queue=queue) == 3
@@ -291,14 +296,14 @@ def test_messages_and_invocations(harness: Harness) -> None:
     assert now["failed_invocations"] == 1
     harness.sqs.send_message(
         QueueUrl=url, MessageBody='{"n": "last"}'
-    )  # the failed invocation may have ended last
+    )  # The failed invocation may have ended last.
     wait_until(
         lambda: [shown(harness, mapping)[name] for name in ("failing_since", "last_result")] == [None, "OK"]
     )
 
 
 def test_since_when_it_fails(harness: Harness) -> None:
-    """The time counts from the first failure until a success; later failures do not change it."""
+    """The time counts from the first failure until a success. Later failures do not change the time."""
     url, arn = harness.queue()
     answers: list[Any] = [b"{", {"batchItemFailures": 1}, None]
     name = harness.function(lambda _: answers.pop(0))
@@ -319,7 +324,7 @@ def test_since_when_it_fails(harness: Harness) -> None:
 
 
 def test_a_function_that_cannot_be_reached_is_in_the_verdict(harness: Harness) -> None:
-    """The mapping counts as failing once no invocation has succeeded for five minutes (docs/reference/verdicts.md)."""
+    """The mapping counts as failing after five minutes without a successful invocation (docs/reference/verdicts.md)."""
     url, arn = harness.queue()
     mapping = harness.map(arn, "http://127.0.0.1:1/")
     harness.sqs.send_message(QueueUrl=url, MessageBody="m")

@@ -1,4 +1,4 @@
-"""CreateEventSourceMapping and its neighbours, by boto3.
+"""Tests CreateEventSourceMapping and the related actions by boto3.
 
 Sources: botocore's model lambda/2015-03-31; "CreateEventSourceMapping" (AWS Lambda API reference); "Creating and
 configuring an Amazon SQS event source mapping" (AWS Lambda Developer Guide).
@@ -91,7 +91,7 @@ def test_changes_at_the_same_time_keep_each_others_members(harness: Harness) -> 
 
 
 def test_defaults(harness: Harness) -> None:
-    """ "The default value for SQS is 10", "the default is 0 seconds", enabled."""
+    """AWS's page says "The default value for SQS is 10" and "the default is 0 seconds". A new mapping is enabled."""
     _, arn = harness.queue()
     shown = harness.get(harness.map(arn, harness.function(lambda _: None)))
     assert (shown["BatchSize"], shown["MaximumBatchingWindowInSeconds"], shown["State"]) == (10, 0, "Enabled")
@@ -135,7 +135,9 @@ TAGGED = (
     "form", ["event-source-mapping:{}:alias", "foobar:{}", "event-source-mapping:x", "x"]
 )
 def test_tags_of_no_arn(harness: Harness, form: str) -> None:
-    """The text as recorded at AWS. An ARN of another account has the form, and belongs to no mapping here."""
+    """The text was recorded at AWS. An ARN of another account has a valid form, but belongs to no mapping of this
+    account.
+    """
     start = "arn:aws:lambda:us-east-1:000000000000:"
     arn = start + form.format("3fa85f64-5717-4562-b3fc-2c963f66afa6")
     text = (
@@ -205,7 +207,9 @@ NOWHERE = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
 
 
 def test_bodies_of_errors(harness: Harness) -> None:
-    """The bodies have the members of botocore's model: typed errors of SDKs read Type, and message or Message."""
+    """The bodies have the members of botocore's model, because the SDKs' typed errors read Type, and message or
+    Message.
+    """
     url = f"{harness.service.url}/2015-03-31/event-source-mappings/"
     arn = harness.queue()[1]
     harness.map(arn, "f", Enabled=False)
@@ -220,7 +224,7 @@ def test_bodies_of_errors(harness: Harness) -> None:
 
 
 def test_members_without_effect_are_read_back(harness: Harness) -> None:
-    """Provisioned mode, metrics and keys occur in files of infrastructure as code."""
+    """Provisioned mode, metrics and keys occur in infrastructure as code."""
     given: dict[str, Any] = {
         "ProvisionedPollerConfig": {"MinimumPollers": 2, "MaximumPollers": 10_000},
         "MetricsConfig": {"Metrics": ["EventCount"]},
@@ -239,7 +243,7 @@ def test_members_without_effect_are_read_back(harness: Harness) -> None:
 @pytest.mark.parametrize(
     ("fifo", "members"),
     [
-        (False, {"BatchSize": 11}),  # needs a window of at least one second
+        (False, {"BatchSize": 11}),  # This size needs a window of at least one second.
         (True, {"BatchSize": 11}),
         (True, {"MaximumBatchingWindowInSeconds": 1}),
         (False, {"StartingPosition": "LATEST"}),
@@ -283,7 +287,7 @@ def test_values_that_cannot_be(harness: Harness, fifo: bool, members: dict[str, 
     ],
 )
 def test_limits_of_the_model(harness: Harness, members: dict[str, Any]) -> None:
-    """Sent as they are: botocore would refuse some itself."""
+    """The test sends the requests unchanged, because botocore would refuse some of them."""
     body = {"EventSourceArn": harness.queue()[1], "FunctionName": "f", **members}
     answer = httpx.post(f"{harness.service.url}/2015-03-31/event-source-mappings/", json=body)
     assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (400, "ValidationException")

@@ -1,4 +1,4 @@
-"""The worker `poll` turns messages into events and batches, and handles failures, filters and order.
+"""Tests the worker `poll`: events, batches, failures, filters and order.
 
 Sources: "Using Lambda with Amazon SQS", "Handling errors for an SQS event source in Lambda", "Using event filtering
 with an Amazon SQS event source" (AWS Lambda Developer Guide).
@@ -39,7 +39,9 @@ def send(harness: Harness, url: str, *bodies: str, **members: Any) -> None:
 
 # --- events ----------------------------------------------------------------------------------------------------------
 def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None:
-    """The example "Standard queue message event", field by field; its values where they do not depend on the moment."""
+    """The event has each field of the example "Standard queue message event", and its values if they do not depend on
+    the time.
+    """
     url, arn = harness.queue()
     name = harness.function(ignore)
     harness.map(arn, name)
@@ -86,7 +88,7 @@ def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None
 
 
 def test_the_event_of_a_fifo_queue(harness: Harness) -> None:
-    """The attributes of the example "FIFO queue message event"."""
+    """The event has the attributes of the example "FIFO queue message event"."""
     url, arn = harness.queue(FifoQueue="true")
     name = harness.function(ignore)
     harness.map(arn, name)
@@ -101,7 +103,7 @@ def test_the_event_of_a_fifo_queue(harness: Harness) -> None:
 
 
 def test_powertools_reads_the_event(harness: Harness) -> None:
-    """Powertools' data class and pydantic model accept our event."""
+    """Powertools' data class and pydantic model accept Penstock's event."""
     url, arn = harness.queue()
     name = harness.function(ignore)
     harness.map(arn, name)
@@ -205,8 +207,8 @@ def test_without_reports_the_answer_says_nothing(harness: Harness) -> None:
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 def test_a_window_gathers_a_batch(harness: Harness) -> None:
-    """More than ten messages, which one receive does not bring. Only with a window, AWS writes the digest of no
-    attributes (recorded there).
+    """The batch has more than ten messages, so it needs several receives. AWS writes the digest of empty attributes
+    only for mappings with a window (recorded at AWS).
     """
     url, arn = harness.queue()
     name = harness.function(ignore)
@@ -332,7 +334,9 @@ def test_a_url_gets_the_same_event(harness: Harness) -> None:
 
 
 def test_changes_take_effect(harness: Harness) -> None:
-    """A disabled mapping invokes nothing; after a change of the function only the new one is invoked."""
+    """A disabled mapping does not invoke its function. After a change of the function, the mapping invokes only the
+    new one.
+    """
     url, arn = harness.queue()
     old, new = harness.function(ignore), harness.function(ignore)
     uuid = harness.map(arn, old, Enabled=False)

@@ -1,9 +1,10 @@
-"""A function may not take longer than its messages are invisible.
+"""Tests that a function ends before its messages become visible again.
 
 Source: "Creating and configuring an Amazon SQS event source mapping",
 https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
 
-URLs that take longer than the queue's visibility timeout. This is our extension: on AWS a function has a timeout.
+Also tests URLs that take longer than the queue's visibility timeout. URLs are Penstock's extension. On AWS, every
+function has a timeout.
 
 Invocations are signed with the credentials of the process.
 
@@ -127,7 +128,7 @@ def hidden_seconds(harness: Harness, arn: str) -> float:
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 def test_messages_stay_invisible_while_a_url_handles_them(harness: Harness, fifo: bool) -> None:
-    """The queue's timeout of one second would be over when the URL answers."""
+    """The URL answers after the end of the queue's timeout of one second."""
     goes_on = threading.Event()
 
     def waits(_: Any) -> None:
@@ -148,7 +149,7 @@ def test_messages_stay_invisible_while_a_url_handles_them(harness: Harness, fifo
 
 
 def test_a_message_that_a_url_refuses_returns_after_the_queues_timeout(harness: Harness) -> None:
-    """The invocation does not last longer than its messages are held."""
+    """The invocation ends before its messages become visible again."""
     began, goes_on = threading.Event(), threading.Event()
 
     def refuses_once(_: Any) -> None:
@@ -182,7 +183,7 @@ def ignore(_: Any) -> None:
 
 
 def check(invocation: Invocation) -> None:
-    """The server refuses a request without a signature for the service and the region, as Lambda does."""
+    """The server refuses a request without a signature for its service and region, as Lambda does."""
     address = urlsplit(invocation.target)
     headers = {name.encode(): value.encode() for name, value in invocation.headers.items()}
     http = HttpRequest("POST", address.path, address.query.encode(), headers, invocation.body)
@@ -196,7 +197,7 @@ def check(invocation: Invocation) -> None:
 
 
 def check_session(invocation: Invocation) -> None:
-    """Does the same for credentials with a token, which Penstock's verifier refuses. botocore's signer signs again."""
+    """Checks credentials with a token, which Penstock's verifier refuses. botocore's signer computes the signature."""
     headers = invocation.headers
     signed = headers["authorization"].split("SignedHeaders=")[1].split(",")[0].split(";")
     url = f"http://{headers['host']}{invocation.target}"
@@ -211,7 +212,7 @@ def check_session(invocation: Invocation) -> None:
 
 
 def last_result(database: Database, functions: Functions, **credentials: str) -> str:
-    """Returns the result of invoking a mapping's function, whose name has an alias."""
+    """Invokes a mapping's function by a name with an alias, and returns the result."""
     settings = {"QUEUE_LAMBDA_ENDPOINT": functions.url, **ALONE, **credentials}
     with running_service(database.api_dsn, **settings) as service:
         sqs, client = service.sqs(), service.client("lambda")
@@ -237,7 +238,7 @@ def test_credentials_of_the_environment(database: Database) -> None:
 
 @contextmanager
 def container_role() -> Iterator[str]:
-    """Yields the address at which a container gets the credentials of its role."""
+    """Yields the address from which a container gets its role's credentials."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

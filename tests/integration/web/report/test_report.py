@@ -1,4 +1,4 @@
-"""`penstock metrics report`: the history in the file that it writes, from rows of known values."""
+"""Tests the history in the file of `penstock metrics report`, from rows with known values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.web.report_page import barriers, of_class, pictures, table
 START = datetime(2026, 3, 29, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 SPAN = ("--from", "2026-03-29T00:00:00Z", "--to", "2026-03-29T02:00:00Z")
-# A group's id has ASCII punctuation: every character that HTML gives a meaning to.
+# A group's id has ASCII punctuation, with every character that has a meaning in HTML.
 GROUP = "</svg><script>alert('&\"')</script>"
 
 
@@ -61,11 +61,12 @@ def test_depth_and_lag_over_time(tmp_path: Path) -> None:
     page = report(tmp_path, *SPAN)
     shown = pictures(page)
     depth = shown["Depth of orders: at most 61, 61 at the end"]
-    assert len(of_class(depth, "line")) == 2  # nothing is known of the time between, so no line crosses it
+    # The rows say nothing about the time between, so no line crosses the gap.
+    assert len(of_class(depth, "line")) == 2
     lag = shown["Lag of orders: from 3 ms to 1.5 min"]
     assert [len(of_class(lag, name)) for name in ("first", "second")] == [2, 2]
     assert "Old data: the metrics job last ended 2026-03-29 02:00 UTC" in page
-    assert not [text for text in shown if "of bills" in text]  # a single dot is no chart
+    assert not [text for text in shown if "of bills" in text]  # A single dot is not a chart.
 
 
 @pytest.mark.usefixtures("settings")

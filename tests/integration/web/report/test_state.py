@@ -23,12 +23,12 @@ from tests.support.web.report_page import barriers, of_class, pictures, table
 
 MINUTE = timedelta(minutes=1)
 OTHERS = QUEUES_A_PAGE
-"""Adds idle queues, so that the queues need more than one page."""
+"""Adds idle queues, because the report must need more than one page of queues."""
 
 
 @dataclass
 class Service:
-    """A database and the minute that had not ended when its rows were written."""
+    """A database, and the minute that was not over when the rows were written."""
 
     database: Database
     now: datetime
@@ -49,7 +49,7 @@ def minutes(now: datetime, first: int, last: int = 1, **counts: Any) -> list[Min
 
 
 def add(db: Connection, name: str, rows: list[Minute], oldest_at: datetime | None = None) -> None:
-    """Adds a queue with these minutes, whose present counts are those of the last minute."""
+    """Adds a queue with these minutes. The last minute's counts are its present counts."""
     queue_id = new_queue(db, name)
     add_minutes(db, queue_id, rows)
     insert(
@@ -59,7 +59,7 @@ def add(db: Connection, name: str, rows: list[Minute], oldest_at: datetime | Non
 
 
 def fill(db: Connection, now: datetime) -> None:
-    """Adds a queue for each verdict; the last receive of `stopped` was ten minutes ago."""
+    """Adds a queue for each verdict. The last receive of `stopped` was ten minutes ago."""
     stopped = minutes(now, 60, 11)
     for waits, ago in enumerate(range(10, 0, -1), start=1):
         stopped += minutes(
@@ -159,4 +159,4 @@ def test_a_healthy_queue_that_was_asked_for(report: Callable[..., str]) -> None:
     (row,) = table(page, "state")
     assert (row["Verdict"], row["Why"], row["What to do"]) == ("ok", "Consumers keep up.", "")
     assert "stopped" not in page
-    assert len(pictures(page)) == 1  # no message waits, so the chart does not draw it
+    assert len(pictures(page)) == 1  # No message waits, so the chart does not draw the age.

@@ -1,4 +1,4 @@
-"""/v1/deliveries over a real service while its worker delivers. Shapes: docs/reference/webhooks.md."""
+"""Tests /v1/deliveries over a real service while its worker delivers. Shapes: docs/reference/webhooks.md."""
 
 import json
 from functools import partial
@@ -56,7 +56,7 @@ def test_a_delivery_that_will_be_repeated_has_a_time(
 
 
 def test_a_dead_letter_without_its_queue_is_counted_and_listed(http: httpx.Client, db: Connection) -> None:
-    """AWS has a metric for it, NumberOfNotificationsFailedToRedriveToDlq ("Amazon SNS metrics")."""
+    """AWS has a metric for this case, NumberOfNotificationsFailedToRedriveToDlq ("Amazon SNS metrics")."""
     region = "arn:aws:{}:us-east-1:000000000000:{}".format
     for name in ("target", "letters"):
         http.post("/v1/queues", json={"name": name}).raise_for_status()
@@ -158,7 +158,7 @@ def test_an_endpoint_is_paused_and_resumed(http: httpx.Client, db: Connection, r
 
 
 # --- outbox ----------------------------------------------------------------------------------------------------------
-# /v1/outbox over a real service, with a gateway and without. Shapes: docs/reference/topics.md.
+# Tests /v1/outbox over a real service, with and without a gateway. Shapes: docs/reference/topics.md.
 
 
 PHONE = "+15550100123"
@@ -179,7 +179,7 @@ def are_sent(http: httpx.Client, number: int) -> bool:
 
 
 def test_the_worker_carries_what_the_service_publishes(database: Database, receiver: Receiver) -> None:
-    """The worker sends at once, also after it has slept."""
+    """The worker sends at once, even if it was asleep."""
     settings = {"SNS_GATEWAY_URL": receiver.url("/200")}
     with running_service(database.api_dsn, **settings) as service, service.http() as http:
         for number in range(3):
@@ -202,7 +202,7 @@ def test_without_a_gateway_it_is_kept(database: Database) -> None:
 
 
 def test_the_quota_limits_opted_out_numbers(database: Database) -> None:
-    """A number that is stored can be stored again (QUOTA_OPTED_OUT_NUMBERS, docs/operate/security.md)."""
+    """A stored number can be stored again (QUOTA_OPTED_OUT_NUMBERS, docs/operate/security.md)."""
     with running_service(database.api_dsn, QUOTA_OPTED_OUT_NUMBERS="2") as service, service.http() as http:
         answers = [http.put(f"/v1/outbox/opted-out/%2B1555010000{last}") for last in (1, 2, 3, 1)]
         assert [answer.status_code for answer in answers] == [200, 200, 429, 200]

@@ -1,4 +1,4 @@
-"""POST /v1/deliveries/endpoints/test over a real service and endpoint: the request, the rights, the audit."""
+"""Tests POST /v1/deliveries/endpoints/test over a real service and endpoint: the request, the rights, and the audit."""
 
 import base64
 import hashlib
@@ -62,7 +62,7 @@ def arrived(receiver: Receiver, kind: str) -> Request:
 def test_an_event_is_signed_delivered_and_noted(
     http: httpx.Client, receiver: Receiver, database: Database
 ) -> None:
-    """The signature is that of Standard Webhooks 1.0."""
+    """The signature follows Standard Webhooks 1.0."""
     url = receiver.url("/204")
     bind(http, url)
     sent = send_test(http, url)
@@ -147,7 +147,7 @@ def test_too_many_deliveries_leave_no_room_for_one(http: httpx.Client, database:
     bind(http, "http://127.0.0.1:1/")
 
     def is_refused() -> bool:
-        """The service counts deliveries again in this time and then removes the row."""
+        """Within this time, the service counts deliveries again and then removes the row."""
         with psycopg.connect(database.dsn) as connection:
             connection.execute(
                 "insert into queue.delivery_excess values ('000000000000', '', 1000000, now())"

@@ -1,4 +1,4 @@
-"""Routed events and transactions over a real service. Shapes: docs/reference/topics.md, "Events"."""
+"""Tests routed events and transactions over a real service. Shapes: docs/reference/topics.md, "Events"."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ MANY = [f"q{number}" for number in range(3)]
 
 @pytest.fixture
 def http(http: httpx.Client) -> httpx.Client:
-    """Creates three empty queues and no binding."""
+    """Creates three empty queues without bindings."""
     for queue in http.get("/v1/queues").json()["queues"]:
         for binding in http.get(f"/v1/queues/{queue['name']}/subscriptions").json()["subscriptions"]:
             unbind(http, binding)
@@ -73,7 +73,7 @@ def test_an_event_reaches_the_queues_that_are_bound(http: httpx.Client) -> None:
 )  # fmt: skip
 def test_patterns(http: httpx.Client, pattern: str, key: str, matches: bool) -> None:
     """As in AMQP: `*` matches one segment; `#` matches any number of segments. A dry run names the queues that a
-    publish then reaches.
+    publish would reach.
     """
     made = bind(http, pattern, queue_name="q0")
     dry = http.get(f"/v1/events/{key}/matches").json()["subscriptions"]

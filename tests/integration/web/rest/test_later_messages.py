@@ -1,4 +1,4 @@
-"""Messages with a delay longer than that of SQS (900 s) are stored as schedules. Source: our choice."""
+"""The service stores messages with a longer delay than SQS's 900 s as schedules. Source: our choice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def db(shared_database: Database) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def http(http: httpx.Client, db: psycopg.Connection[Any]) -> httpx.Client:
-    """Creates the empty queues `orders` and `o.fifo` and no schedule."""
+    """Creates the empty queues `orders` and `o.fifo`, and removes all schedules."""
     db.execute("delete from queue.schedule; delete from queue.schedule_run")
     for name in ("orders", "o.fifo"):
         http.post("/v1/queues", json={"name": name, "fifo": name == "o.fifo"})
@@ -65,7 +65,8 @@ def test_it_waits_as_a_schedule_and_enters_its_queue_when_due(
     http: httpx.Client, db: psycopg.Connection[Any]
 ) -> None:
     before = datetime.now(UTC)
-    headers = {f"h{n}": {"n": n} for n in range(10)}  # a message may have no more attributes: none is added
+    # The message already has the maximum of attributes, so the service adds none.
+    headers = {f"h{n}": {"n": n} for n in range(10)}
     message = {"message": {"a": [1.50, "ü"]}, "headers": headers, "group_id": "tenant", "delay": 7 * 86_400}
     sent = send(http, message)
     assert sent["id"] is None
@@ -160,7 +161,7 @@ def test_a_refused_request_changes_nothing(http: httpx.Client, queue: str, body:
 
 
 def test_in_sql(http: httpx.Client, db: psycopg.Connection[Any]) -> None:
-    """The application sends it in its own transaction."""
+    """The application sends the message in its own transaction."""
     with db.transaction(force_rollback=True):
         assert db.execute("""select queue.send('orders', '{"a": 1}', delay => 86400)""").fetchall() == [
             (None,)

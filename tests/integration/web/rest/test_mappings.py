@@ -1,4 +1,4 @@
-"""/v1/mappings over a real service: the same mappings as those of boto3, and users with policies."""
+"""Tests /v1/mappings over a real service: the mappings of boto3, and users with policies."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def allow(*actions: str) -> str:
 
 
 def test_a_quota_of_an_account(database: Database) -> None:
-    """AWS has no such limit; QUOTA_MAPPINGS is ours (docs/operate/security.md)."""
+    """AWS has no such limit. QUOTA_MAPPINGS is Penstock's (docs/operate/security.md)."""
     with running_service(database.api_dsn, **LAMBDA, QUOTA_MAPPINGS="2") as service, service.http() as http:
         new_queue(http, "orders")
         bodies = [{"queue": "orders", "function": f"f{n}", "enabled": False} for n in range(3)]

@@ -1,4 +1,6 @@
-"""/v1/queues/{name}/metrics and /v1/metrics/lag, by every deployment. Rows as the metrics job writes them."""
+"""Tests /v1/queues/{name}/metrics and /v1/metrics/lag in every deployment. The tests write the rows of the metrics
+job.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ import httpx
 import psycopg
 import pytest
 
-# The import is here and not first in a thread of the server, because pydantic parses source, which Python 3.11 cannot
-# do in two threads.
+# The module is imported here before the server's threads start, because pydantic parses source, which Python 3.11
+# cannot do in two threads.
 import penstock_web.rest.application  # noqa: F401
 from penstock.settings import DRIVERS
 from tests.support import plain_http
@@ -39,7 +41,7 @@ COUNTS = (
 
 @pytest.fixture(scope="module")
 def database(postgres: TestServer) -> Iterator[Database]:
-    """`orders` has two minutes, one with counts alone; `bills` has none."""
+    """`orders` has two minutes, one of them with counts alone. `bills` has no minute."""
     with postgres.database() as database:
         with psycopg.connect(database.api_dsn, autocommit=True) as db:
             db.execute(f"alter database {database.name} set timezone = 'Asia/Kolkata'".encode())
@@ -63,7 +65,7 @@ def database(postgres: TestServer) -> Iterator[Database]:
 
 @pytest.fixture(scope="module", params=["container", *DRIVERS])
 def http(database: Database, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
-    """Yields the container's deployment, and that of the functions with either driver."""
+    """Yields the container's deployment, and the functions' deployments with both drivers."""
     if request.param == "container":
         with running_service(database.api_dsn, QUEUE_METRICS_DAYS="36500") as service, service.http() as http:
             yield http

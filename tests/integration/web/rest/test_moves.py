@@ -1,4 +1,6 @@
-"""Move tasks over the REST API move one message first and the rest on request; the audit and refusals."""
+"""Tests move tasks over the REST API, which move one message first and the rest on request, their audit, and
+refusals.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def test_one_first_then_the_rest_at_a_rate(http: httpx.Client, shared_database: 
         rows = connection.execute(
             "select action, target, details from queue.audit where action like '%Move%' order by audit_id"
         ).fetchall()
-    started, continued = rows  # the refused ones leave no row
+    started, continued = rows  # A refused request leaves no row.
     assert started[:2] == ("sqs:StartMessageMoveTask", "arn:aws:sqs:us-east-1:000000000000:dead")
     assert started[2]["filter"]["source_queue"] == "orders"
     assert continued[2]["move"] == move["id"]

@@ -1,7 +1,8 @@
-"""No account can read or change another's queues, bindings, deliveries and schedules over the REST API.
+"""Tests that no account can read or change another account's queues, bindings, deliveries and schedules over the REST
+API.
 
-Every name belongs to the caller's account (docs/operate/access.md); the resources of other accounts are not found. Each
-request is tried with all spellings of the other account's queue, and once with the owner's own key.
+Every name belongs to the caller's account (docs/operate/access.md), so the service does not find other accounts'
+resources. The tests try each request with all spellings of the other account's queue, and once with the owner's key.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Account(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """The owner's resources: a queue with two messages, one of them in flight; bindings of the queue and of a
-    URL for `key`; a delivery that waits; a schedule. `other`: a queue with a message in flight that the partner has.
+    """The owner's resources: a queue with two messages, one of them in flight, bindings of the queue and of a URL for
+    `key`, a waiting delivery, and a schedule. `other` is a queue with a message that the partner has in flight.
     """
 
     owner: Account
@@ -62,7 +63,7 @@ class Setup(NamedTuple):
     other: str
 
     def state(self) -> Any:
-        """Returns all these resources as the owner sees them."""
+        """Returns the owner's view of all these resources."""
         at = f"/queues/{self.queue}"
         states = ("visible", "in_flight", "delayed")
         described = self.owner.do("GET", at)
@@ -123,7 +124,7 @@ def setup(accounts: tuple[Account, Account]) -> Setup:
 
 # --- queues, by their names ------------------------------------------------------------------------------------------
 def spellings(queue: str) -> list[str]:
-    """Spells the other account's queue as in paths, addresses and ARNs, and as patterns and SQL might."""
+    """Spells the other account's queue as a path, an address, an ARN, a pattern, and a fragment of SQL."""
     arn = f"arn:aws:sqs:us-east-1:{OWNER}:{queue}"
     return [
         queue, f"{OWNER}/{queue}", f"/{OWNER}/{queue}", f"{OWNER}:{queue}", f":{OWNER}:{queue}",
@@ -153,7 +154,7 @@ def in_transaction(**parts: Any) -> Callable[[Setup, str], Asked]:
 
 
 SEND, ACK = {"queue": "NAME", **FORGED}, {"queue": "NAME", "receipt": "RECEIPT"}
-# The owner may make each of these requests: the service does for the owner what it refuses to the partner.
+# The owner may make each of these requests, and the service refuses the same requests of the partner.
 BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
@@ -172,7 +173,7 @@ BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "bind": lambda setup, name: ("POST", f"/events/{setup.key}.new/subscriptions", {"queue_name": name}),
 }  # fmt: skip
 HALF = {"queue": "OTHER", "message": "half"}
-# The partner's change to its own queue in the same request is not made either.
+# The service does not make the partner's change to its own queue in the same request either.
 WITH_OWN: dict[str, Callable[[Setup, str], Asked]] = {
     "own first": in_transaction(send=[HALF, SEND]),
     "own last": in_transaction(send=[SEND, HALF]),
@@ -253,7 +254,7 @@ def test_an_event_reaches_the_bindings_of_its_own_account(setup: Setup) -> None:
 
 @pytest.mark.parametrize("pattern", ["#", "*.*", "shop.#", "{setup.key}"])
 def test_a_binding_gets_the_events_of_its_own_account(setup: Setup, pattern: str) -> None:
-    """Patterns that match the events of all accounts."""
+    """The patterns match the events of all accounts."""
     pattern = quote(pattern.format(setup=setup), safe="")
     made = setup.partner.do("POST", f"/events/{pattern}/subscriptions", {"queue_name": setup.other})
     setup.owner.do("POST", f"/events/{setup.key}", {"message": "of the owner"})
@@ -274,7 +275,7 @@ def test_an_address_of_a_queue_is_no_url(setup: Setup) -> None:
 # --- what would send later -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("target", [{"queue": "{0}"}, {"topic": "{1}"}])
 def test_a_schedule_sends_to_its_own_account(setup: Setup, target: dict[str, str]) -> None:
-    """A missing queue may be a target: it may be created later, in the account of the schedule."""
+    """A missing queue may be a target, because the schedule's account may create it later."""
     before = setup.state()
     for number, name in enumerate(spellings(setup.queue)):
         to = {kind: text.format(name, setup.key) for kind, text in target.items()}

@@ -1,4 +1,5 @@
-"""Verdicts on queues by every interface: REST in each deployment, /metrics and the command line, with their minutes.
+"""Verdicts on queues by every interface: REST in each deployment, /metrics, and the command line. The tests also read
+the minutes.
 
 The expected verdicts follow from docs/reference/verdicts.md.
 """
@@ -17,8 +18,8 @@ import httpx
 import psycopg
 import pytest
 
-# The import is here and not first in a thread of the server, because pydantic parses source, which Python 3.11 cannot
-# do in two threads.
+# The module is imported here before the server's threads start, because pydantic parses source, which Python 3.11
+# cannot do in two threads.
 import penstock_web.rest.application  # noqa: F401
 from penstock.settings import DRIVERS
 from penstock.verdicts import Minute
@@ -45,14 +46,14 @@ KINDS = {
 
 @dataclass
 class Queues:
-    """A database whose queues have minutes up to `now`, the start of the present minute."""
+    """A database with minutes of its queues up to `now`, the start of the present minute."""
 
     database: Database
     now: datetime
 
 
 def fill(db: Connection, now: datetime) -> None:
-    """Stores half an hour for each queue, and the number of messages that its last minute names."""
+    """Stores half an hour of each queue, and the number of messages in its last minute."""
     for name in KINDS:
         add_minutes(db, new_queue(db, name), MINUTES[name](now))
     for name, count in {"behind": 3600, "draining": 3600, "stopped": 200, "dead-letters": 5}.items():
@@ -82,7 +83,7 @@ def fill(db: Connection, now: datetime) -> None:
 
 
 def busy(now: datetime, ago: int, **columns: Any) -> Minute:
-    """Returns the minute that was this many minutes ago."""
+    """Returns the minute this many minutes ago."""
     start = now - ago * MINUTE
     known = {"sent": 300, "received": 300, "deleted": 300, "visible": 0, "in_flight": 5, "delayed": 0}
     return Minute(start, last_received_at=start + MINUTE, **{**known, **columns})
@@ -95,7 +96,7 @@ def behind(now: datetime) -> list[Minute]:
 
 
 def draining(now: datetime) -> list[Minute]:
-    """In each of ten minutes, 300 messages more were deleted than sent: twelve minutes are left."""
+    """In each of ten minutes, deletes exceeded sends by 300, so twelve minutes are left."""
     peak = [busy(now, 11, sent=300, visible=6600)]
     return peak + [
         busy(now, ago, received=600, deleted=600, visible=3600 + 300 * (ago - 1)) for ago in range(10, 0, -1)
@@ -137,7 +138,7 @@ def queues(postgres: TestServer) -> Iterator[Queues]:
 
 @pytest.fixture(scope="module", params=["container", *DRIVERS])
 def http(queues: Queues, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
-    """Yields the container's deployment, and that of the functions with either driver."""
+    """Yields the container's deployment, and the functions' deployments with both drivers."""
     if request.param == "container":
         with running_service(queues.database.api_dsn) as service, service.http() as http:
             yield http
@@ -190,8 +191,8 @@ def test_when_it_will_be_empty(http: httpx.Client, queues: Queues) -> None:
 
 
 def test_consumers_for_a_target(http: httpx.Client) -> None:
-    """Five receivers are busy and handle 300 messages a minute, one second for each message. The backlog of 3,600 in
-    a minute takes 60 more.
+    """Five receivers are busy and handle 300 messages a minute, one second for each message. To process the backlog
+    of 3,600 in a minute takes 60 more receivers.
     """
     slow, quick = (verdicts(http, target_lag_seconds=n)["behind"] for n in (3600, 60))
     assert (slow["consumers_now"], slow["target_lag_seconds"]) == (5, 3600)
@@ -236,7 +237,7 @@ def concerns_of(document: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def are_close(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> bool:
-    """Returns whether the lists are equal, with times that differ by a minute at most."""
+    """Returns whether the lists are equal, except that times may differ by a minute."""
     return [(*one[:3], one[4]) for one in found] == [(*one[:3], one[4]) for one in expected] and all(
         abs(one[3] - other[3]) <= MINUTE for one, other in zip(found, expected, strict=True)
     )
@@ -252,7 +253,7 @@ def test_queues_and_endpoints_need_attention(http: httpx.Client, queues: Queues)
 
 
 def test_the_start_of_a_concern_does_not_move(queues: Queues) -> None:
-    """The verdict of a quiet dead-letter queue began anew with each minute."""
+    """In an earlier commit, the verdict on a quiet dead-letter queue began again with each minute."""
     with running_service(queues.database.api_dsn) as service, service.http() as http:
         (first,) = (
             one

@@ -62,8 +62,8 @@ def report(agent: bytes, count: int = 1) -> ReceivedBy:
 
 
 async def test_the_counts_of_a_process_are_added_up(database: Database) -> None:
-    """Two writes of one receiver are one row, also where botocore lists its features in another order; hostile agents
-    are stored; deleted queues are left out.
+    """Two writes of one receiver are one row, even if botocore lists its features in another order. Hostile agents
+    are stored, and deleted queues are left out.
     """
     with psycopg.connect(database.api_dsn, autocommit=True) as db:
 
@@ -135,7 +135,7 @@ def test_acts_leave_a_row(database: Database) -> None:
     queue, schedule = "arn:aws:sqs:us-east-1:000000000000:orders", "schedule/default/daily"
     schedule = f"arn:aws:scheduler:us-east-1:000000000000:{schedule}"
     of_mapping = f"arn:aws:lambda:us-east-1:000000000000:event-source-mapping:{mapping}"
-    assert {row[4:] for row in rows} == {("rest", None)}  # no key was asked for
+    assert {row[4:] for row in rows} == {("rest", None)}  # The service did not ask for a key.
     assert [row[:4] for row in rows] == [
         ("sqs:CreateQueue", queue, {"attributes": {}, "tags": {}}, 1),
         ("scheduler:CreateSchedule", schedule, {}, 1),

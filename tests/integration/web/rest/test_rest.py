@@ -1,4 +1,4 @@
-"""The REST API over a real service. Shapes: /v1/openapi.json."""
+"""Tests the REST API over a real service. Shapes: /v1/openapi.json."""
 
 import json
 import re
@@ -22,7 +22,7 @@ RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch
 
 @pytest.fixture
 def http(http: httpx.Client) -> httpx.Client:
-    """Provides the empty queue `orders` and no other queue."""
+    """Provides the empty queue `orders` as the only queue."""
     for queue in http.get("/v1/queues").json()["queues"]:
         http.delete(f"/v1/queues/{queue['name']}").raise_for_status()
     http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
@@ -229,7 +229,7 @@ def test_peek_does_not_consume_and_goes_on_after_an_id(http: httpx.Client) -> No
 
 
 def test_peek_tells_when_and_how_a_message_came(http: httpx.Client) -> None:
-    """A dead letter keeps the time of its sending (Developer Guide, "Setting-up dead-letter queue retention")."""
+    """A dead letter keeps its send time (Developer Guide, "Setting-up dead-letter queue retention")."""
     http.post("/v1/queues", json={"name": "dead"}).raise_for_status()
     policy = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead", "maxReceiveCount": 1}
     http.patch("/v1/queues/orders", json={"attributes": {"RedrivePolicy": policy}}).raise_for_status()
@@ -311,8 +311,9 @@ def test_a_body_that_is_not_json_is_400(http: httpx.Client, content: bytes) -> N
 @pytest.mark.parametrize(
     ("kind", "is_json"),
     [
-        ("application/x-www-form-urlencoded", False),  # the type that `curl -d` sends
-        ("text/plain;charset=UTF-8", False),  # a page may send these two and none without being asked
+        ("application/x-www-form-urlencoded", False),  # `curl -d` sends this type.
+        # A page may send these two types, or no type, without a preflight request.
+        ("text/plain;charset=UTF-8", False),
         (None, False),
         ("multipart/form-data; boundary=a", False),
         ("application/json", True),
@@ -327,7 +328,7 @@ def test_a_body_says_that_it_is_json(http: httpx.Client, path: str, kind: str | 
 
 
 def test_an_unknown_parameter_is_refused(http: httpx.Client) -> None:
-    """Bodies are checked as strictly. A client that misspells a filter must not get everything."""
+    """The service checks bodies as strictly as queries. A client that misspells a filter must not get all messages."""
     for path in ("/peek?body=ok", "?max=1&wait=1&x=", "?Max=1"):
         answer = http.get(MESSAGES + path)
         assert error_of(answer) == (400, "bad_request"), path
@@ -341,7 +342,7 @@ def test_an_unknown_parameter_is_refused(http: httpx.Client) -> None:
     [("PUT", "/v1/queues", "GET, POST"), ("POST", "/v1/queues/orders", "DELETE, GET, PATCH")],
 )
 def test_a_405_lists_the_allowed_methods(http: httpx.Client, method: str, path: str, methods: str) -> None:
-    """RFC 9110, 15.5.6: the header lists the methods of all routes of the resource."""
+    """The header lists the methods of all routes of the resource (RFC 9110, 15.5.6)."""
     answer = http.request(method, path)
     assert error_of(answer) == (405, "method_not_allowed")
     assert answer.headers.get_list("allow") == [methods]
@@ -409,7 +410,7 @@ def test_too_many_messages_in_flight_is_429(database: Database) -> None:
     ],
 )
 def test_half_a_character_is_the_clients_fault(http: httpx.Client, method: str, path: str, body: Any) -> None:
-    """JSON can contain a lone surrogate; the answer that quotes it cannot."""
+    """JSON can contain a lone surrogate, but the answer that quotes the JSON cannot."""
     answer = http.request(method, path, content=json.dumps(body).encode(), headers=JSON)
     assert (answer.status_code, "error" in answer.json()) == (400, True)
 
@@ -418,7 +419,7 @@ def test_half_a_character_is_the_clients_fault(http: httpx.Client, method: str, 
     "tags", [{f"k{n}": "v" for n in range(51)}, {"k": "v" * 257}, {"k": "\0"}, {"": "v"}]
 )
 def test_tags_are_those_of_sqs(http: httpx.Client, tags: dict[str, str]) -> None:
-    """50 tags, keys of 1-128 and values of at most 256 characters."""
+    """A queue may have 50 tags with keys of 1-128 and values of at most 256 characters."""
     assert http.post("/v1/queues", json={"name": "new", "tags": tags}).status_code == 400
     assert http.get("/v1/queues/new").status_code == 404
 
@@ -440,13 +441,13 @@ MANY = b",".join([b'{"message":0}'] * 300_000)
 def test_megabytes_are_refused_unread(
     http: httpx.Client, method: str, path: str, body: bytes, status: int
 ) -> None:
-    """Our choice: parsing a million small members would block all other requests for a second."""
+    """This limit is Penstock's choice, because a million small members would block all other requests for a second."""
     assert http.request(method, path, content=body, headers=JSON).status_code == status
     assert http.get("/v1/queues/orders").json()["queue_length"] == 0
 
 
 def test_a_thousand_messages_of_some_kilobytes(http: httpx.Client) -> None:
-    """The number of parts and the length of their headers count, not their content."""
+    """The limit applies to the number of parts and the length of their headers, not to their content."""
     inner = [{"message": number, "headers": {}} for number in range(80)]
     many = [{"message": inner, "headers": {"n": number}} for number in range(1_000)]
     answer = http.post("/v1/queues/orders/messages", json=many)

@@ -1,4 +1,4 @@
-"""Searches over the REST API: requests, answers and refusals."""
+"""Tests searches over the REST API: requests, answers and refusals."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_failures_in_groups_have_a_filter_that_finds_them(http: httpx.Client) ->
     assert group["samples"][0]["message"]["order"]["id"] in range(3)
     again = http.post(SEARCH, json={"filter": group["filter"]}).json()
     assert len(again["messages"]) == 3
-    # No queue was their source.
+    # These messages have no source queue.
     assert not http.get("/v1/queues/orders/failures").json()["groups"][0]["filter"]
 
 

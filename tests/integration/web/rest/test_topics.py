@@ -1,4 +1,4 @@
-"""/v1/topics over a real service: the same topics as those of boto3."""
+"""Tests /v1/topics over a real service, with the topics of boto3."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_an_invalid_topic_request_is_refused(
 
 
 def test_a_url_must_confirm_a_subscription(http: httpx.Client) -> None:
-    """The subscriber has to confirm: until then the list shows no ARN, as on AWS."""
+    """The list shows no ARN until the subscriber has confirmed, as on AWS."""
     http.post("/v1/topics", json={"name": "hooks"}).raise_for_status()
     made = http.post("/v1/topics/hooks/subscriptions", json={"url": "https://hooks.example/"})
     assert (made.status_code, made.json()) == (201, {"arn": None})

@@ -1,6 +1,7 @@
-"""NUL and lone surrogates in the REST API are a client error or are stored in JSON's escaped form, never a 500.
+"""NUL and lone surrogates in the REST API are a client error, or are stored in JSON's escaped form. They never cause
+a 500.
 
-PostgreSQL does not log an error, which would contain the client's text.
+PostgreSQL does not log an error, because the error would contain the client's text.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MOVE = "00000000-0000-4000-8000-000000000000"
 DELETABLE, BINDING = "/queues/{other}", "/events/{key}/subscriptions"
 TIMES = "from={2026-01-01T00:00:00Z}&to={2026-01-02T00:00:00Z}"
 
-# Without access control they are refused; `test_access_over_rest` tries them with it.
+# Without access control the service refuses these requests. `test_access_over_rest` tests them with access control.
 ACCESS: list[tuple[str, str, Any]] = [
     ("GET", "/users", None),
     ("PUT", "/users/{ann}", {"policies": ["read"]}),
@@ -42,7 +43,7 @@ ACCESS: list[tuple[str, str, Any]] = [
 
 PART = re.compile(r"\{[^}]*\}")
 
-# Method, path and body. A text between braces is tried with other values.
+# Method, path and body. The tests replace a text between braces by other values.
 REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "/queues", {"name": "new", "attributes": {"Policy": {"a": "b"}, "DelaySeconds": "1"}, "tags": {"a": "b"}}),
     ("GET", "/queues?next={x}", None),
@@ -126,7 +127,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
 
 
 def changed(value: Any, text: str) -> Iterator[Any]:
-    """Returns copies of the document, each with one text or name replaced."""
+    """Returns copies of the document. Each copy has one text or name replaced."""
     if isinstance(value, str):
         yield text
     elif isinstance(value, list):
@@ -208,7 +209,7 @@ def test_no_text_is_our_mistake(http: httpx.Client, method: str, path: str, body
 
 @pytest.mark.parametrize("headers", [{"a": {"b": "\0"}}, {"a": [{"\0": 1}]}, {"a": ["\\\0"]}])
 def test_headers_of_events_have_no_nul(http: httpx.Client, headers: Any) -> None:
-    """URLs get the characters in the JSON that PostgreSQL stored."""
+    """URLs get the characters in the stored JSON."""
     answer = http.post("/v1/events/bound", json={"message": 1, "headers": headers})
     assert (answer.status_code, answer.json()["error"]["message"]) == (400, "headers: NUL cannot be stored")
 

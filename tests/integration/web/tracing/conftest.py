@@ -1,4 +1,6 @@
-"""Provides a collector, and a service that sends it only the traces that callers sample (docs/guides/tracing.md)."""
+"""Provides a collector, and a service that sends the collector only the traces that callers sample
+(docs/guides/tracing.md).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Requests as spans. Sources: W3C Trace Context; OpenTelemetry's semantic conventions for HTTP servers, messaging (AWS
-SQS, AWS SNS) and databases (PostgreSQL)."""
+"""Requests as spans. Sources: Sources: W3C Trace Context, and OpenTelemetry's semantic conventions for HTTP servers,
+messaging (AWS SQS, AWS SNS) and databases (PostgreSQL).
+"""
 
 from __future__ import annotations
 
@@ -147,7 +148,7 @@ def test_a_delete_settles(http: httpx.Client, collector: Collector) -> None:
 
 
 def test_a_failed_request_records_place_and_cause(http: httpx.Client, collector: Collector) -> None:
-    """`error.type` is the code of the error. HTTP semantic conventions: a server's span with a 4xx is not an error."""
+    """`error.type` is the code of the error. A server's span with a 4xx is not an error (HTTP semantic conventions)."""
     url, trace = make_queue(http, "failing"), new_trace()
     headers = {
         "content-type": "application/x-amz-json-1.0",
@@ -178,7 +179,7 @@ def test_a_batch_of_one_is_a_batch(http: httpx.Client, collector: Collector) -> 
 
 @pytest.mark.parametrize("action", ["CreateTopic", "Subscribe"])
 def test_actions_of_sns_go_by_their_names(http: httpx.Client, collector: Collector, action: str) -> None:
-    """In the Query protocol, too, where no header names the action."""
+    """The same applies to the Query protocol, in which no header names the action."""
     trace, arn = new_trace(), "arn:aws:sns:us-east-1:000000000000:named"
     common = {"Action": action, "Version": "2010-03-31"}
     queue = {"TopicArn": arn, "Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:named"}
@@ -241,7 +242,7 @@ def test_a_message_s_own_header_wins(http: httpx.Client, collector: Collector) -
 
 
 def test_an_unsampled_request_is_not_recorded(http: httpx.Client, collector: Collector) -> None:
-    """At a rate of 0 no trace begins here either. The message carries the caller's sampling decision."""
+    """At a rate of 0, the service does not begin a trace either. The message carries the caller's sampling decision."""
     url, trace, later = make_queue(http, "unrecorded"), new_trace(), new_trace()
     call(http, "SendMessage", {"traceparent": traceparent(trace, "00")}, QueueUrl=url, MessageBody="x")
     call(http, "SendMessage", QueueUrl=url, MessageBody="y")
@@ -255,14 +256,14 @@ def test_an_unsampled_request_is_not_recorded(http: httpx.Client, collector: Col
 
 @pytest.mark.parametrize("bad", ["00-1-2-01", "00-" + "0" * 32 + "-" + PARENT + "-01"])
 def test_a_bad_traceparent_is_ignored(http: httpx.Client, bad: str) -> None:
-    """3.2.2.3, 3.2.2.4: "vendors MUST ignore the traceparent"."""
+    """ "vendors MUST ignore the traceparent" (3.2.2.3, 3.2.2.4)."""
     url = make_queue(http, "bad")
     call(http, "SendMessage", {"traceparent": bad}, QueueUrl=url, MessageBody="x")
     assert received_header(http, url) is None
 
 
 def test_the_native_api(http: httpx.Client, collector: Collector) -> None:
-    """Spans are named by routes; spans about messages have the same attributes as spans of SQS."""
+    """Spans have the names of routes, and spans about messages have the same attributes as spans of SQS."""
     trace, other, failed = new_trace(), new_trace(), new_trace()
     make_queue(http, "native")
     body = {"message": {"a": 1}}
@@ -289,7 +290,7 @@ def test_other_actions_go_by_their_names(http: httpx.Client, collector: Collecto
 def test_a_publish_reaches_queues_with_its_trace(
     service: Service, http: httpx.Client, collector: Collector
 ) -> None:
-    """SNS Developer Guide, "Active tracing": the trace goes on to subscribed queues."""
+    """The trace continues in subscribed queues (SNS Developer Guide, "Active tracing")."""
     url, trace = make_queue(http, "subscribed"), new_trace()
     sns = service.client("sns")
     topic = sns.create_topic(Name="news")["TopicArn"]
@@ -339,7 +340,7 @@ def test_a_trace_begins_here(postgres: TestServer) -> None:
 def test_both_ways_of_a_request_make_the_same_span(
     service: Service, http: httpx.Client, collector: Collector, outcome: str
 ) -> None:
-    """The fast path takes a request that arrives in one write; ASGI takes one that arrives in two."""
+    """The fast path takes a request that arrives in one write, and ASGI takes a request that arrives in two."""
     url = make_queue(http, f"both-{outcome}")
     members = {"QueueUrl": url, "MessageBody": "" if outcome == "refused" else "hello"}
     body = b"{" if outcome == "undecodable" else json.dumps(members).encode()
@@ -366,7 +367,7 @@ def test_both_ways_of_a_request_make_the_same_span(
 def test_a_pipelined_request_is_not_in_the_trace_of_the_one_before(
     service: Service, http: httpx.Client, collector: Collector
 ) -> None:
-    """The second request has no header, and begins when the first is answered."""
+    """The second request has no header, and begins after the answer to the first."""
     urls = [make_queue(http, "first"), make_queue(http, "second")]
     trace = new_trace()
     requests = [
@@ -390,7 +391,7 @@ def describe(span: Span) -> tuple[str, str, dict[str, Any]]:
 
 
 def post(service: Service, body: bytes, header: str, is_whole: bool) -> int:
-    """Sends a SendMessage in one write, or behind another request so that ASGI takes it; returns the status."""
+    """Sends a SendMessage in one write, or behind another request, which makes ASGI take it. Returns the status."""
     request = write_request(service, body, header)
     with connect(service) as connection:
         if not is_whole:

@@ -1,4 +1,4 @@
-"""No request waits for the collector of spans, and lost spans are counted."""
+"""Tests that no request waits for the collector of spans, and that the service counts lost spans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_SECONDS = 60
 
 
 class Stuck(SpanExporter):
-    """A collector that answers when the test allows it: `held` is set while a batch is under way."""
+    """A collector that answers when the test allows an answer: `held` is set while a batch is under way."""
 
     def __init__(self, result: SpanExportResult = SpanExportResult.SUCCESS) -> None:
         self.held, self.go_on = Event(), Event()
@@ -51,7 +51,7 @@ def end_spans(span_queue: SpanQueue, *names: str) -> None:
 
 
 def test_spans_that_do_not_fit_are_dropped_and_counted() -> None:
-    """Two spans wait while the collector is stuck; the others are lost, and no request waits."""
+    """Two spans wait while the collector is stuck. The others are lost, and no request waits."""
     exporter = Stuck()
     span_queue = SpanQueue(exporter, most_spans=2)
     end_spans(span_queue, "under way")
@@ -74,7 +74,7 @@ def test_refused_spans_are_counted() -> None:
 
 
 def test_the_end_does_not_wait_for_the_collector() -> None:
-    """The remaining spans, and those that end later, are counted as lost."""
+    """The service counts the remaining spans and all later spans as lost."""
     exporter = Stuck()
     span_queue = SpanQueue(exporter)
     end_spans(span_queue, "under way")
@@ -142,7 +142,9 @@ def test_the_service_ends_in_time_without_its_collector(database: Database) -> N
 
 
 def test_without_traces_opentelemetry_is_not_imported() -> None:
-    """The exporter of spans is not loaded either, and need not be installed. FastAPI itself needs the API package."""
+    """The process does not load the exporter of spans either, which need not be installed. FastAPI itself needs the
+    API package.
+    """
     code = (
         "import sys, asyncio, penstock_web.cli, penstock_web.server as s; from penstock.settings import Settings\n"
         "async def main():\n"

@@ -1,4 +1,4 @@
-"""Deliveries belong to the trace of their publish; schedules begin traces."""
+"""Deliveries belong to the trace of their publish, and schedules begin traces."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def publish(http: httpx.Client, key: str, header: str | None) -> None:
 
 
 def arrived(receiver: Receiver, path: str) -> dict[str, str]:
-    """The headers of the first request there."""
+    """Returns the headers of the endpoint's first request."""
     wait_until(lambda: receiver.count(path) > 0)
     return next(request.headers for request in receiver.requests if request.path == path)
 
@@ -50,7 +50,9 @@ def arrived(receiver: Receiver, path: str) -> dict[str, str]:
 def test_a_webhook_goes_on_with_the_trace(
     http: httpx.Client, collector: Collector, receiver: Receiver
 ) -> None:
-    """A delivery has a span below that of the publish and linked to it; the endpoint's spans are its children."""
+    """A delivery's span is a child of the publish's span and links to it. The endpoint's spans are children of the
+    delivery's span.
+    """
     bind(http, "ok", receiver.url("/200"))
     trace = new_trace()
     publish(http, "ok", traceparent(trace))
@@ -73,7 +75,7 @@ def test_a_webhook_goes_on_with_the_trace(
 
 
 def test_a_webhook_that_fails(http: httpx.Client, collector: Collector, receiver: Receiver) -> None:
-    """HTTP semantic conventions: a client's span is an error from 400 on."""
+    """A client's span is an error from status 400 on (HTTP semantic conventions)."""
     bind(http, "missing", receiver.url("/404"))
     trace = new_trace()
     publish(http, "missing", traceparent(trace))
@@ -85,7 +87,7 @@ def test_a_webhook_that_fails(http: httpx.Client, collector: Collector, receiver
 def test_a_webhook_of_an_unrecorded_trace(
     http: httpx.Client, collector: Collector, receiver: Receiver
 ) -> None:
-    """The endpoint gets the caller's header and no span, or no header without a trace."""
+    """The endpoint gets the caller's header without a new span. Without a trace, it gets no header."""
     receiver.answers |= {"/unrecorded": receiver.answers["/200"], "/untraced": receiver.answers["/200"]}
     bind(http, "unrecorded", receiver.url("/unrecorded"))
     bind(http, "untraced", receiver.url("/untraced"))
@@ -125,7 +127,7 @@ def headers_in(db: Connection, queue: str) -> set[str | None]:
 
 
 def test_an_occurrence_begins_a_trace(db: Connection, hour: Hour) -> None:
-    """Each occurrence has its own trace, also those of simple schedules that fire together."""
+    """Each occurrence has its own trace, even if simple schedules fire together."""
     db.execute("select queue.create('jobs')")
     put(db, "simple", hour(), catchup=True)
     put(db, "other", hour(), catchup=True, overlap="skip")
@@ -160,7 +162,7 @@ def test_a_schedule_that_fails_is_an_error(db: Connection, hour: Hour) -> None:
 
 
 def test_log_lines_say_which_trace(caplog: pytest.LogCaptureFixture) -> None:
-    """Log lines have the members trace_id and span_id of the present span."""
+    """Log lines have the present span's trace_id and span_id."""
     token = CURRENT_TRACE.set(TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", True))
     try:
         record = logging.makeLogRecord({"name": "penstock.x", "msg": "hello"})

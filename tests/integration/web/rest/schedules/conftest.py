@@ -1,4 +1,4 @@
-"""A queue and no schedule. The tests' markers turn off the worker that fires schedules."""
+"""Provides a queue without schedules. The tests' markers turn the worker that fires schedules off."""
 
 import httpx
 import pytest
@@ -6,7 +6,7 @@ import pytest
 
 @pytest.fixture
 def http(http: httpx.Client) -> httpx.Client:
-    """Provides the empty queue `orders` and no schedule."""
+    """Provides the empty queue `orders` without schedules."""
     http.delete("/v1/queues/orders")
     http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
     http.put("/v1/schedules?prune=true", json=[]).raise_for_status()

@@ -1,6 +1,7 @@
-"""Lists runs over a real service, and reads the same schedules through both APIs. Shapes: docs/reference/schedules.md.
+"""Tests lists of runs over a real service, and schedules that are read through both APIs. Shapes:
+docs/reference/schedules.md.
 
-Documents that are not schedules. Shapes: docs/reference/schedules.md.
+Also tests documents that are not schedules. Shapes: docs/reference/schedules.md.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -71,7 +72,7 @@ def test_a_run_wakes_who_waits(http: httpx.Client, service: Service, shared_data
 
 
 def test_a_run_reaches_whom_a_topic_reaches(http: httpx.Client) -> None:
-    """The event goes by its routing key, and filter policies are applied to the message."""
+    """The routing key selects the event's queues, and filter policies apply to the message."""
     for pattern, policy in (("orders.*", {"do": ["it"]}), ("orders.#", {"do": ["else"]})):
         http.post(
             f"/v1/events/{pattern.replace('#', '%23')}/subscriptions",
@@ -94,7 +95,7 @@ def test_a_run_without_its_queue(http: httpx.Client) -> None:
 
 # --- the other API ---------------------------------------------------------------------------------------------------
 def test_schedules_of_eventbridge_scheduler_are_seen(http: httpx.Client, service: Service) -> None:
-    """A second API over the same rows."""
+    """The second API reads the same rows."""
     of_aws = service.client("scheduler")
     queue = "arn:aws:sqs:us-east-1:000000000000:orders"
     given = {
@@ -202,7 +203,7 @@ def test_errors_of_expressions_help(
 
 
 def test_previews(http: httpx.Client) -> None:
-    """docs/reference/schedules.md: a number of times, a time zone, the text for people."""
+    """A preview has a number of times, a time zone, and a text for people (docs/reference/schedules.md)."""
     answer = http.post(
         "/v1/previews", json={"cron": "0 9 * * 1-5", "timezone": "America/New_York", "count": 3}
     )

@@ -1,4 +1,4 @@
-"""Schedules over a real service. Shapes: docs/reference/schedules.md."""
+"""Tests schedules over a real service. Shapes: docs/reference/schedules.md."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -72,8 +72,9 @@ def test_everything_that_is_said_is_shown(http: httpx.Client) -> None:
     ],
 )
 def test_every_form(http: httpx.Client, expression: dict[str, str], canonical: dict[str, str]) -> None:
-    """docs/reference/schedules.md says so; `expression` is returned as the client wrote it. A preview returns the same
-    error."""
+    """docs/reference/schedules.md defines these errors. The answer has `expression` as the client wrote it. A preview
+    returns the same error.
+    """
     made = create(http, **{"cron": None, **expression})
     shown = {name: made[name] for name in ("cron", "fire_at") if name in made}
     assert (shown, made["expression"]) == (canonical, next(iter(expression.values())))
@@ -122,7 +123,7 @@ def test_put_makes_and_replaces(http: httpx.Client) -> None:
 def test_put_computes_anew_when_the_expression_or_time_zone_changes(
     http: httpx.Client, shared_database: Database
 ) -> None:
-    """Otherwise the next time stays, even if it has passed: the schedule is late and still fires."""
+    """Otherwise the next time stays, even if it has passed, because the schedule is late and still fires."""
     create(http)
     with psycopg.connect(shared_database.dsn) as connection:
         connection.execute(
@@ -177,8 +178,8 @@ def test_a_time_that_has_passed(http: httpx.Client) -> None:
 
 
 def test_a_time_that_has_just_passed(http: httpx.Client) -> None:
-    """The time passed during the request, and the occurrence is not lost. A schedule that is written again may have
-    fired already.
+    """The time passed during the request, and the occurrence is not lost. A schedule that a client writes again may
+    have fired already.
     """
     just = (datetime.now(UTC) - timedelta(seconds=20)).strftime("%Y-%m-%dT%H:%M:%SZ")
     made = create(http, cron=None, fire_at=just)
@@ -283,7 +284,7 @@ def test_a_pause_in_autumn_is_said_at_once(
 
 
 def test_a_queue_that_is_not_there_is_said_at_once(http: httpx.Client) -> None:
-    """The schedule is created anyway: its queue may be created later."""
+    """The service creates the schedule anyway, because its queue may be created later."""
     lost = {**NEW, "target": {"queue": "lost", "message": 1}}
     answer = http.post("/v1/schedules", json=lost)
     warning = answer.json()["warning"]
