@@ -6,6 +6,7 @@
 -- Returns a row for each schedule, in the order of penstock.scheduler.firing.plan.Due. now is the time of the database,
 -- the only clock that counts. topic: the ARN if the target is an SNS topic, whose messages are signed before they are
 -- sent.
+-- First it makes the schedules due that rewind_schedules finds, whose next_fire_at is then in the future.
 -- Locks: the schedules, skipped if another worker has them. The transaction waits 250 ms for further locks (FIFO
 -- groups). Index: schedule_account_due.
 create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
@@ -25,6 +26,7 @@ declare
 begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
+    perform queue.rewind_schedules(p_limit, v_now);
     with recursive accounts(account_id) as (    -- one step in the index for each account
         (select s.account_id from queue.schedule s where s.status = 'active' order by s.account_id limit 1)
         union all
@@ -61,4 +63,37 @@ begin
     from queue.schedule s
     where s.schedule_id = any (v_ids)
     order by s.due_at;
+end $$;
+
+-- queue.rewind_schedules(limit, now): makes schedules due that fired while the database's clock was ahead. The next
+-- occurrence of such a schedule may be far away, so that the caller computes it anew. A run that was recorded over ten
+-- seconds after p_now betrays that the clock has gone back since. The function sets the time of these runs to p_now, so
+-- that it finds each run once. It treats at most p_limit schedules in a call. Retries that wait longer than a retry can
+-- wait become due, too. Locks: the schedules and retries,
+-- skipped if another transaction has them; the runs. Index: schedule_run_recorded_at, schedule_retry_due.
+create or replace function queue.rewind_schedules(p_limit int, p_now timestamptz) returns void
+language plpgsql as $$
+declare
+    v_ahead timestamptz := p_now + interval '10 seconds';
+    v_ids bigint[];
+begin
+    if not exists (select from queue.schedule_run r where r.recorded_at > v_ahead) then
+        return;
+    end if;
+    v_ids := array(
+        select s.schedule_id from queue.schedule s
+        where s.schedule_id in (select r.schedule_id from queue.schedule_run r where r.recorded_at > v_ahead)
+        limit p_limit for no key update skip locked);
+    update queue.schedule s
+    set due_at = case when s.due_at > p_now then p_now else s.due_at end,
+        last_fired_at = least(s.last_fired_at, p_now)
+    where s.schedule_id = any (v_ids);
+    update queue.schedule_run r set recorded_at = p_now
+    where r.recorded_at > v_ahead and (
+        r.schedule_id = any (v_ids)
+        or not exists (select from queue.schedule s where s.schedule_id = r.schedule_id));
+    update queue.schedule_retry r set due_at = p_now     -- a retry waits 300 s at most
+    where r.retry_id in (
+        select e.retry_id from queue.schedule_retry e where e.due_at > v_ahead + interval '5 minutes'
+        for update skip locked);
 end $$;

@@ -1,10 +1,12 @@
 -- queue.next_schedule(): returns the milliseconds until a schedule has to fire, and until a failed invocation has to be
--- retried (0: now; null: never). Index: schedule_due, schedule_retry_due.
+-- retried (0: now; null: never). The answer is 0, too, while a run is recorded in the future (queue.rewind_schedules).
+-- Index: schedule_due, schedule_retry_due, schedule_run_recorded_at.
 create or replace function queue.next_schedule() returns table (schedule_ms int, retry_ms int)
 language sql volatile as $$
 select
-    (select least(3600000, greatest(0, ceil(extract(epoch from s.due_at - clock_timestamp()) * 1000)))::int
-     from queue.schedule s where s.status = 'active' and s.due_at is not null order by s.due_at limit 1),
+    case when exists (select from queue.schedule_run r where r.recorded_at > now() + interval '10 seconds') then 0
+    else (select least(3600000, greatest(0, ceil(extract(epoch from s.due_at - clock_timestamp()) * 1000)))::int
+     from queue.schedule s where s.status = 'active' and s.due_at is not null order by s.due_at limit 1) end,
     (select least(3600000, greatest(0, ceil(extract(epoch from r.due_at - clock_timestamp()) * 1000)))::int
      from queue.schedule_retry r order by r.due_at limit 1)
 $$;

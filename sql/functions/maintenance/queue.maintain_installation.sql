@@ -1,6 +1,7 @@
 -- queue.maintain_installation(limit, history days, part): removes the rows that no maintenance of a single queue removes.
 -- p_part names a part (null: all of them), so that a table that cannot be cleaned keeps back only its part:
---   expired_rows   expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers that ended,
+--   expired_rows   expired deduplication ids (an id that would last longer than five minutes, because the clock went
+--                  back, lasts five minutes from now) and ReceiveRequestAttemptIds, registrations of watchers that ended,
 --                  passwords of URLs without a subscription, counts of past firings, receivers and
 --                  ClientTokens of schedules' deletions after a day, and signing keys that were retired over 30 days ago
 --   topics         expired rows of topics
@@ -49,6 +50,9 @@ declare
     v_rows bigint;
     v_now timestamptz := clock_timestamp();
 begin
+    update queue.deduplication d set expires_at = v_now + interval '5 minutes' where d.ctid = any (array(
+        select e.ctid from queue.deduplication e where e.expires_at > v_now + interval '310 seconds'
+        order by e.expires_at desc limit p_limit for update skip locked));
     delete from queue.deduplication d where d.ctid = any (array(
         select e.ctid from queue.deduplication e where e.expires_at <= v_now
         order by e.expires_at limit p_limit for update skip locked));
@@ -91,7 +95,8 @@ end $$;
 
 -- queue.maintain_topics(limit): removes expired rows of topics: deduplication ids, subscriptions that were not confirmed
 -- within two days (source: "Deleting an Amazon SNS topic and subscription", SNS Developer Guide), deleted subscriptions
--- that were not restored in time, and notices without deliveries. Each call checks p_limit notices, starting at a
+-- that were not restored in time, and notices without deliveries. Deduplication ids last five minutes at most, as in
+-- clean_expired_rows. Each call checks p_limit notices, starting at a
 -- random one. A call removes at most p_limit rows of each table and skips locked rows. Returns the number of removed
 -- rows. Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey,
 -- outgoing_delivery_notice.
@@ -103,6 +108,9 @@ declare
     v_rows bigint;
     v_from bigint;
 begin
+    update queue.topic_deduplication d set expires_at = v_now + interval '5 minutes' where d.ctid = any (array(
+        select e.ctid from queue.topic_deduplication e where e.expires_at > v_now + interval '310 seconds'
+        order by e.expires_at desc limit p_limit for update skip locked));
     delete from queue.topic_deduplication d where d.ctid = any (array(
         select e.ctid from queue.topic_deduplication e where e.expires_at <= v_now
         order by e.expires_at limit p_limit for update skip locked));

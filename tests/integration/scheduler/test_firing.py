@@ -15,6 +15,7 @@ from tests.support.schedules.rows import (
     GROUP,
     REGION,
     Hour,
+    Row,
     call,
     now,
     pass_time,
@@ -357,6 +358,39 @@ def test_an_occurrence_that_has_fired_does_not_fire_again(db: Connection, fire: 
     row = read(db, "s")
     assert row is not None
     assert row["next_fire_at"] == at + HOUR
+
+
+@pytest.mark.parametrize("fields", [
+    {},
+    {"expression_kind": "every", "expression": "1h"},
+    {"api": "aws", "expression_kind": "rate", "expression": "rate(1 hour)", "canonical": "rate(1 hour)"},
+])  # fmt: skip
+def test_a_clock_that_went_forward_and_back_keeps_no_schedule_waiting(
+    db: Connection, fire: Fire, hour: Hour, fields: Row
+) -> None:
+    """What fired while the clock was a day ahead fires at its next occurrence, and no other schedule moves."""
+    at = hour()
+    put(db, "s", at, anchor_at=write(at), **fields)
+    put(db, "other", at + 30 * HOUR)
+    assert fire(queue_schedule_misfire_grace_seconds=LONG_GRACE)["fired"] == 1
+    for table, columns in {
+        "schedule": ["next_fire_at", "due_at", "last_fired_at"],
+        "schedule_run": ["scheduled_for", "recorded_at"],
+    }.items():
+        changes = ", ".join(f"{column} = {column} + interval '1 day'" for column in columns)
+        db.execute(
+            f"update queue.{table} set {changes} where schedule_id ="  # type: ignore[arg-type] # noqa: S608
+            " (select schedule_id from queue.schedule where name = 's')"
+        )
+    assert fire()["fired"] == 0
+    row = read(db, "s")
+    assert row is not None
+    assert (row["next_fire_at"], row["due_at"]) == (at + HOUR, at + HOUR)
+    assert row["last_fired_at"] <= now(db)
+    other = read(db, "other")
+    assert other is not None
+    assert other["due_at"] == at + 30 * HOUR
+    assert value(db, "select schedule_ms from queue.next_schedule()") > 0
 
 
 def test_two_workers_share_what_is_due(

@@ -292,6 +292,20 @@ def test_deduplication_ids_that_are_over_are_forgotten(db: Connection) -> None:
     assert installation(db) == 2
 
 
+@pytest.mark.parametrize("table", ["deduplication", "topic_deduplication"])
+def test_no_deduplication_id_lasts_longer_than_five_minutes(db: Connection, table: str) -> None:
+    """An id that a clock wrote which was a day ahead lasts five minutes from now."""
+    for name, ahead in {"ahead": "1 day", "usual": "290 seconds"}.items():
+        db.execute(
+            f"insert into queue.{table} values (1, '', %s, gen_random_uuid(), 1,"  # type: ignore[arg-type] # noqa: S608
+            " clock_timestamp() + %s::interval)",
+            (name, ahead),
+        )
+    installation(db)
+    lasts = f"select array_agg(expires_at < now() + interval '301 seconds') from queue.{table}"  # noqa: S608
+    assert db.execute(lasts.encode()).fetchall() == [([True, True],)]
+
+
 def partitions(db: Connection) -> list[Any]:
     query = """
         select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid

@@ -51,6 +51,8 @@ def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
     An occurrence of up to `window_seconds` ago may be due later in its window. A later transaction then plans it.
     """
     following = plan_occurrences(due)
+    if due.next_fire_at > due.now:  # the database's clock went back (queue.rewind_schedules)
+        return Plan([], following(due.now))
     due_until = due.now - timedelta(seconds=due.window_seconds)
     if due.api == "rest" and due.expression_kind == "fire_at":
         return Plan([due.next_fire_at], None)
