@@ -1,15 +1,17 @@
 -- queue.claim_mappings(poller, seconds): registers a process as a poller for p_seconds, and assigns it the enabled event
 -- source mappings that no living process polls for. 0 seconds: the process stops, and the others are notified. Returns
--- all mappings that it polls for, with their revisions, and the time in milliseconds since 1970. If other
+-- all mappings that it polls for, with their revisions, the time in milliseconds since 1970, and the milliseconds until
+-- the first registration of another process ends (null: no other process is registered). If other
 -- processes poll for all mappings, it returns one row without a mapping. The function writes nothing without mappings,
 -- and while half of its registered time is left. Locks: the poller's row, and those of the
 -- mappings that it takes (others skip them). Index: event_source_mapping_poller.
 create or replace function queue.claim_mappings(p_poller_id uuid, p_seconds int)
-returns table (mapping_id uuid, revision bigint, now_ms bigint)
+returns table (mapping_id uuid, revision bigint, now_ms bigint, next_end_ms int)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_ids uuid[];
+    v_next_end_ms int;
 begin
     if not exists (select from queue.event_source_mapping m where m.enabled) then
         return;
@@ -38,10 +40,12 @@ begin
     update queue.event_source_mapping m set poller_id = p_poller_id
     where m.mapping_id = any (v_ids) and not exists (
         select from queue.poller p where p.poller_id = m.poller_id and p.alive_until > clock_timestamp());
+    select ceil(extract(epoch from min(p.alive_until) - clock_timestamp()) * 1000)::int into v_next_end_ms
+    from queue.poller p where p.poller_id <> p_poller_id and p.alive_until > clock_timestamp();
     return query
-    select m.mapping_id, m.revision, queue.epoch_ms(clock_timestamp())
+    select m.mapping_id, m.revision, queue.epoch_ms(clock_timestamp()), v_next_end_ms
     from queue.event_source_mapping m where m.poller_id = p_poller_id and m.enabled;
     if not found then
-        return query select null::uuid, null::bigint, queue.epoch_ms(clock_timestamp());
+        return query select null::uuid, null::bigint, queue.epoch_ms(clock_timestamp()), v_next_end_ms;
     end if;
 end $$;

@@ -50,6 +50,7 @@ def test_a_process_knows_that_others_poll(database: Database) -> None:
         )
         ((mapping,),) = connection.execute(claim).fetchall()
         assert mapping is not None
-        assert connection.execute(claim).fetchall() == [(None,)]
+        claim_of_another = claim.replace("mapping_id", "mapping_id, next_end_ms between 1 and 15000")
+        assert connection.execute(claim_of_another).fetchall() == [(None, True)]
         connection.execute("update queue.poller set alive_until = clock_timestamp()")
         assert connection.execute(claim).fetchall() == [(mapping,)]

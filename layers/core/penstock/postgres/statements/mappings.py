@@ -47,12 +47,14 @@ TAG_MAPPING = Statement("queue.tag_mapping", ("text", "text", "uuid", "jsonb", "
 class ClaimedMappingRow(NamedTuple):
     """A mapping that the caller polls for, and the database's time in milliseconds since 1970.
 
-    A single row without a mapping says that other processes poll for all mappings.
+    `next_end_ms` is the number of milliseconds until the first registration of another process ends, or None. A single
+    row without a mapping says that other processes poll for all mappings.
     """
 
     mapping_id: UUID | None
     revision: int | None
     now_ms: int
+    next_end_ms: int | None
 
 
 CLAIM_MAPPINGS = Statement("queue.claim_mappings", ("uuid", "int4"), ClaimedMappingRow)

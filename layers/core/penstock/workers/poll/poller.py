@@ -1,7 +1,7 @@
 """Chooses the mappings that this process polls for: those without another living process.
 
 Each process reports regularly that it is alive (`Service.claim_seconds`), and takes over the mappings of a process that
-has not reported for ALIVE_SECONDS. A change of a mapping, and the end of a process, notify all other processes.
+has not reported for ALIVE_SECONDS, at once when this time ends. A change of a mapping, and the end of a process, notify all other processes.
 """
 
 import asyncio
@@ -29,6 +29,8 @@ from .service import PollService
 
 ALIVE_SECONDS: Final = 15
 """A process that has not reported for this long is dead. It reports when half of this time is left."""
+AFTER_END_SECONDS: Final = 0.1
+"""How long after the end of another process's registration this process claims its mappings."""
 RETRY_SECONDS: Final = 5.0
 """The pause after a failure to read the mappings. Until the pause ends, no process polls for the ended mappings."""
 MOST_INVOCATIONS: Final = 200
@@ -75,8 +77,7 @@ class Poller:
             self._awake.clear()
             pause = RETRY_SECONDS
             try:
-                mappings_exist = await self._follow()
-                pause = self._service.claim_seconds if mappings_exist else self._service.idle_seconds
+                pause = await self._follow()
                 await self._store_counts()
             except AwsError:
                 pass  # the database cannot be reached: the pool's callers report it
@@ -106,8 +107,10 @@ class Poller:
             await self._store_counts()
         await self._invoker.close()
 
-    async def _follow(self) -> bool:
-        """Starts and stops pollers, as mappings come, change and go. Returns whether any process has mappings."""
+    async def _follow(self) -> float:
+        """Starts and stops pollers, as mappings come, change and go. Returns the pause until the next call, which comes
+        when the registration of another process ends, or earlier.
+        """
         rows = await self._service.call(CLAIM_MAPPINGS, [self._id, ALIVE_SECONDS])
         claimed = {row.mapping_id: row.revision for row in rows if row.mapping_id is not None}
         self._ahead_ms = rows[0].now_ms - time() * 1000 if rows else 0.0
@@ -118,7 +121,11 @@ class Poller:
         if new:
             for row in await self._service.call(READ_MAPPINGS, [new]):
                 self._start(read_mapping(row.mapping))
-        return bool(rows)
+        if not rows:
+            return self._service.idle_seconds
+        next_end_ms = rows[0].next_end_ms
+        seconds = self._service.claim_seconds
+        return seconds if next_end_ms is None else min(seconds, next_end_ms / 1000 + AFTER_END_SECONDS)
 
     def _start(self, mapping: StoredMapping) -> None:
         if mapping.enabled:
