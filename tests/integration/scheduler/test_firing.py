@@ -379,7 +379,7 @@ def test_a_clock_that_went_forward_and_back_keeps_no_schedule_waiting(
     }.items():
         changes = ", ".join(f"{column} = {column} + interval '1 day'" for column in columns)
         db.execute(
-            f"update queue.{table} set {changes} where schedule_id ="  # type: ignore[arg-type] # noqa: S608
+            f"update queue.{table} set {changes} where schedule_id ="
             " (select schedule_id from queue.schedule where name = 's')"
         )
     assert fire()["fired"] == 0

@@ -297,12 +297,12 @@ def test_no_deduplication_id_lasts_longer_than_five_minutes(db: Connection, tabl
     """An id that a clock wrote which was a day ahead lasts five minutes from now."""
     for name, ahead in {"ahead": "1 day", "usual": "290 seconds"}.items():
         db.execute(
-            f"insert into queue.{table} values (1, '', %s, gen_random_uuid(), 1,"  # type: ignore[arg-type] # noqa: S608
+            f"insert into queue.{table} values (1, '', %s, gen_random_uuid(), 1,"
             " clock_timestamp() + %s::interval)",
             (name, ahead),
         )
     installation(db)
-    lasts = f"select array_agg(expires_at < now() + interval '301 seconds') from queue.{table}"  # noqa: S608
+    lasts = f"select array_agg(expires_at < now() + interval '301 seconds') from queue.{table}"
     assert db.execute(lasts.encode()).fetchall() == [([True, True],)]
 
 

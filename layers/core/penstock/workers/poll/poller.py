@@ -1,7 +1,8 @@
 """Chooses the mappings that this process polls for: those without another living process.
 
-Each process reports regularly that it is alive (`Service.claim_seconds`), and takes over the mappings of a process that
-has not reported for ALIVE_SECONDS, at once when this time ends. A change of a mapping, and the end of a process, notify all other processes.
+Each process reports regularly that it is alive (`Service.claim_seconds`). When a process has not reported for
+ALIVE_SECONDS, another takes over its mappings at that moment. A change of a mapping, and the end of a process, notify
+all other processes.
 """
 
 import asyncio
